@@ -1,0 +1,60 @@
+# make demo and make test need nothing but Python 3.10+, a C++17 compiler and pip: they set up .venv themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
+NATIVE := $(wildcard src/native/*.h src/native/*.cpp)
+PYTHON_FILES := src/caransac tests examples benchmarks
+SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help demo test lint format bench sanitize clean
+
+help:  ## show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+# The package and its extras, built as a user's pip would build it (in isolation), with warnings as errors.
+$(VENV)/demo.stamp: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON . matplotlib
+	touch $@
+
+$(VENV)/dev.stamp: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[dev]'
+	touch $@ $(VENV)/demo.stamp
+
+demo: $(VENV)/demo.stamp  ## estimate a pose on an embedded example and draw the matches
+	$(BIN)/caransac demo --out demo
+
+test: lint  ## everything CI checks but the sanitizers: lint, tests and examples
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev.stamp  ## ruff, mypy and clang-format, changing nothing
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
+	$(BIN)/mypy -p caransac
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+
+format: $(VENV)/dev.stamp  ## let ruff and clang-format rewrite the sources
+	$(BIN)/ruff check --fix $(PYTHON_FILES)
+	$(BIN)/ruff format $(PYTHON_FILES)
+	$(BIN)/clang-format -i $(NATIVE)
+
+bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
+	$(SINGLE_THREAD) $(BIN)/python benchmarks/kernels.py
+
+# An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
+SANITIZE := $(VENV)-sanitize
+$(SANITIZE)/stamp: $(SOURCES)
+	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
+	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest \
+	    -C cmake.define.CARANSAC_SANITIZE=ON -C build-dir=build/sanitize .
+	touch $@
+
+sanitize: $(SANITIZE)/stamp  ## kernel tests under the address and undefined-behaviour sanitizers
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(SANITIZE)/bin/python -m pytest -m kernels
+
+clean:  ## remove environments and build products
+	rm -rf $(VENV) $(SANITIZE) build demo dist

@@ -1,0 +1,14 @@
+"""Estimate the relative pose of two calibrated cameras from matches full of outliers."""
+
+import caransac
+from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair
+
+pair = make_pair(num_points=1000, outlier_ratio=0.7, seed=1)  # stands in for your own matches
+result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores)
+if not result.success:
+    raise SystemExit(f"no pose: {result.stop_reason}")
+print("R =", result.R.round(4).tolist())
+print("t =", result.t.round(4).tolist())
+print(f"{result.num_inliers} inliers of {len(result.inliers)} matches in {1e3 * result.elapsed_s:.1f} ms")
+print(f"pose error {pose_error_deg(result.R, result.t, pair.R, pair.t):.2f} degrees")

@@ -1,0 +1,21 @@
+"""Robust two-view geometry: relative pose and fundamental matrix from correspondences full of outliers.
+
+Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``; arguments come in the
+order points1, points2, camera1, camera2.
+"""
+
+from caransac.api import estimate_fundamental, estimate_relative_pose
+from caransac.camera import Camera
+from caransac.types import FundamentalResult, Options, RelativePoseResult
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Camera",
+    "FundamentalResult",
+    "Options",
+    "RelativePoseResult",
+    "__version__",
+    "estimate_fundamental",
+    "estimate_relative_pose",
+]

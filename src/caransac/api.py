@@ -1,0 +1,182 @@
+"""The public calls: pixels in, result out."""
+
+from __future__ import annotations
+
+import time
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caransac.camera import Camera, as_camera
+from caransac.estimator import Estimate, estimate
+from caransac.geometry import Array, essential_from_pose
+from caransac.kernels import Indices
+from caransac.problems import Essential, Fundamental, Problem
+from caransac.sampler import ProsacSampler, Sampler, UniformSampler, order_by_score
+from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind
+
+MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
+
+
+def estimate_relative_pose(
+    points1: ArrayLike,
+    points2: ArrayLike,
+    camera1: Camera | ArrayLike | dict[str, object],
+    camera2: Camera | ArrayLike | dict[str, object],
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind = "ratio",
+    options: Options | None = None,
+) -> RelativePoseResult:
+    """Estimate the relative pose of two calibrated cameras from correspondences with outliers.
+
+    Args:
+        points1: (N, 2) pixels in image 1, any real dtype and strides.
+        points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
+        camera1: a `Camera`, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}. Lens
+            distortion is removed from the points.
+        camera2: camera of image 2.
+        scores: (N,) one number a match that says how good it looks, or None.
+        score_kind: "ratio" for the second-nearest-neighbour ratio (lower is better), "confidence" for a matcher's
+            score (higher is better).
+        options: see `Options`.
+
+    Returns:
+        The pose with ``x2 = R x1 + t`` and the inliers; ``success`` is False, with a ``stop_reason``, when the data
+        determine no pose.
+
+    Raises:
+        ValueError: an argument has the wrong shape or impossible values; the message names it.
+    """
+    started = time.perf_counter()
+    pixels1, pixels2, scores, options = _check(points1, points2, scores, score_kind, options)
+    cameras = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
+    rays1, rays2 = cameras[0].pixels_to_rays(pixels1), cameras[1].pixels_to_rays(pixels2)
+    # Distances are measured on the normalised image plane, where a pixel is as long as the inverse focal length.
+    pixel = 0.5 * (1 / cameras[0].mean_focal + 1 / cameras[1].mean_focal)
+    problem = Essential(rays1, rays2, options.max_error_px * pixel)
+    found = _run(problem, scores, score_kind, options)
+    inliers, score = _consensus(problem, found)
+    R = t = E = None
+    if found.model is not None:
+        rotations, translations = Essential.split(found.model[None])
+        R, t = rotations[0].copy(), translations[0].copy()
+        E = essential_from_pose(R, t)
+    return RelativePoseResult(
+        success=found.model is not None,
+        stop_reason=found.stop_reason,
+        R=R,
+        t=t,
+        E=E,
+        inliers=inliers,
+        num_inliers=int(inliers.sum()),
+        num_hypotheses=found.num_hypotheses,
+        score=score,
+        elapsed_s=time.perf_counter() - started,
+    )
+
+
+def estimate_fundamental(
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind = "ratio",
+    options: Options | None = None,
+) -> FundamentalResult:
+    """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
+
+    Arguments and errors as in `estimate_relative_pose`, without the cameras.
+
+    Returns:
+        F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
+        when the data determine none.
+    """
+    started = time.perf_counter()
+    pixels1, pixels2, scores, options = _check(points1, points2, scores, score_kind, options)
+    # Centre each image but scale both alike: the Sampson distance then only changes its unit.
+    centre1, centre2 = (_mean(pixels) for pixels in (pixels1, pixels2))
+    spread = float(np.sqrt(np.mean([_mean((pixels1 - centre1) ** 2), _mean((pixels2 - centre2) ** 2)])))
+    scale = 1 / spread if spread > 0 else 1.0
+    problem = Fundamental((pixels1 - centre1) * scale, (pixels2 - centre2) * scale, options.max_error_px * scale)
+    found = _run(problem, scores, score_kind, options)
+    inliers, score = _consensus(problem, found)
+    F = None
+    if found.model is not None:
+        normalise1, normalise2 = (
+            np.array([[scale, 0, -scale * c[0]], [0, scale, -scale * c[1]], [0, 0, 1]]) for c in (centre1, centre2)
+        )
+        F = normalise2.T @ found.model.reshape(3, 3) @ normalise1
+        F /= np.linalg.norm(F)
+    return FundamentalResult(
+        success=found.model is not None,
+        stop_reason=found.stop_reason,
+        F=F,
+        inliers=inliers,
+        num_inliers=int(inliers.sum()),
+        num_hypotheses=found.num_hypotheses,
+        score=score,
+        elapsed_s=time.perf_counter() - started,
+    )
+
+
+def _mean(points: Array) -> Array:
+    return points.mean(axis=0) if len(points) else np.zeros(2)
+
+
+def _check(
+    points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None, score_kind: str, options: Options | None
+) -> tuple[Array, Array, Array | None, Options]:
+    """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
+    pixels1, pixels2 = _as_reals(points1, "points1"), _as_reals(points2, "points2")
+    for name, pixels in (("points1", pixels1), ("points2", pixels2)):
+        if pixels.ndim != 2 or pixels.shape[1] != 2:
+            raise ValueError(f"{name} must have shape (N, 2), got {pixels.shape}")
+    if len(pixels1) != len(pixels2):
+        raise ValueError(f"points1 and points2 must have the same length, got {len(pixels1)} and {len(pixels2)}")
+    if score_kind not in get_args(ScoreKind):
+        raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {score_kind!r}")
+    if scores is not None:
+        scores = _as_reals(scores, "scores")
+        if scores.shape != (len(pixels1),):
+            raise ValueError(f"scores must have shape ({len(pixels1)},), one a match, got {scores.shape}")
+    if options is None:
+        options = Options()
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    return pixels1, pixels2, scores, options
+
+
+def _as_reals(values: ArrayLike, name: str) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must not contain NaN or infinity")
+    return array
+
+
+def _run(problem: Problem, scores: Array | None, score_kind: ScoreKind, options: Options) -> Estimate:
+    """Choose the points and the sampler of the classical methods, and run the loop."""
+    usable = np.flatnonzero(np.isfinite(problem.points1).all(axis=1) & np.isfinite(problem.points2).all(axis=1))
+    order: Indices = usable.astype(np.int32)
+    if scores is not None:
+        order = order[order_by_score(scores[usable], higher_is_better=score_kind == "confidence")]
+        if score_kind == "ratio":
+            order = order[: max(int((scores[order] < options.max_ratio).sum()), MIN_FILTERED)]
+    # A problem of these points only, best first: what is filtered out costs nothing.
+    kept = type(problem)(problem.points1[order], problem.points2[order], problem.max_error)
+    progressive = scores is not None and options.method == "lm-lo"
+    make_sampler = ProsacSampler if progressive else UniformSampler
+    sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
+    return estimate(kept, sampler, options)
+
+
+def _consensus(problem: Problem, found: Estimate) -> tuple[NDArray[np.bool_], float]:
+    """Inliers (N,) and total consensus over all points as given."""
+    if found.model is None:
+        return np.zeros(problem.num_points, bool), 0.0
+    scores = np.nan_to_num(problem.score(found.model[None])[0])
+    return scores > 0, float(scores.sum())

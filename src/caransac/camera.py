@@ -1,0 +1,166 @@
+"""Cameras: from pixels to rays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac.geometry import Array
+
+# Parameters of each COLMAP camera model, in COLMAP's order.
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "SIMPLE_PINHOLE": ("f", "cx", "cy"),
+    "PINHOLE": ("fx", "fy", "cx", "cy"),
+    "SIMPLE_RADIAL": ("f", "cx", "cy", "k1"),
+    "RADIAL": ("f", "cx", "cy", "k1", "k2"),
+    "OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
+}
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A camera in COLMAP's terms.
+
+    Attributes:
+        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV.
+        params: the model's parameters in COLMAP's order, lengths in pixels.
+        width: image width in pixels, 0 when unknown; not needed for estimation.
+        height: image height in pixels, 0 when unknown; not needed for estimation.
+
+    The principal point is in the same pixel convention as the points that go with it.
+    """
+
+    model: str
+    params: tuple[float, ...]
+    width: int = 0
+    height: int = 0
+
+    def __post_init__(self) -> None:
+        if self.model not in PARAMETERS:
+            raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {self.model!r}")
+        params = tuple(float(value) for value in self.params)
+        names = PARAMETERS[self.model]
+        if len(params) != len(names):
+            raise ValueError(f"params of {self.model} must be ({', '.join(names)}), got {len(params)} numbers")
+        if not np.all(np.isfinite(params)):
+            raise ValueError("params must be finite")
+        object.__setattr__(self, "params", params)
+        if self.fx <= 0 or self.fy <= 0:
+            raise ValueError("params must have a positive focal length")
+
+    @classmethod
+    def from_matrix(cls, K: ArrayLike) -> Camera:
+        """Pinhole camera of a 3x3 calibration matrix without skew."""
+        K = np.asarray(K, float)
+        if K.shape != (3, 3):
+            raise ValueError(f"K must be 3x3, got shape {K.shape}")
+        scale = float(np.abs(K).max())
+        expected = np.array([[K[0, 0], 0, K[0, 2]], [0, K[1, 1], K[1, 2]], [0, 0, 1]])
+        if not np.all(np.isfinite(K)) or not np.allclose(K, expected, rtol=0, atol=1e-9 * scale):
+            raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
+        return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]))
+
+    @classmethod
+    def from_dict(cls, camera: Mapping[str, Any]) -> Camera:
+        """Camera of a COLMAP-style dict with model and params, and optionally width and height."""
+        unknown = set(camera) - {"model", "params", "width", "height"}
+        missing = {"model", "params"} - set(camera)
+        if unknown or missing:
+            raise ValueError(f"a camera dict has model, params, width, height; check {sorted(unknown | missing)}")
+        return cls(
+            str(camera["model"]), tuple(camera["params"]), int(camera.get("width", 0)), int(camera.get("height", 0))
+        )
+
+    def _parameter(self, *names: str) -> float:
+        for name in names:
+            if name in PARAMETERS[self.model]:
+                return self.params[PARAMETERS[self.model].index(name)]
+        return 0.0
+
+    @property
+    def fx(self) -> float:
+        """Focal length along x in pixels."""
+        return self._parameter("fx", "f")
+
+    @property
+    def fy(self) -> float:
+        """Focal length along y in pixels."""
+        return self._parameter("fy", "f")
+
+    @property
+    def mean_focal(self) -> float:
+        """Mean of the two focal lengths in pixels."""
+        return 0.5 * (self.fx + self.fy)
+
+    @property
+    def K(self) -> Array:
+        """Calibration matrix (3, 3), without the distortion."""
+        return np.array([[self.fx, 0, self._parameter("cx")], [0, self.fy, self._parameter("cy")], [0, 0, 1]])
+
+    @property
+    def is_distorted(self) -> bool:
+        """Whether any distortion coefficient differs from zero."""
+        return any(self._parameter(name) != 0 for name in ("k1", "k2", "p1", "p2"))
+
+    def pixels_to_rays(self, points: Array) -> Array:
+        """Normalised image coordinates of pixels: (n, 2) -> (n, 2), NaN where the distortion has no inverse."""
+        principal = np.array([self._parameter("cx"), self._parameter("cy")])
+        distorted = (points - principal) / np.array([self.fx, self.fy])
+        return self._undistort(distorted) if self.is_distorted else distorted
+
+    def rays_to_pixels(self, rays: Array) -> Array:
+        """Pixels of normalised image coordinates: (n, 2) -> (n, 2)."""
+        principal = np.array([self._parameter("cx"), self._parameter("cy")])
+        return np.asarray(self._distort(rays)[0] * np.array([self.fx, self.fy]) + principal)
+
+    def _distort(self, rays: Array) -> tuple[Array, Array]:
+        """Distorted coordinates (n, 2) and their derivatives by the undistorted ones (n, 2, 2)."""
+        k1, k2, p1, p2 = (self._parameter(name) for name in ("k1", "k2", "p1", "p2"))
+        x, y = rays[:, 0], rays[:, 1]
+        r2 = x * x + y * y
+        radial = 1 + r2 * (k1 + r2 * k2)
+        slope = 2 * (k1 + 2 * k2 * r2)  # d radial / dx = slope x
+        distorted = np.stack(
+            [x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x), y * radial + 2 * p2 * x * y + p1 * (r2 + 2 * y * y)],
+            axis=1,
+        )
+        mixed = slope * x * y + 2 * p1 * x + 2 * p2 * y
+        dxx = radial + slope * x * x + 2 * p1 * y + 6 * p2 * x
+        dyy = radial + slope * y * y + 2 * p2 * x + 6 * p1 * y
+        jacobian = np.stack([np.stack([dxx, mixed], axis=1), np.stack([mixed, dyy], axis=1)], axis=1)
+        return distorted, jacobian
+
+    def _undistort(self, distorted: Array) -> Array:
+        """Invert the distortion by Newton's method, a few steps even for strong lenses."""
+        rays = distorted.copy()
+        with np.errstate(all="ignore"):  # points beyond the lens's reach diverge and end as NaN
+            for _ in range(20):
+                value, jacobian = self._distort(rays)
+                error = value - distorted
+                if np.nanmax(np.abs(error), initial=0.0) < 1e-12:
+                    break
+                (a, b), (c, d) = np.moveaxis(jacobian, 0, -1)
+                step = np.stack([d * error[:, 0] - b * error[:, 1], a * error[:, 1] - c * error[:, 0]], axis=1)
+                rays = rays - step / (a * d - b * c)[:, None]
+            value, jacobian = self._distort(rays)
+            # Beyond the radius where the lens folds back, an eigenvalue of the Jacobian has changed its sign.
+            folded = (np.linalg.det(jacobian) <= 0) | (np.trace(jacobian, axis1=1, axis2=2) <= 0)
+            failed = ~(np.abs(value - distorted).max(axis=1) < 1e-9) | folded
+        rays[failed] = np.nan
+        return rays
+
+
+def as_camera(value: object, name: str) -> Camera:
+    """Camera from what users have: a Camera, a 3x3 matrix or a COLMAP-style dict. Errors name the argument."""
+    try:
+        if isinstance(value, Camera):
+            return value
+        if isinstance(value, Mapping):
+            return Camera.from_dict(value)
+        return Camera.from_matrix(value)  # type: ignore[arg-type]  # numpy decides whether it is array-like
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from error

@@ -1,0 +1,98 @@
+"""Two-view formulas in plain numpy: the specification the compiled kernels are tested against.
+
+Conventions, here and everywhere: ``x2 = R x1 + t`` with ``|t| = 1``, ``E = [t]x R`` and ``x2^T F x1 = 0``.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def homogeneous(points: ArrayLike) -> Array:
+    """Append a one to every point: (..., d) -> (..., d + 1)."""
+    points = np.asarray(points, float)
+    return np.concatenate([points, np.ones((*points.shape[:-1], 1))], axis=-1)
+
+
+def cross_matrix(vectors: ArrayLike) -> Array:
+    """Matrices of the cross product, ``cross_matrix(t) @ x == np.cross(t, x)``: (..., 3) -> (..., 3, 3)."""
+    x, y, z = np.moveaxis(np.asarray(vectors, float), -1, 0)
+    zero = np.zeros_like(x)
+    rows = [np.stack(row, axis=-1) for row in ((zero, -z, y), (z, zero, -x), (-y, x, zero))]
+    return np.stack(rows, axis=-2)
+
+
+def essential_from_pose(R: ArrayLike, t: ArrayLike) -> Array:
+    """Essential matrices ``[t]x R``: (..., 3, 3) and (..., 3) -> (..., 3, 3)."""
+    return np.asarray(cross_matrix(t) @ np.asarray(R, float))
+
+
+def fundamental_from_essential(E: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
+    """Fundamental matrix ``K2^-T E K1^-1`` of the pixels of two cameras: (3, 3) -> (3, 3)."""
+    return np.asarray(
+        np.linalg.inv(np.asarray(K2, float)).T @ np.asarray(E, float) @ np.linalg.inv(np.asarray(K1, float))
+    )
+
+
+def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
+    """Squared Sampson distance of correspondences to one essential or fundamental matrix.
+
+    The first-order approximation of the squared distance from (x1, x2) to the nearest pair that satisfies
+    ``x2^T M x1 = 0`` exactly.
+
+    Args:
+        model: (3, 3) matrix M.
+        points1: (n, 2) points in image 1, in the coordinates M is made for.
+        points2: (n, 2) points in image 2.
+
+    Returns:
+        (n,) squared distances, in the unit of the points squared.
+    """
+    model = np.asarray(model, float)
+    x1, x2 = homogeneous(points1), homogeneous(points2)
+    lines2, lines1 = x1 @ model.T, x2 @ model
+    gradient = lines2[:, 0] ** 2 + lines2[:, 1] ** 2 + lines1[:, 0] ** 2 + lines1[:, 1] ** 2
+    return np.asarray(np.sum(x2 * lines2, axis=1) ** 2 / gradient)
+
+
+def msac_scores(residuals_sq: ArrayLike, max_error: float) -> Array:
+    """MSAC score ``1 - min(r, T^2) / T^2`` of squared residuals: 1 on the model, 0 from ``max_error`` on."""
+    return np.asarray(1.0 - np.minimum(np.asarray(residuals_sq, float) / max_error**2, 1.0))
+
+
+def depths(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
+    """Depths (l1, l2) of the points that ``l1 R x1 + t = l2 x2`` triangulates by least squares: (n, 2)."""
+    rays1, rays2 = homogeneous(points1) @ np.asarray(R, float).T, homogeneous(points2)
+    systems = np.stack([rays1, -rays2], axis=-1)
+    return np.stack([np.linalg.lstsq(system, -np.asarray(t, float), rcond=None)[0] for system in systems])
+
+
+def rotation_from_vector(vector: ArrayLike) -> Array:
+    """Rotation by ``|vector|`` radians about ``vector``, by Rodrigues' formula: (3,) -> (3, 3)."""
+    vector = np.asarray(vector, float)
+    angle = float(np.linalg.norm(vector))
+    axis = cross_matrix(vector / angle) if angle > 0 else np.zeros((3, 3))
+    return np.asarray(np.eye(3) + np.sin(angle) * axis + (1 - np.cos(angle)) * axis @ axis)
+
+
+def angle_between_deg(a: ArrayLike, b: ArrayLike) -> float:
+    """Angle between two vectors in degrees, accurate for small and for flat angles alike."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)))
+
+
+def rotation_angle_deg(R: ArrayLike) -> float:
+    """Angle of a rotation matrix in degrees, accurate for small and for flat angles alike."""
+    R = np.asarray(R, float)
+    twice_sine = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    return float(np.degrees(np.arctan2(twice_sine, np.trace(R) - 1.0)))
+
+
+def pose_error_deg(R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayLike) -> float:
+    """Error of a relative pose: the larger of rotation error and translation direction error, in degrees.
+
+    The sign of the translation counts: a reversed direction is an error of 180 degrees.
+    """
+    rotation = rotation_angle_deg(np.asarray(R, float) @ np.asarray(true_R, float).T)
+    return max(rotation, angle_between_deg(t, true_t))

@@ -1,0 +1,158 @@
+"""The two estimation problems behind one set of verbs: solve, rank, score, refine.
+
+A problem owns its correspondences in well-scaled coordinates. Its models are the rows of an (m, d) array whose meaning
+only the problem knows, so the estimator can select and stack them like any array.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac import kernels
+from caransac.geometry import Array, msac_scores
+from caransac.kernels import Indices, Loss
+
+LOCAL_MAX_STEPS = 10
+LOCAL_REACH = 5.0**0.5  # local refinement looks at points within this many thresholds
+
+
+class Problem(ABC):
+    """Correspondences and a threshold, in coordinates of the order of one.
+
+    Attributes:
+        sample_size: points in a minimal sample.
+        points1: (n, 2).
+        points2: (n, 2).
+        max_error: Sampson distance from which on a point does not support a model.
+    """
+
+    sample_size: int
+
+    def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
+        self.points1 = np.ascontiguousarray(points1)
+        self.points2 = np.ascontiguousarray(points2)
+        self.max_error = max_error
+
+    @property
+    def num_points(self) -> int:
+        """Number of correspondences."""
+        return len(self.points1)
+
+    @abstractmethod
+    def solve(self, samples: Indices) -> Array:
+        """Models (m, d) through minimal samples (S, sample_size); degenerate samples give none."""
+
+    @abstractmethod
+    def matrices(self, models: Array) -> Array:
+        """The epipolar matrices (m, 3, 3) of models (m, d)."""
+
+    @abstractmethod
+    def refine_locally(self, models: Array) -> Array:
+        """Each model fitted to its own inliers, truncated loss, a few steps: the LO step. (m, d) -> (m, d)."""
+
+    @abstractmethod
+    def refine(self, model: Array, weights: Array) -> Array:
+        """One model (d,) fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
+
+    def rank(self, models: Array, k: int) -> Indices:
+        """Indices of the k models with the largest total consensus, largest first."""
+        return kernels.top_models(self.matrices(models), self.points1, self.points2, self.max_error, k)[0]
+
+    def score(self, models: Array) -> Array:
+        """MSAC scores (m, n); a point behind a camera scores 0."""
+        return msac_scores(kernels.residuals_sq(self.matrices(models), self.points1, self.points2), self.max_error)
+
+    def inliers(self, model: Array) -> NDArray[np.bool_]:
+        """Which points (n,) support a model (d,)."""
+        return np.asarray(self.score(model[None])[0] > 0)
+
+
+class Essential(Problem):
+    """Relative pose of calibrated cameras; points are normalised image coordinates; models are rows [R, t]."""
+
+    sample_size = 5
+
+    @staticmethod
+    def split(models: Array) -> tuple[Array, Array]:
+        """Rotations (m, 3, 3) and translations (m, 3) of models (m, 12)."""
+        return models[:, :9].reshape(-1, 3, 3), models[:, 9:]
+
+    @staticmethod
+    def _join(rotations: Array, translations: Array) -> Array:
+        return np.concatenate([rotations.reshape(-1, 9), translations], axis=1)
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`; only poses with the whole sample in front of both cameras."""
+        essentials, sample = kernels.five_point(self.points1[samples], self.points2[samples])
+        members = samples[sample]
+        rotations, translations, _ = kernels.pose_from_essential(
+            essentials, self.points1[members], self.points2[members]
+        )
+        return self._join(rotations, translations)
+
+    def matrices(self, models: Array) -> Array:
+        """See `Problem.matrices`."""
+        return kernels.essential_from_pose(*self.split(models))
+
+    def score(self, models: Array) -> Array:
+        """See `Problem.score`."""
+        in_front = kernels.positive_depths(*self.split(models), self.points1, self.points2)
+        return np.asarray(super().score(models) * in_front)
+
+    def refine_locally(self, models: Array) -> Array:
+        """See `Problem.refine_locally`."""
+        rotations, translations, _ = kernels.refine_pose(
+            *self.split(models),
+            self.points1,
+            self.points2,
+            loss=Loss.TRUNCATED,
+            loss_scale=self.max_error,
+            max_residual=LOCAL_REACH * self.max_error,
+            max_steps=LOCAL_MAX_STEPS,
+        )
+        return self._join(rotations, translations)
+
+    def refine(self, model: Array, weights: Array) -> Array:
+        """See `Problem.refine`."""
+        rotations, translations, _ = kernels.refine_pose(
+            *self.split(model[None]), self.points1, self.points2, weights=weights, loss_scale=self.max_error
+        )
+        return np.asarray(self._join(rotations, translations)[0])
+
+
+class Fundamental(Problem):
+    """Fundamental matrix; points are pixels, centred and with one scale for both images; models are rows [F]."""
+
+    sample_size = 7
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`."""
+        fundamentals, _ = kernels.seven_point(self.points1[samples], self.points2[samples])
+        return fundamentals.reshape(-1, 9)
+
+    def matrices(self, models: Array) -> Array:
+        """See `Problem.matrices`."""
+        return models.reshape(-1, 3, 3)
+
+    def refine_locally(self, models: Array) -> Array:
+        """See `Problem.refine_locally`."""
+        refined, _ = kernels.refine_fundamental(
+            self.matrices(models),
+            self.points1,
+            self.points2,
+            loss=Loss.TRUNCATED,
+            loss_scale=self.max_error,
+            max_residual=LOCAL_REACH * self.max_error,
+            max_steps=LOCAL_MAX_STEPS,
+        )
+        return refined.reshape(-1, 9)
+
+    def refine(self, model: Array, weights: Array) -> Array:
+        """See `Problem.refine`."""
+        refined, _ = kernels.refine_fundamental(
+            self.matrices(model), self.points1, self.points2, weights=weights, loss_scale=self.max_error
+        )
+        return np.asarray(refined.reshape(9))

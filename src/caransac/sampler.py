@@ -1,0 +1,54 @@
+"""Samplers: which minimal samples the estimator tries, and in what order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from caransac import kernels
+from caransac.geometry import Array
+from caransac.kernels import Indices
+
+
+class Sampler(Protocol):
+    """Draws minimal samples; a sample depends on its number alone, never on how the draws are batched."""
+
+    @property
+    def pool(self) -> Indices:
+        """The points that samples are drawn from."""
+
+    def draw(self, first: int, count: int) -> Indices:
+        """Samples first .. first + count - 1: (count, sample_size) indices of points."""
+
+
+@dataclass(frozen=True, eq=False)
+class UniformSampler:
+    """Every subset of the pool equally likely."""
+
+    pool: Indices
+    sample_size: int
+    seed: int
+
+    def draw(self, first: int, count: int) -> Indices:
+        """See `Sampler.draw`."""
+        return kernels.sample_uniform(self.pool, self.sample_size, count, seed=self.seed, first=first)
+
+
+@dataclass(frozen=True, eq=False)
+class ProsacSampler:
+    """The most promising points first, by degrees all of them (Chum and Matas, CVPR 2005). The pool is ordered."""
+
+    pool: Indices
+    sample_size: int
+    seed: int
+
+    def draw(self, first: int, count: int) -> Indices:
+        """See `Sampler.draw`."""
+        return kernels.sample_prosac(self.pool, self.sample_size, count, seed=self.seed, first=first)
+
+
+def order_by_score(scores: Array, higher_is_better: bool) -> Indices:
+    """Point indices, best score first; equal scores keep their order."""
+    return np.argsort(-scores if higher_is_better else scores, kind="stable").astype(np.int32)

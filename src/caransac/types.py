@@ -1,0 +1,135 @@
+"""Options and results: frozen records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array
+
+Method = Literal["lm-lo", "lm-lo-u"]
+ScoreKind = Literal["ratio", "confidence"]
+StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
+
+    Attributes:
+        method: "lm-lo" is LO-RANSAC with Levenberg-Marquardt refinement inside and at the end, sampling the best
+            scored matches first (PROSAC); "lm-lo-u" is the same with uniform sampling.
+        rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
+        samples_per_round: minimal samples a batch.
+        max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
+            keypoints localised to a fraction of a pixel.
+        top_models: models of each round, by consensus, that are refined before the best one is chosen.
+        max_ratio: matches whose ratio (``score_kind="ratio"``) is not below are left out of the estimation, as long as
+            20 remain. They still count in ``inliers``. 1 or more keeps all.
+        early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
+            ``rounds * samples_per_round`` hypotheses.
+        success_probability: wanted probability of having drawn a sample without outliers.
+        seed: same input and same seed give the same answer to the last bit.
+    """
+
+    method: Method = "lm-lo"
+    rounds: int = 4
+    samples_per_round: int = 256
+    max_error_px: float = 1.0
+    top_models: int = 4
+    max_ratio: float = 0.85
+    early_stop: bool = True
+    success_probability: float = 0.9999
+    seed: int = 0
+
+    def __new__(cls, **given: object) -> Options:
+        """Refuse unknown names with a ValueError that suggests the nearest known one."""
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in known:
+                from difflib import get_close_matches
+
+                hint = "".join(f"; did you mean {match!r}?" for match in get_close_matches(name, known, n=1))
+                raise ValueError(f"unknown option {name!r}{hint}")
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        _require(self.method in get_args(Method), "method", f"one of {', '.join(get_args(Method))}", self.method)
+        for name in ("rounds", "samples_per_round", "top_models"):
+            value = getattr(self, name)
+            _require(_is_integer(value) and value >= 1, name, "a positive integer", value)
+        for name in ("max_error_px", "max_ratio"):
+            value = getattr(self, name)
+            _require(_is_real(value) and value > 0, name, "a positive number", value)
+        _require(isinstance(self.early_stop, bool | np.bool_), "early_stop", "True or False", self.early_stop)
+        value = self.success_probability
+        _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
+        _require(_is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+
+
+def _require(condition: bool, name: str, expected: str, value: object) -> None:
+    if not condition:
+        raise ValueError(f"{name} must be {expected}, not {value!r}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """What every estimation reports.
+
+    Attributes:
+        success: whether there is a model. Failure is a value, not an exception.
+        stop_reason: with success, "budget" (all rounds ran) or "early_stop"; without, "too_few_points" (fewer than a
+            minimal sample), "degenerate" (no sample determined a model: repeated or collinear points) or
+            "no_consensus" (the best model explains nothing beyond its own sample).
+        inliers: (N,) bool over the points as given.
+        num_inliers: how many of them.
+        num_hypotheses: minimal samples drawn.
+        score: total MSAC consensus over the points as given; 0 without success.
+        elapsed_s: wall-clock seconds of the call.
+    """
+
+    success: bool
+    stop_reason: StopReason
+    inliers: NDArray[np.bool_]
+    num_inliers: int
+    num_hypotheses: int
+    score: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelativePoseResult(Result):
+    """Relative pose of camera 2 from camera 1: ``x2 = R x1 + t``.
+
+    Attributes:
+        R: (3, 3) rotation, None without success.
+        t: (3,) translation direction of length one, None without success.
+        E: (3, 3) essential matrix ``[t]x R``, None without success.
+    """
+
+    R: Array | None
+    t: Array | None
+    E: Array | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FundamentalResult(Result):
+    """Fundamental matrix of pixel coordinates: ``x2^T F x1 = 0``.
+
+    Attributes:
+        F: (3, 3) of rank two and Frobenius norm one, None without success.
+    """
+
+    F: Array | None

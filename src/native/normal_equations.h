@@ -1,0 +1,33 @@
+// The inner loop of refinement: one pass over the points that linearises the robust Sampson cost.
+#pragma once
+
+#include "points.h"
+
+namespace caransac {
+
+// Robust losses rho(s) of the squared residual s with scale c, and what they cost far away:
+enum class Loss {
+    kSquared,    // s
+    kTruncated,  // min(s, c^2)
+    kCauchy,     // c^2 log(1 + s / c^2)
+    kHuber,      // s up to c^2, then 2 c sqrt(s) - c^2
+};
+
+// Gauss-Newton model of cost = sum_i w_i rho(r_i^2) in the nine entries of the matrix, r the signed Sampson distance:
+// half the gradient and half the Hessian (upper triangle, row by row). A parametrisation of the matrix with Jacobian G
+// has gradient G^T g and Hessian G^T H G, so every problem shares this pass.
+struct NormalEquations {
+    double cost, gradient[9], hessian[45];
+};
+
+namespace CARANSAC_ISA {
+
+// weights: padded(n) numbers, zero in the padding (whose coordinates must be finite here).
+void normal_equations(const double model[9], const Columns<double>& points, const double* weights, Loss loss,
+                      double loss_scale, NormalEquations& out);
+
+// Signed Sampson distances (n) and their derivatives by the nine entries of the matrix (n x 9).
+void residual_jacobian(const double model[9], const Columns<double>& points, double* residual, double* jacobian);
+
+}  // namespace CARANSAC_ISA
+}  // namespace caransac

@@ -1,0 +1,93 @@
+// Packs: as many doubles (or floats) as one register of the current instruction set holds.
+//
+// GCC and Clang vector extensions give the arithmetic; elsewhere a pack is a single number and the code stays right.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "isa.h"
+
+namespace caransac::CARANSAC_ISA {
+
+#if defined(__GNUC__) || defined(__clang__)
+#if defined(__AVX512F__)
+constexpr int kPackBytes = 64;
+#elif defined(__AVX__)
+constexpr int kPackBytes = 32;
+#else
+constexpr int kPackBytes = 16;
+#endif
+typedef double Doubles __attribute__((vector_size(kPackBytes)));
+typedef float Floats __attribute__((vector_size(kPackBytes)));
+typedef long long Longs __attribute__((vector_size(kPackBytes)));
+constexpr int kDoubles = kPackBytes / static_cast<int>(sizeof(double));
+constexpr int kFloats = kPackBytes / static_cast<int>(sizeof(float));
+inline double lane(const Doubles& pack, int i) { return pack[i]; }
+inline float lane(const Floats& pack, int i) { return pack[i]; }
+inline void set_lane(Doubles& pack, int i, double value) { pack[i] = value; }
+inline Doubles to_doubles(const Longs& pack) { return __builtin_convertvector(pack, Doubles); }
+#else
+typedef double Doubles;
+typedef float Floats;
+typedef long long Longs;
+constexpr int kDoubles = 1;
+constexpr int kFloats = 1;
+inline double lane(const Doubles& pack, int) { return pack; }
+inline float lane(const Floats& pack, int) { return pack; }
+inline void set_lane(Doubles& pack, int, double value) { pack = value; }
+inline Doubles to_doubles(const Longs& pack) { return static_cast<double>(pack); }
+#endif
+
+inline Doubles broadcast(double value) { return Doubles{} + value; }
+inline Floats broadcast(float value) { return Floats{} + value; }
+
+inline Doubles load(const double* from) {
+    Doubles pack;
+    std::memcpy(&pack, from, sizeof(pack));
+    return pack;
+}
+inline Floats load(const float* from) {
+    Floats pack;
+    std::memcpy(&pack, from, sizeof(pack));
+    return pack;
+}
+inline void store(float* to, const Floats& pack) { std::memcpy(to, &pack, sizeof(pack)); }
+inline void store(double* to, const Doubles& pack) { std::memcpy(to, &pack, sizeof(pack)); }
+
+inline Doubles square_root(const Doubles& pack) {
+    Doubles root{};
+    for (int i = 0; i < kDoubles; ++i) set_lane(root, i, std::sqrt(lane(pack, i)));
+    return root;
+}
+
+inline double sum(const Doubles& pack) {
+    double total = 0;
+    for (int i = 0; i < kDoubles; ++i) total += lane(pack, i);
+    return total;
+}
+inline double sum(const Floats& pack) {
+    double total = 0;
+    for (int i = 0; i < kFloats; ++i) total += static_cast<double>(lane(pack, i));
+    return total;
+}
+
+// Natural logarithm of normal positive numbers, to about 1 ulp: x = 2^e m with m in [sqrt(1/2), sqrt(2)), then the
+// series of 2 artanh((m - 1) / (m + 1)). The C library's log works on one number at a time and dominated the Cauchy
+// loss.
+inline Doubles logarithm(const Doubles& x) {
+    Longs bits;
+    std::memcpy(&bits, &x, sizeof(bits));
+    constexpr long long kSqrtHalf = 0x3fe6a09e667f3bcd;  // bit pattern of sqrt(1/2)
+    const Longs offset = bits - kSqrtHalf;
+    const Longs exponent = offset >> 52;
+    const Longs mantissa_bits = bits - (exponent << 52);
+    Doubles mantissa;
+    std::memcpy(&mantissa, &mantissa_bits, sizeof(mantissa));
+    const Doubles s = (mantissa - 1.0) / (mantissa + 1.0), s2 = s * s;
+    Doubles series = broadcast(2.0 / 21);
+    for (int power = 19; power >= 3; power -= 2) series = series * s2 + 2.0 / power;
+    return to_doubles(exponent) * 0.6931471805599453 + (2.0 * s + s * s2 * series);
+}
+
+}  // namespace caransac::CARANSAC_ISA

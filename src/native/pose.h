@@ -1,0 +1,26 @@
+// Relative poses: x2 = R x1 + t with |t| = 1, E = [t]x R.
+#pragma once
+
+#include <Eigen/Core>
+
+namespace caransac {
+
+using Matrix3 = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
+using Vector3 = Eigen::Vector3d;
+
+struct Pose {
+    Matrix3 rotation;
+    Vector3 translation;
+};
+
+Matrix3 cross_matrix(const Vector3& t);
+Matrix3 essential_from_pose(const Pose& pose);
+
+// F = K2^-T E K1^-1, so that pixels satisfy x2^T F x1 = 0.
+Matrix3 fundamental_from_essential(const Matrix3& essential, const Matrix3& camera1, const Matrix3& camera2);
+
+// The pose of an essential matrix that puts all points in front of both cameras; at most one of the four candidates
+// does. x1, x2: num_points x 2 normalised coordinates. False when none does, or when E is not an essential matrix.
+bool pose_from_essential(const Matrix3& essential, const double* x1, const double* x2, int num_points, Pose& pose);
+
+}  // namespace caransac

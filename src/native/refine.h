@@ -1,0 +1,67 @@
+// Non-linear refinement of models: Levenberg-Marquardt on the robust Sampson cost.
+#pragma once
+
+#include <vector>
+
+#include "normal_equations.h"
+#include "pose.h"
+
+namespace caransac {
+
+struct RefineOptions {
+    Loss loss = Loss::kCauchy;
+    double loss_scale = 1;       // same unit as the points
+    double max_residual_sq = 0;  // use only points below it at the start, in front of the cameras; 0 takes all
+    int max_steps = 25;
+};
+
+struct RefineReport {
+    double initial_cost, cost;
+    int num_points;  // that entered the cost
+    int steps;       // accepted or not
+};
+
+// R and t on SO(3) x S^2, five degrees of freedom. The translation's tangent plane is spanned by the columns of
+// `tangent`.
+class PoseManifold {
+  public:
+    static constexpr int kDof = 5;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Jacobian = Eigen::Matrix<double, 9, kDof>;
+    explicit PoseManifold(const Pose& pose);
+    const Pose& pose() const { return pose_; }
+    Matrix3 matrix() const { return essential_from_pose(pose_); }
+    Jacobian jacobian() const;                       // of matrix(), row by row, at delta = 0
+    PoseManifold retract(const Delta& delta) const;  // (rotation vector on the left, translation tangent)
+
+  private:
+    Pose pose_;
+    Eigen::Matrix<double, 3, 2> tangent_;
+};
+
+// F = U diag(1, s, 0) V^T on SO(3) x R x SO(3), seven degrees of freedom: rank two by construction.
+// A. Bartoli, P. Sturm, "Nonlinear estimation of the fundamental matrix with minimal parameters", TPAMI 2004.
+class FundamentalManifold {
+  public:
+    static constexpr int kDof = 7;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Jacobian = Eigen::Matrix<double, 9, kDof>;
+    explicit FundamentalManifold(const Matrix3& fundamental);
+    Matrix3 matrix() const;
+    Jacobian jacobian() const;
+    FundamentalManifold retract(const Delta& delta) const;  // (rotation of U, rotation of V, s), rotations on the right
+
+  private:
+    FundamentalManifold(const Matrix3& u, const Matrix3& v, double s) : u_(u), v_(v), s_(s) {}
+    Matrix3 u_, v_;
+    double s_;
+};
+
+// points: finite columns with padding; weights: n numbers or null for ones. The cost never rises: a model comes back
+// unchanged when no step improves it, or when fewer points than degrees of freedom take part.
+RefineReport refine_pose(Pose& pose, const Columns<double>& points, const double* weights,
+                         const RefineOptions& options);
+RefineReport refine_fundamental(Matrix3& fundamental, const Columns<double>& points, const double* weights,
+                                const RefineOptions& options);
+
+}  // namespace caransac

@@ -1,0 +1,41 @@
+// Minimal samples from a pool of point indices, without replacement inside a sample.
+//
+// Sample number s depends on the seed and s alone (a counter-based generator), so batches may be split, reordered or
+// drawn by several threads, on any platform, and give the same samples.
+#pragma once
+
+#include <cstdint>
+
+namespace caransac {
+
+// A stream of random numbers for one sample: SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014) from a hashed start.
+class RandomStream {
+  public:
+    RandomStream(std::uint64_t seed, std::uint64_t sample);
+    std::uint64_t next();
+    int below(int n);   // uniform in 0 .. n - 1; its bias, n / 2^32, is far below what a batch could show
+    double fraction();  // uniform in [0, 1), a multiple of 2^-53
+
+  private:
+    std::uint64_t state_;
+};
+
+// Draws samples first .. first + count - 1 of `size` indices each into samples (count x size).
+// All pools hold at least `size` entries; the caller checks.
+
+// Every subset of the pool equally likely.
+void sample_uniform(const int* pool, int pool_size, int size, std::uint64_t seed, std::uint64_t first, int count,
+                    int* samples);
+
+// One after another with probability proportional to weight among those left. cumulative: running sums of the weights,
+// of which at least `size` are positive.
+void sample_weighted(const int* pool, const double* cumulative, int pool_size, int size, std::uint64_t seed,
+                     std::uint64_t first, int count, int* samples);
+
+// PROSAC: pool is ordered best first; sample s comes from a prefix that grows with s and reaches the whole pool after
+// `horizon` samples, the newest member of the prefix always taking part.
+// O. Chum, J. Matas, "Matching with PROSAC", CVPR 2005.
+void sample_prosac(const int* pool, int pool_size, int size, std::uint64_t seed, std::uint64_t first, int count,
+                   double horizon, int* samples);
+
+}  // namespace caransac

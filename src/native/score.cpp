@@ -1,0 +1,70 @@
+#include "score.h"
+
+#include "epipolar.h"
+#include "pack.h"
+
+namespace caransac::CARANSAC_ISA {
+
+void residuals_sq(const double model[9], const Columns<double>& points, double* out) {
+    Doubles m[9];
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
+    for (int i = 0; i < points.n; i += kDoubles) {
+        const auto terms = epipolar_terms<Doubles>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
+                                                   load(points.v2 + i));
+        store(out + i, terms.residual_sq());
+    }
+}
+
+void positive_depths(const double rotation[9], const double translation[3], const Columns<double>& points,
+                     double* out) {
+    Doubles r[9], t[3];
+    for (int i = 0; i < 9; ++i) r[i] = broadcast(rotation[i]);
+    for (int i = 0; i < 3; ++i) t[i] = broadcast(translation[i]);
+    for (int i = 0; i < points.n; i += kDoubles) {
+        const Doubles depth = nearer_depth<Doubles>(r, t, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
+                                                    load(points.v2 + i));
+        store(out + i, depth > 0.0 ? broadcast(1.0) : broadcast(0.0));
+    }
+}
+
+double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least) {
+    constexpr int kBlock = 32 * kFloats;  // short enough for single-precision sums, long enough to make checks free
+    Floats m[9];
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(static_cast<float>(model[i]));
+    const Floats inverse = broadcast(static_cast<float>(1 / max_error_sq)), zero = Floats{};
+    double total = 0;
+    for (int first = 0; first < points.n; first += kBlock) {
+        const int end = first + kBlock < points.n ? first + kBlock : points.n;
+        Floats scores{};
+        for (int i = first; i < end; i += kFloats) {
+            const auto terms = epipolar_terms<Floats>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
+                                                      load(points.v2 + i));
+            const Floats score = 1.0f - terms.residual_sq() * inverse;
+            scores += score > zero ? score : zero;  // also drops NaN: padding, and the epipoles
+        }
+        total += sum(scores);
+        // A score is at most 1 and rounding is monotone, so no order of additions exceeds this bound.
+        if (total + (points.n - end) < at_least) return -1;
+    }
+    return total;
+}
+
+int top_models(const double* models, int num_models, const Columns<float>& points, double max_error_sq, int k,
+               int* index, double* total) {
+    int count = 0;
+    for (int m = 0; m < num_models; ++m) {
+        const double at_least = count == k ? total[k - 1] : 0;
+        const double candidate = consensus(models + 9 * m, points, max_error_sq, at_least);
+        if (count == k && candidate <= at_least) continue;
+        int place = count < k ? count++ : k - 1;
+        for (; place > 0 && total[place - 1] < candidate; --place) {
+            total[place] = total[place - 1];
+            index[place] = index[place - 1];
+        }
+        total[place] = candidate;
+        index[place] = m;
+    }
+    return count;
+}
+
+}  // namespace caransac::CARANSAC_ISA

@@ -1,0 +1,25 @@
+// Residuals and consensus of models over all correspondences.
+#pragma once
+
+#include "points.h"
+
+namespace caransac::CARANSAC_ISA {
+
+// Squared Sampson distance of every point to one model; out has room for padded(n).
+void residuals_sq(const double model[9], const Columns<double>& points, double* out);
+
+// Whether each point, triangulated under x2 = R x1 + t, lies in front of both cameras: 1 or 0; room for padded(n).
+void positive_depths(const double rotation[9], const double translation[3], const Columns<double>& points, double* out);
+
+// Total consensus of one model: sum over points of the MSAC score 1 - min(r, T^2) / T^2, r the squared Sampson
+// distance. Stops as soon as the total can no longer reach `at_least`, and returns -1 then. Single precision per point,
+// double precision across blocks of points.
+double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least);
+
+// The k models with the largest consensus, largest first (the earlier model first among equals), with their totals.
+// Exactly what sorting all consensus totals gives, but models that cannot enter the k best are abandoned early.
+// Returns how many were written: min(k, num_models).
+int top_models(const double* models, int num_models, const Columns<float>& points, double max_error_sq, int k,
+               int* index, double* total);
+
+}  // namespace caransac::CARANSAC_ISA

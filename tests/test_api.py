@@ -1,0 +1,324 @@
+"""The public calls: accuracy, conventions of input and output, determinism, hostile input."""
+
+import dataclasses
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import caransac
+from caransac import Camera, Options, estimate_fundamental, estimate_relative_pose
+from caransac.geometry import essential_from_pose, fundamental_from_essential, pose_error_deg, sampson_sq
+from caransac.synthetic import make_pair
+
+METHODS = ("lm-lo", "lm-lo-u")
+
+
+def solve(problem, pair, **arguments):
+    points = pair.points1, pair.points2
+    if problem == "pose":
+        return estimate_relative_pose(*points, pair.camera1, pair.camera2, **arguments)
+    return estimate_fundamental(*points, **arguments)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_pose_is_found_among_outliers(method, seed):
+    pair = make_pair(1500, outlier_ratio=0.7, noise_px=0.5, seed=seed)
+    result = solve("pose", pair, scores=pair.scores, options=Options(method=method))
+    assert result.success
+    assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1.0
+    assert np.allclose(result.R @ result.R.T, np.eye(3), atol=1e-12)
+    assert np.linalg.norm(result.t) == pytest.approx(1)
+    assert np.allclose(result.E, essential_from_pose(result.R, result.t))
+    assert result.inliers.dtype == bool
+    assert result.inliers.shape == (1500,)
+    assert result.num_inliers == result.inliers.sum()
+    assert np.mean(pair.inliers[result.inliers]) > 0.95
+    assert np.mean(result.inliers[pair.inliers]) > 0.85
+    assert 0 < result.score <= result.num_inliers
+    assert result.elapsed_s > 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fundamental_matrix_is_found_among_outliers(method, seed):
+    pair = make_pair(1500, outlier_ratio=0.6, noise_px=0.5, seed=seed)
+    result = solve("fundamental", pair, scores=pair.scores, options=Options(method=method, rounds=8))
+    assert result.success
+    assert np.linalg.norm(result.F) == pytest.approx(1)
+    assert abs(np.linalg.det(result.F / np.abs(result.F).max())) < 1e-10
+    truth = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
+    clean = make_pair(1500, outlier_ratio=0, noise_px=0, seed=seed)
+    assert np.allclose(sampson_sq(truth, clean.points1, clean.points2), 0, atol=1e-12)
+    assert np.sqrt(np.median(sampson_sq(result.F, clean.points1, clean.points2))) < 0.5
+    assert np.mean(pair.inliers[result.inliers]) > 0.9
+
+
+def test_distorted_cameras_are_undistorted():
+    pair = make_pair(600, outlier_ratio=0.3, noise_px=0.2, seed=11)
+    focal = pair.camera1.fx
+    lens = {"model": "RADIAL", "width": 1024, "height": 768, "params": [focal, 512, 384, -0.2, 0.05]}
+    rays1, rays2 = (pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2))
+    seen1, seen2 = (Camera.from_dict(lens).rays_to_pixels(rays) for rays in (rays1, rays2))
+    result = estimate_relative_pose(seen1, seen2, lens, lens)
+    assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.5
+    assert result.num_inliers > 1.1 * estimate_relative_pose(seen1, seen2, pair.camera1.K, pair.camera1.K).num_inliers
+
+
+def test_points_the_lens_cannot_show_are_outliers():
+    pair = make_pair(300, outlier_ratio=0.1, noise_px=0.2, seed=12)
+    lens = Camera("SIMPLE_RADIAL", (pair.camera1.fx, 512, 384, -0.05))
+    points1 = lens.rays_to_pixels(pair.camera1.pixels_to_rays(pair.points1))
+    points1[5] = (1e5, 1e5)
+    result = estimate_relative_pose(points1, pair.points2, lens, pair.camera2, scores=pair.scores)
+    assert result.success
+    assert not result.inliers[5]
+    assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1.0
+
+
+def test_a_pinhole_matrix_and_a_dict_give_the_same():
+    pair = make_pair(200, seed=3)
+    camera = pair.camera1
+    as_dict = {"model": camera.model, "width": camera.width, "height": camera.height, "params": list(camera.params)}
+    results = [estimate_relative_pose(pair.points1, pair.points2, form, form) for form in (camera, camera.K, as_dict)]
+    assert all(np.array_equal(result.E, results[0].E) for result in results)
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+def test_swapping_the_images_inverts_the_answer(problem):
+    pair = make_pair(800, outlier_ratio=0.3, noise_px=0.3, seed=4)
+    swapped = dataclasses.replace(pair, points1=pair.points2, points2=pair.points1)
+    forth, back = solve(problem, pair), solve(problem, swapped)
+    if problem == "pose":
+        assert pose_error_deg(back.R.T, -back.R.T @ back.t, forth.R, forth.t) < 0.5
+    else:
+        assert np.mean(forth.inliers == back.inliers) > 0.97
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+def test_dtype_and_strides_do_not_matter(problem):
+    pair = make_pair(400, outlier_ratio=0.4, seed=5)
+    rounded = dataclasses.replace(pair, points1=np.round(pair.points1), points2=np.round(pair.points2))
+    expected = solve(problem, rounded)
+    both = np.c_[rounded.points1, rounded.points2]
+    for points1, points2 in [
+        (rounded.points1.astype(np.float32), rounded.points2.astype(np.float16)),
+        (rounded.points1.astype(np.int64), rounded.points2.astype(np.uint16)),
+        (np.asfortranarray(rounded.points1), both[:, 2:]),
+        (rounded.points1[::-1].copy()[::-1], np.repeat(rounded.points2, 2, axis=0)[::2]),
+        (rounded.points1.tolist(), rounded.points2.astype(">f8")),
+    ]:
+        result = solve(problem, dataclasses.replace(rounded, points1=points1, points2=points2))
+        assert np.array_equal(result.inliers, expected.inliers)
+        assert result.score == expected.score
+
+
+def test_inputs_are_not_written_to():
+    pair = make_pair(300, seed=6)
+    before = [array.copy() for array in (pair.points1, pair.points2, pair.scores)]
+    for array in (pair.points1, pair.points2, pair.scores):
+        array.setflags(write=False)
+    solve("pose", pair, scores=pair.scores)
+    solve("fundamental", pair, scores=pair.scores)
+    assert all(np.array_equal(a, b) for a, b in zip(before, (pair.points1, pair.points2, pair.scores), strict=True))
+
+
+def test_scores_have_a_direction():
+    pair = make_pair(3000, outlier_ratio=0.9, noise_px=0.5, seed=8)
+    budget = Options(rounds=1, samples_per_round=64, max_ratio=2.0, early_stop=False)
+    right = solve("pose", pair, scores=pair.scores, options=budget)
+    as_confidence = solve("pose", pair, scores=1 - pair.scores, score_kind="confidence", options=budget)
+    wrong = solve("pose", pair, scores=1 - pair.scores, score_kind="ratio", options=budget)
+    assert np.array_equal(right.E, as_confidence.E)
+    assert right.num_inliers > 2 * wrong.num_inliers
+
+
+def test_the_ratio_filter_leaves_matches_out_but_reports_on_them():
+    pair = make_pair(1000, outlier_ratio=0.5, noise_px=0.3, seed=9)
+    result = solve("pose", pair, scores=pair.scores, options=Options(max_ratio=0.5))
+    beyond = pair.scores >= 0.5
+    assert result.inliers[beyond & pair.inliers].mean() > 0.9
+    few = solve("pose", pair, scores=pair.scores, options=Options(max_ratio=1e-6))
+    assert few.success, "the best 20 matches always remain"
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+@pytest.mark.parametrize("method", METHODS)
+def test_same_seed_same_bits_from_any_number_of_threads(problem, method):
+    pairs = [make_pair(500, outlier_ratio=0.5, seed=seed) for seed in range(4)] * 4
+
+    def run(pair):
+        result = solve(problem, pair, scores=pair.scores, options=Options(method=method, seed=3))
+        model = result.E if problem == "pose" else result.F
+        return model.tobytes() + result.inliers.tobytes() + np.float64(result.score).tobytes()
+
+    alone = [run(pair) for pair in pairs]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(run, pairs))
+    assert alone == together
+    assert alone[:4] == alone[4:8]
+
+
+def test_early_stop_off_runs_exactly_the_budget():
+    pair = make_pair(500, outlier_ratio=0.2, seed=1)
+    for rounds, samples in ((4, 256), (3, 100), (1, 7)):
+        options = Options(rounds=rounds, samples_per_round=samples, early_stop=False)
+        result = solve("pose", pair, options=options)
+        assert result.num_hypotheses == rounds * samples
+        assert result.stop_reason == "budget"
+
+
+def test_early_stop_saves_samples_on_easy_pairs_only():
+    easy, hard = make_pair(500, outlier_ratio=0.1, seed=1), make_pair(500, outlier_ratio=0.8, seed=1)
+    assert solve("pose", easy).stop_reason == "early_stop"
+    assert solve("pose", easy).num_hypotheses < 1024
+    assert solve("pose", hard).stop_reason == "budget"
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("empty", "too_few_points"),
+        ("four points", "too_few_points"),
+        ("all equal", "degenerate"),
+        ("all collinear", "degenerate"),
+        ("two distinct points", "degenerate"),
+        ("minimal", "no_consensus"),
+        ("nothing matches", "no_consensus"),
+    ],
+)
+def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason):
+    size = 5 if problem == "pose" else 7
+    pair = make_pair(60, outlier_ratio=0.0, seed=2)
+    points1, points2 = pair.points1, pair.points2
+    if kind == "empty":
+        points1, points2 = points1[:0], points2[:0]
+    elif kind == "four points":
+        points1, points2 = points1[:4], points2[:4]
+    elif kind == "all equal":
+        points1, points2 = np.tile(points1[:1], (60, 1)), np.tile(points2[:1], (60, 1))
+    elif kind == "all collinear":
+        points1, points2 = (np.array([10.0, 20]) + np.arange(60)[:, None] * (8, 5) for _ in range(2))
+    elif kind == "two distinct points":
+        points1, points2 = points1[np.arange(60) % 2], points2[np.arange(60) % 2]
+    elif kind == "minimal":
+        points1, points2 = points1[:size], points2[:size]
+    elif kind == "nothing matches":
+        points1, points2 = rng.uniform(0, 1000, (2, 9, 2))
+    options = Options(max_error_px=1e-6) if kind == "nothing matches" else Options()
+    result = solve(problem, dataclasses.replace(pair, points1=points1, points2=points2), options=options)
+    assert not result.success
+    assert result.stop_reason == reason
+    assert result.inliers.shape == (len(points1),)
+    assert not result.inliers.any()
+    assert result.num_inliers == 0
+    assert result.score == 0
+    model = [result.R, result.t, result.E] if problem == "pose" else [result.F]
+    assert all(part is None for part in model)
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+@pytest.mark.parametrize("kind", ["planar", "pure rotation", "identical images", "clusters"])
+def test_special_scenes_never_raise(problem, kind):
+    pair = make_pair(300, outlier_ratio=0.0, noise_px=0.2, seed=2)
+    if kind == "planar":
+        H = np.array([[1.1, 0.05, 10], [-0.03, 0.98, 5], [1e-5, 2e-5, 1]])
+        mapped = np.c_[pair.points1, np.ones(300)] @ H.T
+        points2 = mapped[:, :2] / mapped[:, 2:]
+    elif kind == "pure rotation":
+        mapped = np.c_[pair.points1, np.ones(300)] @ (pair.camera2.K @ pair.R @ np.linalg.inv(pair.camera1.K)).T
+        points2 = mapped[:, :2] / mapped[:, 2:]
+    elif kind == "identical images":
+        points2 = pair.points1
+    else:
+        pair.points1[:280], pair.points2[:280] = pair.points1[0], pair.points2[0]
+        points2 = pair.points2
+    result = solve(problem, dataclasses.replace(pair, points2=points2))
+    model = result.E if problem == "pose" else result.F
+    assert (model is not None) == result.success
+    assert model is None or np.isfinite(model).all()
+
+
+BAD_ARGUMENTS = {
+    "points1": [
+        np.zeros((10, 3)),
+        np.zeros(20),
+        np.zeros((2, 10)),
+        [["a", "b"]] * 10,
+        np.zeros((10, 2), complex),
+        None,
+    ],
+    "points2": [np.zeros((9, 2)), np.full((10, 2), np.nan), np.full((10, 2), np.inf)],
+    "scores": [np.zeros(9), np.zeros((10, 1)), np.full(10, np.nan), "good"],
+    "score_kind": ["distance", None],
+    "options": [{"rounds": 4}, 4],
+}
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD_ARGUMENTS.items() for value in values]
+)
+def test_a_callers_mistake_names_the_argument(rng, problem, name, value):
+    arguments = {"points1": rng.uniform(0, 100, (10, 2)), "points2": rng.uniform(0, 100, (10, 2)), name: value}
+    if problem == "pose":
+        arguments |= {"camera1": np.eye(3), "camera2": np.eye(3)}
+    call = estimate_relative_pose if problem == "pose" else estimate_fundamental
+    with pytest.raises(ValueError, match=name):
+        call(**arguments)
+
+
+@pytest.mark.parametrize("camera", ["camera1", "camera2"])
+def test_a_bad_camera_is_named(camera):
+    cameras = {"camera1": np.eye(3), "camera2": np.eye(3)} | {camera: np.eye(2)}
+    with pytest.raises(ValueError, match=camera):
+        estimate_relative_pose(np.zeros((10, 2)), np.zeros((10, 2)), **cameras)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("method", "ransac"),
+        ("rounds", 0),
+        ("rounds", 2.5),
+        ("samples_per_round", -1),
+        ("samples_per_round", True),
+        ("max_error_px", -1.0),
+        ("max_error_px", 0),
+        ("max_error_px", np.nan),
+        ("max_error_px", "1"),
+        ("top_models", 0),
+        ("max_ratio", np.inf),
+        ("early_stop", "no"),
+        ("success_probability", 1.0),
+        ("seed", -1),
+        ("seed", 2**64),
+        ("seed", 0.5),
+    ],
+)
+def test_impossible_options_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        Options(**{name: value})
+
+
+def test_misspelt_options_are_refused_with_a_hint():
+    with pytest.raises(ValueError, match="unknown option 'max_eror_px'; did you mean 'max_error_px'"):
+        Options(max_eror_px=2.0)
+    with pytest.raises(ValueError, match="unknown option 'zzz'"):
+        Options(zzz=1)
+
+
+def test_options_are_frozen_comparable_and_picklable():
+    options = Options(rounds=7)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        options.rounds = 8
+    assert options == Options(rounds=7)
+    assert pickle.loads(pickle.dumps(options)) == options
+    assert dataclasses.replace(options, rounds=4) == Options()
+
+
+def test_public_names():
+    assert set(caransac.__all__) <= set(dir(caransac))

@@ -1,0 +1,70 @@
+"""Cameras: all the forms users have, distortion and its inverse."""
+
+import numpy as np
+import pycolmap
+import pytest
+
+from caransac import Camera
+from caransac.camera import PARAMETERS, as_camera
+
+EXAMPLES = {
+    "SIMPLE_PINHOLE": (800, 512, 384),
+    "PINHOLE": (800, 820, 512, 384),
+    "SIMPLE_RADIAL": (800, 512, 384, -0.12),
+    "RADIAL": (800, 512, 384, -0.15, 0.04),
+    "OPENCV": (800, 820, 512, 384, -0.15, 0.04, 0.001, -0.002),
+}
+
+
+@pytest.mark.parametrize("model", PARAMETERS)
+def test_rays_match_colmap(rng, model):
+    pixels = rng.uniform((0, 0), (1024, 768), (200, 2))
+    camera = Camera(model, EXAMPLES[model], 1024, 768)
+    oracle = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
+    assert np.allclose(camera.pixels_to_rays(pixels), oracle.cam_from_img(pixels), atol=1e-8)
+
+
+@pytest.mark.parametrize("model", PARAMETERS)
+def test_pixels_come_back(rng, model):
+    pixels = rng.uniform((0, 0), (1024, 768), (200, 2))
+    camera = Camera(model, EXAMPLES[model])
+    assert np.allclose(camera.rays_to_pixels(camera.pixels_to_rays(pixels)), pixels, atol=1e-7)
+
+
+def test_all_forms_describe_the_same_camera():
+    K = np.array([[800, 0, 512], [0, 820, 384], [0, 0, 1]], dtype=np.float32)
+    expected = Camera("PINHOLE", (800, 820, 512, 384))
+    assert as_camera(K, "camera1") == expected
+    assert as_camera(K.tolist(), "camera1") == expected
+    assert as_camera(expected, "camera1") is expected
+    assert as_camera({"model": "PINHOLE", "params": [800, 820, 512, 384]}, "camera1") == expected
+    assert np.allclose(expected.K, K)
+    assert expected.mean_focal == 810
+
+
+def test_pixels_beyond_the_lens_become_nan():
+    camera = Camera("SIMPLE_RADIAL", (500, 0, 0, -0.4))  # folds back at a radius of 304 pixels
+    rays = camera.pixels_to_rays(np.array([[100.0, 0], [2000.0, 0], [0, 150]]))
+    assert np.isnan(rays).any(axis=1).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("camera", "message"),
+    [
+        (np.eye(4), "3x3"),
+        (np.zeros((3, 3)), "must be"),
+        (np.array([[800, 5, 512], [0, 820, 384], [0, 0, 1.0]]), "K must be"),
+        (np.diag([-800, 800, 1.0]), "focal"),
+        (np.full((3, 3), np.nan), "must be"),
+        ({"model": "FISHEYE", "params": [1, 2, 3]}, "SIMPLE_PINHOLE"),
+        ({"model": "PINHOLE", "params": [1, 2, 3]}, "fx, fy, cx, cy"),
+        ({"model": "PINHOLE", "params": [1, 2, 3, np.inf]}, "finite"),
+        ({"model": "PINHOLE"}, "params"),
+        ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal": 3}, "focal"),
+        ("camera.txt", ""),
+        (None, ""),
+    ],
+)
+def test_impossible_cameras_are_refused_by_name(camera, message):
+    with pytest.raises(ValueError, match=f"^camera2: .*{message}"):
+        as_camera(camera, "camera2")

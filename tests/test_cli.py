@@ -1,0 +1,33 @@
+"""The command line."""
+
+import subprocess
+import sys
+
+import pytest
+
+import caransac
+from caransac.cli import main
+
+
+def test_demo_prints_a_table_and_draws(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path / "pictures")]) == 0
+    printed = capsys.readouterr().out
+    for method in ("lm-lo", "lm-lo-u"):
+        row = next(line for line in printed.splitlines() if line.split()[:1] == [method])
+        assert float(row.split()[1]) < 1.0
+        assert (tmp_path / "pictures" / f"{method}.png").stat().st_size > 10_000
+    assert str(tmp_path / "pictures") in printed
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["demo", "--help"]])
+def test_help_and_version(arguments):
+    command = [sys.executable, "-m", "caransac.cli", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert caransac.__version__ in done.stdout or "caransac" in done.stdout
+
+
+def test_unknown_commands_are_refused(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["estimat"])
+    assert stopped.value.code == 2
+    assert "estimat" in capsys.readouterr().err

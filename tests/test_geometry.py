@@ -1,0 +1,50 @@
+"""The numpy formulas: against definitions and other libraries."""
+
+import cv2
+import numpy as np
+import pytest
+from scenes import random_poses, random_problems
+
+from caransac import geometry
+
+
+def test_cross_matrix_is_the_cross_product(rng):
+    a, b = rng.normal(size=(2, 10, 3))
+    assert np.allclose(np.einsum("nij,nj->ni", geometry.cross_matrix(a), b), np.cross(a, b))
+
+
+def test_sampson_distance_is_the_distance_to_the_manifold_to_first_order(rng):
+    x1, x2, R, t = (array[0] for array in random_problems(rng, 1, 50))
+    E = geometry.essential_from_pose(R, t)
+    shifted1, shifted2 = x1 + rng.normal(size=x1.shape) * 1e-5, x2 + rng.normal(size=x2.shape) * 1e-5
+    F = geometry.fundamental_from_essential(E, np.eye(3), np.eye(3))
+    corrected1, corrected2 = cv2.correctMatches(F, shifted1[None], shifted2[None])
+    nearest_sq = np.sum((corrected1[0] - shifted1) ** 2 + (corrected2[0] - shifted2) ** 2, axis=1)
+    assert np.allclose(np.sqrt(geometry.sampson_sq(E, shifted1, shifted2)), np.sqrt(nearest_sq), atol=1e-7)
+
+
+def test_rotation_from_vector_matches_opencv(rng):
+    for vector in [*rng.normal(size=(20, 3)), np.zeros(3), np.array([np.pi, 0, 0])]:
+        assert np.allclose(geometry.rotation_from_vector(vector), cv2.Rodrigues(vector)[0])
+
+
+@pytest.mark.parametrize("angle_deg", [0.0, 1e-7, 0.5, 90.0, 179.9999, 180.0])
+def test_angles_are_accurate_everywhere(rng, angle_deg):
+    axis = rng.normal(size=3)
+    axis /= np.linalg.norm(axis)
+    R = geometry.rotation_from_vector(np.radians(angle_deg) * axis)
+    assert geometry.rotation_angle_deg(R) == pytest.approx(angle_deg, abs=1e-6)
+    across = np.cross(axis, [1.0, 0, 0])
+    assert geometry.angle_between_deg(across, R @ across) == pytest.approx(angle_deg, abs=1e-6)
+
+
+def test_pose_error_is_the_larger_one_and_minds_the_sign(rng):
+    (R,), (t,) = random_poses(rng, 1)
+    assert geometry.pose_error_deg(R, t, R, t) == pytest.approx(0, abs=1e-6)
+    assert geometry.pose_error_deg(R, -t, R, t) == pytest.approx(180)
+    turned = geometry.rotation_from_vector(np.radians([0, 0, 3.0])) @ R
+    assert geometry.pose_error_deg(turned, t, R, t) == pytest.approx(3)
+
+
+def test_msac_scores_run_from_one_to_zero():
+    assert geometry.msac_scores([0, 1, 4, 9], 2.0).tolist() == [1, 0.75, 0, 0]

@@ -1,0 +1,41 @@
+"""Every instruction set this CPU has gives the same answer up to rounding."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from caransac import kernels
+
+SETS = ("baseline", "avx2", "avx512")
+
+PROGRAM = """
+import json, caransac
+from caransac import kernels
+from caransac.synthetic import make_pair
+answers = []
+for seed in range(3):
+    pair = make_pair(700, outlier_ratio=0.5, seed=seed)
+    pose = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores)
+    fundamental = caransac.estimate_fundamental(pair.points1, pair.points2, scores=pair.scores)
+    answers.append([pose.E.tolist(), (fundamental.F / fundamental.F[1, 1]).tolist()])
+print(json.dumps([kernels.instruction_set(), answers]))
+"""
+
+
+def run_with(instruction_set):
+    environment = os.environ | {"CARANSAC_INSTRUCTION_SET": instruction_set}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("asked", SETS)
+def test_answers_agree_between_instruction_sets(asked):
+    used, answers = run_with(asked)
+    best = kernels.instruction_set()
+    assert used == SETS[min(SETS.index(asked), SETS.index(best))], "a lesser set on request, never one the CPU lacks"
+    _, reference = run_with("baseline")
+    assert np.allclose(answers, reference, rtol=1e-3, atol=1e-3)
