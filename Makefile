@@ -46,6 +46,7 @@ bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 
 # An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
 SANITIZE := $(VENV)-sanitize
+KERNEL_TESTS := $(addprefix tests/test_,solvers.py pose.py score.py refine.py sampler.py)
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest \
@@ -54,7 +55,7 @@ $(SANITIZE)/stamp: $(SOURCES)
 
 sanitize: $(SANITIZE)/stamp  ## kernel tests under the address and undefined-behaviour sanitizers
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(SANITIZE)/bin/python -m pytest -m kernels
+	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(SANITIZE)/bin/python -m pytest -m kernels $(KERNEL_TESTS)
 
 clean:  ## remove environments and build products
 	rm -rf $(VENV) $(SANITIZE) build demo dist
