@@ -46,7 +46,7 @@ bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 
 # An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
 SANITIZE := $(VENV)-sanitize
-KERNEL_TESTS := $(addprefix tests/test_,solvers.py pose.py score.py refine.py sampler.py)
+KERNEL_TESTS := $(addprefix tests/test_,polynomial.py solvers.py pose.py score.py refine.py sampler.py)
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest \
@@ -54,8 +54,11 @@ $(SANITIZE)/stamp: $(SOURCES)
 	touch $@
 
 sanitize: $(SANITIZE)/stamp  ## kernel tests under the address and undefined-behaviour sanitizers
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(SANITIZE)/bin/python -m pytest -m kernels $(KERNEL_TESTS)
+	for set in baseline avx2 avx512; do \
+	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc CARANSAC_INSTRUCTION_SET=$$set \
+	    $(SANITIZE)/bin/python -m pytest -m kernels $(KERNEL_TESTS) || exit 1; \
+	done
 
 clean:  ## remove environments and build products
 	rm -rf $(VENV) $(SANITIZE) build demo dist

@@ -2,14 +2,24 @@
 
 import dataclasses
 import pickle
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 
+import cv2
 import numpy as np
 import pytest
 
 import caransac
-from caransac import Camera, Options, estimate_fundamental, estimate_relative_pose
-from caransac.geometry import essential_from_pose, fundamental_from_essential, pose_error_deg, sampson_sq
+from caransac import Camera, Options, estimate_fundamental, estimate_relative_pose, kernels
+from caransac.geometry import (
+    essential_from_pose,
+    fundamental_from_essential,
+    pose_error_deg,
+    rotation_angle_deg,
+    sampson_sq,
+)
 from caransac.synthetic import make_pair
 
 METHODS = ("lm-lo", "lm-lo-u")
@@ -240,10 +250,27 @@ def test_special_scenes_never_raise(problem, kind):
     model = result.E if problem == "pose" else result.F
     assert (model is not None) == result.success
     assert model is None or np.isfinite(model).all()
+    if kind == "pure rotation" and problem == "pose":
+        assert rotation_angle_deg(result.R @ pair.R.T) < 0.1, "the translation is free, the rotation is not"
+
+
+def test_a_planar_scene_has_one_of_its_two_poses():
+    pair = make_pair(400, outlier_ratio=0.0, noise_px=0.0, seed=2)
+    rays1 = np.c_[pair.camera1.pixels_to_rays(pair.points1), np.ones(400)]
+    on_plane = rays1 * (5 / (rays1 @ [0.2, -0.1, 1.0]))[:, None]
+    moved = on_plane @ pair.R.T + pair.t
+    points2 = pair.camera2.rays_to_pixels(moved[:, :2] / moved[:, 2:])
+    result = estimate_relative_pose(pair.points1, points2, pair.camera1, pair.camera2)
+    H = pair.R + np.outer(pair.t, [0.2, -0.1, 1.0]) / 5
+    _, rotations, translations, _ = cv2.decomposeHomographyMat(H, np.eye(3))
+    errors = [pose_error_deg(result.R, result.t, R, t.ravel()) for R, t in zip(rotations, translations, strict=True)]
+    assert min(errors) < 0.01
 
 
 BAD_ARGUMENTS = {
     "points1": [
+        [[1, 2], [3]] * 5,
+        np.ma.masked_array(np.zeros((10, 2)), mask=True),
         np.zeros((10, 3)),
         np.zeros(20),
         np.zeros((2, 10)),
@@ -290,6 +317,11 @@ def test_a_bad_camera_is_named(camera):
         ("max_error_px", 0),
         ("max_error_px", np.nan),
         ("max_error_px", "1"),
+        ("max_error_px", True),
+        ("max_error_px", 1e200),
+        ("max_error_px", 1e-170),
+        ("top_models", 2**31),
+        ("samples_per_round", 2**31),
         ("top_models", 0),
         ("max_ratio", np.inf),
         ("early_stop", "no"),
@@ -320,5 +352,56 @@ def test_options_are_frozen_comparable_and_picklable():
     assert dataclasses.replace(options, rounds=4) == Options()
 
 
-def test_public_names():
-    assert set(caransac.__all__) <= set(dir(caransac))
+def test_versions_agree():
+    assert caransac.__version__ == version("caransac")
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e11])
+def test_one_absurd_match_changes_little(problem, size):
+    pair = make_pair(800, outlier_ratio=0.4, seed=3)
+    expected = solve(problem, pair).num_inliers
+    pair.points1[17] = (size, -size)
+    assert solve(problem, pair).num_inliers > 0.95 * expected
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+def test_success_means_consensus(problem):
+    size = 5 if problem == "pose" else 7
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(size, 30))
+        points1 = rng.uniform(0, 100, (n, 2))
+        points2 = points1 + rng.normal(size=(n, 2)) * rng.choice([0, 1e-6, 0.5, 30])
+        pair = dataclasses.replace(make_pair(10), points1=points1, points2=points2)
+        result = solve(problem, pair, options=Options(rounds=1, samples_per_round=32))
+        assert not result.success or (result.num_inliers > size and result.score > 0)
+
+
+def test_kernels_release_the_interpreter_lock():
+    pair = make_pair(3000, seed=1)
+    rays = [pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2)]
+    samples = kernels.sample_uniform(np.arange(3000), 5, 20_000, seed=0)
+    models, _ = kernels.five_point(rays[0][samples], rays[1][samples])
+    calls = {
+        "five_point": lambda: kernels.five_point(rays[0][samples], rays[1][samples]),
+        "residuals_sq": lambda: kernels.residuals_sq(models[:2000], *rays),
+        "msac_scores": lambda: kernels.msac_scores(models[:2000], *rays, 1e-3),
+        "top_models": lambda: kernels.top_models(models, *rays, 1e-3, 4),
+        "sample_uniform": lambda: kernels.sample_uniform(np.arange(3000), 5, 300_000, seed=0),
+    }
+    for name, call in calls.items():
+        finished = threading.Event()
+
+        def work(call=call, finished=finished):
+            call()
+            finished.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        ticks = 0
+        while not finished.is_set():  # with the lock held throughout, this loop would not turn until the end
+            time.sleep(1e-3)
+            ticks += 1
+        thread.join()
+        assert ticks >= 5, name

@@ -42,10 +42,23 @@ def test_all_forms_describe_the_same_camera():
     assert expected.mean_focal == 810
 
 
-def test_pixels_beyond_the_lens_become_nan():
-    camera = Camera("SIMPLE_RADIAL", (500, 0, 0, -0.4))  # folds back at a radius of 304 pixels
-    rays = camera.pixels_to_rays(np.array([[100.0, 0], [2000.0, 0], [0, 150]]))
-    assert np.isnan(rays).any(axis=1).tolist() == [False, True, False]
+@pytest.mark.parametrize(
+    ("camera", "fold_px"),
+    [
+        (Camera("SIMPLE_RADIAL", (500, 0, 0, -0.4)), 304),
+        (Camera("RADIAL", (500, 0, 0, -0.35, 0.03)), 341),
+        (Camera("RADIAL", (500, 0, 0, 0.1, 0.02)), np.inf),
+    ],
+)
+def test_pixels_beyond_the_lens_become_nan(camera, fold_px):
+    radii = np.array([100.0, 290, 350, 700, 2000])
+    rays = camera.pixels_to_rays(np.stack([radii * 0.6, radii * 0.8], axis=1))
+    assert np.isnan(rays).any(axis=1).tolist() == (radii > fold_px).tolist()
+
+
+def test_colmaps_own_dict_is_a_camera():
+    camera = pycolmap.Camera(model="RADIAL", width=1024, height=768, params=EXAMPLES["RADIAL"])
+    assert as_camera(camera.todict(), "camera1") == Camera("RADIAL", EXAMPLES["RADIAL"], 1024, 768)
 
 
 @pytest.mark.parametrize(

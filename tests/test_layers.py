@@ -11,13 +11,13 @@ import caransac
 
 LAYERS = [
     {"_native", "geometry"},
-    {"camera", "types"},
+    {"camera", "types", "metrics"},
     {"kernels"},
     {"problems", "sampler"},
     {"estimator"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"synthetic", "plot"},
+    {"datasets", "synthetic", "plot"},
     {"cli"},
 ]
 PACKAGE = Path(caransac.__file__).parent

@@ -30,6 +30,12 @@ def test_what_is_no_essential_matrix_has_no_pose(rng):
     x1, x2, _, _ = random_problems(rng, 2, 5)
     _, _, index = kernels.pose_from_essential(np.stack([np.zeros((3, 3)), np.full((3, 3), np.nan)]), x1, x2)
     assert len(index) == 0
+    x1, x2, R, t = random_problems(rng, 200, 5)
+    U, _, Vt = np.linalg.svd(essentials(R, t))
+    _, _, index = kernels.pose_from_essential(U @ np.diag([1, 0.1, 0]) @ Vt, x1, x2)
+    assert len(index) == 0
+    with pytest.raises(ValueError, match="at least one point"):
+        kernels.pose_from_essential(essentials(R, t), x1[:, :0], x2[:, :0])
 
 
 def test_positive_depths_match_triangulation(rng):

@@ -64,18 +64,13 @@ def test_cost_is_as_specified_and_never_rises(rng, loss, weighted):
     refined_R, refined_t, costs = kernels.refine_pose(
         rotations, translations, x1, x2, weights=weights if weighted else None, loss=loss, loss_scale=1e-3
     )
-    for start, end, cost in (
-        (
-            geometry.essential_from_pose(rotations, translations),
-            geometry.essential_from_pose(refined_R, refined_t),
-            costs,
-        ),
-    ):
-        for i in range(len(starts)):
-            before = np.sum(weights * RHO[loss](geometry.sampson_sq(start[i], x1, x2), 1e-3))
-            after = np.sum(weights * RHO[loss](geometry.sampson_sq(end[i], x1, x2), 1e-3))
-            assert cost[i] == pytest.approx([before, after], rel=1e-9)
-            assert cost[i, 1] <= cost[i, 0]
+    start = geometry.essential_from_pose(rotations, translations)
+    end = geometry.essential_from_pose(refined_R, refined_t)
+    for i in range(len(starts)):
+        before = np.sum(weights * RHO[loss](geometry.sampson_sq(start[i], x1, x2), 1e-3))
+        after = np.sum(weights * RHO[loss](geometry.sampson_sq(end[i], x1, x2), 1e-3))
+        assert costs[i] == pytest.approx([before, after], rel=1e-9)
+        assert costs[i, 1] <= costs[i, 0]
     assert np.allclose(refined_R @ refined_R.swapaxes(1, 2), np.eye(3), atol=1e-12)
     assert np.allclose(np.linalg.det(refined_R), 1)
     assert np.allclose(np.linalg.norm(refined_t, axis=1), 1)
@@ -153,8 +148,29 @@ def test_too_few_points_leave_the_model_alone(rng):
         assert np.all(costs == 0)
 
 
+@pytest.mark.parametrize("loss", list(Loss))
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200, "epipoles"])
+def test_points_without_a_residual_change_nothing(rng, loss, bad):
+    x1, x2, R, _, _ = contaminated_scene(rng, 60, outlier_ratio=0)
+    t = np.array([0, 0, 1.0])
+    with_bad1, with_bad2 = (np.concatenate([x, [[0.0, 0.0]]]) for x in (x1, x2))
+    if bad == "epipoles":  # of the model it starts from: there the distance is 0 / 0
+        with_bad1[-1] = (R.T @ t)[:2] / (R.T @ t)[2]
+    else:
+        with_bad1[-1, 0] = bad
+    alone = kernels.refine_pose(R[None], t[None], x1, x2, loss=loss, loss_scale=1e-2, max_steps=1)
+    together = kernels.refine_pose(R[None], t[None], with_bad1, with_bad2, loss=loss, loss_scale=1e-2, max_steps=1)
+    assert np.isfinite(together[2]).all()
+    assert together[2][0, 0] == pytest.approx(alone[2][0, 0])
+    if bad != "epipoles":
+        assert np.allclose(together[0], alone[0], atol=1e-12)
+
+
 def test_impossible_arguments_are_refused(rng):
     x1, x2, R, t, _ = contaminated_scene(rng, 20)
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="weights"):
+            kernels.refine_pose(R[None], t[None], x1, x2, weights=np.r_[bad, np.ones(19)])
     with pytest.raises(ValueError, match="weights"):
         kernels.refine_pose(R[None], t[None], x1, x2, weights=np.ones(19))
     with pytest.raises(ValueError, match="loss_scale"):

@@ -118,6 +118,36 @@ def test_prosac_grows_from_the_best_to_all():
     assert abs(rank[3500:].mean() - 149.5) < 5
 
 
+def prosac_prefixes(pool_size, size, count, horizon):
+    """Length of the prefix of each sample, straight from the paper's recurrences for T_n and T'_n."""
+    n, expected, grows_after, prefixes = size, horizon, 1, []
+    for i in range(size):
+        expected *= (size - i) / (pool_size - i)
+    for t in range(1, count + 1):
+        if t > grows_after and n < pool_size:
+            larger = expected * (n + 1) / (n + 1 - size)
+            grows_after += int(np.ceil(larger - expected))
+            expected, n = larger, n + 1
+        prefixes.append(n if t <= grows_after else 0)  # 0: uniform
+    return np.array(prefixes)
+
+
+@pytest.mark.parametrize(
+    ("pool_size", "size", "horizon"), [(300, 5, 3000), (50, 7, 500), (8, 7, 100), (2000, 5, 200_000)]
+)
+def test_prosac_grows_on_schedule(pool_size, size, horizon):
+    newest = kernels.sample_prosac(np.arange(pool_size), size, 3000, seed=4, horizon=horizon).max(axis=1)
+    prefixes = prosac_prefixes(pool_size, size, 3000, horizon)
+    growing = prefixes > 0
+    assert growing.sum() > 50
+    assert np.array_equal(newest[growing], prefixes[growing] - 1)
+
+
+def test_prosac_starts_anywhere_at_once():
+    far = kernels.sample_prosac(np.arange(100), 5, 3, seed=0, first=2**62)
+    assert far.shape == (3, 5)
+
+
 def test_impossible_draws_are_refused():
     with pytest.raises(ValueError, match="size"):
         kernels.sample_uniform(np.arange(4), 5, 1, seed=0)

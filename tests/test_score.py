@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scenes import contaminated_scene
 
-from caransac import geometry, kernels
+from caransac import Options, estimate_relative_pose, geometry, kernels
+from caransac.problems import Problem
+from caransac.synthetic import make_pair
 
 pytestmark = pytest.mark.kernels
 
@@ -57,6 +59,39 @@ def test_single_precision_ranks_like_double_precision(rng):
     best = np.sort(exact)[::-1][:8]
     assert np.abs(exact[index] - best).max() < 0.02, "at most models within rounding trade places"
     assert index[0] == np.argmax(exact)
+
+
+def test_scores_match_their_specification(rng):
+    x1, x2, models = scene_with_models(rng, 203)
+    x1[7] = np.nan
+    expected = geometry.msac_scores(kernels.residuals_sq(models, x1, x2), 1e-3)
+    scores = kernels.msac_scores(models, x1, x2, 1e-3)
+    assert np.allclose(scores, expected, atol=1e-12)
+    assert np.all(scores[:, 7] == 0)
+
+
+@pytest.mark.parametrize("max_error_px", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("focal", [50.0, 1000.0, 50_000.0])
+def test_single_precision_ranking_does_not_harm_the_final_pose(monkeypatch, focal, max_error_px):
+    def rank_in_double(self, models, k):
+        totals = kernels.msac_scores(self.matrices(models), self.points1, self.points2, self.max_error).sum(axis=1)
+        return np.argsort(-totals, kind="stable")[:k]
+
+    errors = {}
+    for precision in ("single", "double"):
+        if precision == "double":
+            monkeypatch.setattr(Problem, "rank", rank_in_double)
+        errors[precision] = []
+        for seed in range(8):
+            pair = make_pair(600, outlier_ratio=0.5, noise_px=0.3 * max_error_px, seed=seed)
+            rays = [pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2)]
+            # The same scene through a lens of another focal length: only the unit of the pixel changes.
+            points = [rays[i] * focal for i in range(2)]
+            threshold = max_error_px * focal / pair.camera1.fx
+            K = np.diag([focal, focal, 1.0])
+            result = estimate_relative_pose(*points, K, K, options=Options(max_error_px=threshold))
+            errors[precision].append(geometry.pose_error_deg(result.R, result.t, pair.R, pair.t))
+    assert np.allclose(errors["single"], errors["double"], atol=0.02 * max_error_px + 1e-3)
 
 
 def test_points_on_both_epipoles_score_nothing():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scenes import distance_up_to_sign, essentials, random_problems
+from scenes import distance_up_to_sign, essentials, random_poses, random_problems
 
 from caransac import kernels
 from caransac.geometry import homogeneous
@@ -26,6 +26,42 @@ def test_the_true_matrix_is_among_the_solutions(rng, size):
     assert np.mean(best < 1e-6) >= 0.999
     assert np.all(np.diff(sample) >= 0)
     assert np.bincount(sample).max() <= most
+
+
+def special_problems(rng, kind, count, size):
+    """Motions and scenes that people have and random numbers do not."""
+    X = np.concatenate([rng.uniform(-2, 2, (count, size, 2)), rng.uniform(3, 9, (count, size, 1))], axis=2)
+    R, t = np.tile(np.eye(3), (count, 1, 1)), np.tile([1.0, 0, 0], (count, 1))
+    if kind == "upside down":
+        R[:] = np.diag([-1.0, -1, 1])
+    elif kind == "forward":
+        t[:] = (0, 0, 1)
+    elif kind == "planar":
+        R, t = random_poses(rng, count)
+        X[..., 2] = 5 + 0.3 * X[..., 0] - 0.2 * X[..., 1]
+    Y = np.einsum("sij,smj->smi", R, X) + t[:, None]
+    x1, x2 = X[..., :2] / X[..., 2:], Y[..., :2] / Y[..., 2:]
+    return x1, x2, R, t
+
+
+@pytest.mark.parametrize("kind", ["rectified", "upside down", "forward", "planar"])
+def test_special_motions_are_solved_too(rng, kind):
+    count = 2000
+    x1, x2, R, t = special_problems(rng, kind, count, 5)
+    models, sample = kernels.five_point(x1, x2)
+    best = np.full(count, np.inf)
+    np.minimum.at(best, sample, distance_up_to_sign(models, essentials(R, t)[sample]))
+    assert np.mean(best < 1e-6) >= 0.995
+
+
+@pytest.mark.parametrize("kind", ["rectified", "upside down", "forward"])
+def test_special_motions_are_solved_without_calibration_too(rng, kind):
+    count = 2000
+    x1, x2, R, t = special_problems(rng, kind, count, 7)
+    models, sample = kernels.seven_point(x1, x2)
+    best = np.full(count, np.inf)
+    np.minimum.at(best, sample, distance_up_to_sign(models, with_norm(essentials(R, t), 1.0)[sample]))
+    assert np.mean(best < 1e-6) >= 0.99
 
 
 @pytest.mark.parametrize("size", SOLVERS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caransac.camera import Camera, as_camera
 from caransac.estimator import Estimate, estimate
@@ -16,14 +17,15 @@ from caransac.problems import Essential, Fundamental, Problem
 from caransac.sampler import ProsacSampler, Sampler, UniformSampler, order_by_score
 from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind
 
+LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 
 
 def estimate_relative_pose(
     points1: ArrayLike,
     points2: ArrayLike,
-    camera1: Camera | ArrayLike | dict[str, object],
-    camera2: Camera | ArrayLike | dict[str, object],
+    camera1: Camera | ArrayLike | Mapping[str, object],
+    camera2: Camera | ArrayLike | Mapping[str, object],
     *,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind = "ratio",
@@ -51,30 +53,17 @@ def estimate_relative_pose(
     """
     started = time.perf_counter()
     pixels1, pixels2, scores, options = _check(points1, points2, scores, score_kind, options)
-    cameras = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
-    rays1, rays2 = cameras[0].pixels_to_rays(pixels1), cameras[1].pixels_to_rays(pixels2)
+    lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
     # Distances are measured on the normalised image plane, where a pixel is as long as the inverse focal length.
-    pixel = 0.5 * (1 / cameras[0].mean_focal + 1 / cameras[1].mean_focal)
-    problem = Essential(rays1, rays2, options.max_error_px * pixel)
+    pixel = 0.5 * (1 / lens1.mean_focal + 1 / lens2.mean_focal)
+    problem = Essential(lens1.pixels_to_rays(pixels1), lens2.pixels_to_rays(pixels2), options.max_error_px * pixel)
     found = _run(problem, scores, score_kind, options)
-    inliers, score = _consensus(problem, found)
     R = t = E = None
     if found.model is not None:
         rotations, translations = Essential.split(found.model[None])
         R, t = rotations[0].copy(), translations[0].copy()
         E = essential_from_pose(R, t)
-    return RelativePoseResult(
-        success=found.model is not None,
-        stop_reason=found.stop_reason,
-        R=R,
-        t=t,
-        E=E,
-        inliers=inliers,
-        num_inliers=int(inliers.sum()),
-        num_hypotheses=found.num_hypotheses,
-        score=score,
-        elapsed_s=time.perf_counter() - started,
-    )
+    return RelativePoseResult(R=R, t=t, E=E, **_report(problem, found, started))
 
 
 def estimate_fundamental(
@@ -95,34 +84,23 @@ def estimate_fundamental(
     """
     started = time.perf_counter()
     pixels1, pixels2, scores, options = _check(points1, points2, scores, score_kind, options)
-    # Centre each image but scale both alike: the Sampson distance then only changes its unit.
-    centre1, centre2 = (_mean(pixels) for pixels in (pixels1, pixels2))
-    spread = float(np.sqrt(np.mean([_mean((pixels1 - centre1) ** 2), _mean((pixels2 - centre2) ** 2)])))
-    scale = 1 / spread if spread > 0 else 1.0
-    problem = Fundamental((pixels1 - centre1) * scale, (pixels2 - centre2) * scale, options.max_error_px * scale)
+    # Centre each image but scale both alike: the Sampson distance then only changes its unit. Medians, because a single
+    # absurd match would otherwise squeeze all others into a point.
+    centre1, centre2 = (np.median(pixels, axis=0) if len(pixels) else np.zeros(2) for pixels in (pixels1, pixels2))
+    shifted1, shifted2 = pixels1 - centre1, pixels2 - centre2
+    spread = float(np.median(np.abs([shifted1, shifted2]))) if len(pixels1) else 0.0
+    scale = 0.5 / spread if spread > 0 else 1.0
+    problem = Fundamental(shifted1 * scale, shifted2 * scale, options.max_error_px * scale)
     found = _run(problem, scores, score_kind, options)
-    inliers, score = _consensus(problem, found)
     F = None
     if found.model is not None:
         normalise1, normalise2 = (
             np.array([[scale, 0, -scale * c[0]], [0, scale, -scale * c[1]], [0, 0, 1]]) for c in (centre1, centre2)
         )
         F = normalise2.T @ found.model.reshape(3, 3) @ normalise1
+        F /= np.abs(F).max()  # first, so that the norm cannot underflow
         F /= np.linalg.norm(F)
-    return FundamentalResult(
-        success=found.model is not None,
-        stop_reason=found.stop_reason,
-        F=F,
-        inliers=inliers,
-        num_inliers=int(inliers.sum()),
-        num_hypotheses=found.num_hypotheses,
-        score=score,
-        elapsed_s=time.perf_counter() - started,
-    )
-
-
-def _mean(points: Array) -> Array:
-    return points.mean(axis=0) if len(points) else np.zeros(2)
+    return FundamentalResult(F=F, **_report(problem, found, started))
 
 
 def _check(
@@ -149,12 +127,17 @@ def _check(
 
 
 def _as_reals(values: ArrayLike, name: str) -> Array:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of unequal lengths
+        raise ValueError(f"{name} must be an array: {error}") from error
+    if np.ma.isMaskedArray(values):
+        raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
     array = np.ascontiguousarray(array, dtype=np.float64)
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must not contain NaN or infinity")
+    if not np.all(np.abs(array) < LARGEST):
+        raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
 
 
@@ -166,17 +149,21 @@ def _run(problem: Problem, scores: Array | None, score_kind: ScoreKind, options:
         order = order[order_by_score(scores[usable], higher_is_better=score_kind == "confidence")]
         if score_kind == "ratio":
             order = order[: max(int((scores[order] < options.max_ratio).sum()), MIN_FILTERED)]
-    # A problem of these points only, best first: what is filtered out costs nothing.
-    kept = type(problem)(problem.points1[order], problem.points2[order], problem.max_error)
     progressive = scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler
     sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
-    return estimate(kept, sampler, options)
+    return estimate(problem.subset(order), sampler, options)  # what is filtered out costs nothing
 
 
-def _consensus(problem: Problem, found: Estimate) -> tuple[NDArray[np.bool_], float]:
-    """Inliers (N,) and total consensus over all points as given."""
-    if found.model is None:
-        return np.zeros(problem.num_points, bool), 0.0
-    scores = np.nan_to_num(problem.score(found.model[None])[0])
-    return scores > 0, float(scores.sum())
+def _report(problem: Problem, found: Estimate, started: float) -> dict[str, Any]:
+    """The fields all results share, over the points as given."""
+    scores = problem.score(found.model[None])[0] if found.model is not None else np.zeros(problem.num_points)
+    return {
+        "success": found.model is not None,
+        "stop_reason": found.stop_reason,
+        "inliers": scores > 0,
+        "num_inliers": int((scores > 0).sum()),
+        "num_hypotheses": found.num_hypotheses,
+        "score": float(scores.sum()),
+        "elapsed_s": time.perf_counter() - started,
+    }

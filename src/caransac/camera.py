@@ -66,14 +66,16 @@ class Camera:
 
     @classmethod
     def from_dict(cls, camera: Mapping[str, Any]) -> Camera:
-        """Camera of a COLMAP-style dict with model and params, and optionally width and height."""
-        unknown = set(camera) - {"model", "params", "width", "height"}
+        """Camera of a COLMAP-style dict with model and params, and optionally width and height.
+
+        What ``pycolmap.Camera.todict()`` returns is one too.
+        """
+        unknown = set(camera) - {"model", "params", "width", "height", "camera_id", "has_prior_focal_length"}
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
             raise ValueError(f"a camera dict has model, params, width, height; check {sorted(unknown | missing)}")
-        return cls(
-            str(camera["model"]), tuple(camera["params"]), int(camera.get("width", 0)), int(camera.get("height", 0))
-        )
+        model = getattr(camera["model"], "name", camera["model"])  # pycolmap's is an enumerator
+        return cls(str(model), tuple(camera["params"]), int(camera.get("width", 0)), int(camera.get("height", 0)))
 
     def _parameter(self, *names: str) -> float:
         for name in names:
@@ -134,6 +136,12 @@ class Camera:
         jacobian = np.stack([np.stack([dxx, mixed], axis=1), np.stack([mixed, dyy], axis=1)], axis=1)
         return distorted, jacobian
 
+    def _fold_radius_sq(self) -> float:
+        """Squared radius of the ray from which on the lens folds back, where r (1 + k1 r^2 + k2 r^4) stops growing."""
+        roots = np.roots([5 * self._parameter("k2"), 3 * self._parameter("k1"), 1.0])
+        real = roots[np.isreal(roots)].real
+        return float(min(real[real > 0], default=np.inf))
+
     def _undistort(self, distorted: Array) -> Array:
         """Invert the distortion by Newton's method, a few steps even for strong lenses."""
         rays = distorted.copy()
@@ -146,10 +154,8 @@ class Camera:
                 (a, b), (c, d) = np.moveaxis(jacobian, 0, -1)
                 step = np.stack([d * error[:, 0] - b * error[:, 1], a * error[:, 1] - c * error[:, 0]], axis=1)
                 rays = rays - step / (a * d - b * c)[:, None]
-            value, jacobian = self._distort(rays)
-            # Beyond the radius where the lens folds back, an eigenvalue of the Jacobian has changed its sign.
-            folded = (np.linalg.det(jacobian) <= 0) | (np.trace(jacobian, axis1=1, axis2=2) <= 0)
-            failed = ~(np.abs(value - distorted).max(axis=1) < 1e-9) | folded
+            far = np.sum(rays**2, axis=1) >= self._fold_radius_sq()
+            failed = ~(np.abs(self._distort(rays)[0] - distorted).max(axis=1) < 1e-9) | far
         rays[failed] = np.nan
         return rays
 

@@ -56,8 +56,10 @@ def estimate(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
     inliers = problem.inliers(best)
     if inliers.sum() <= problem.sample_size:
         return Estimate(None, "no_consensus", drawn)
-    # 5. polish on the consensus set
-    return Estimate(problem.refine(best, inliers.astype(float)), stop_reason, drawn)
+    # 5. polish on the consensus set, unless that loses it (a few points that hardly constrain the model)
+    polished = problem.refine(best, inliers.astype(float))
+    keep = problem.inliers(polished).sum() > problem.sample_size
+    return Estimate(polished if keep else best, stop_reason, drawn)
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:

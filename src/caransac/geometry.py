@@ -57,8 +57,8 @@ def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Arra
 
 
 def msac_scores(residuals_sq: ArrayLike, max_error: float) -> Array:
-    """MSAC score ``1 - min(r, T^2) / T^2`` of squared residuals: 1 on the model, 0 from ``max_error`` on."""
-    return np.asarray(1.0 - np.minimum(np.asarray(residuals_sq, float) / max_error**2, 1.0))
+    """MSAC score ``1 - min(r, T^2) / T^2`` of squared residuals: 1 on the model, 0 from ``max_error`` on, 0 for NaN."""
+    return np.asarray(1.0 - np.fmin(np.asarray(residuals_sq, float) / max_error**2, 1.0))
 
 
 def depths(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:

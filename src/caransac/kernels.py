@@ -21,9 +21,11 @@ __all__ = [
     "fundamental_from_pose",
     "fundamental_jacobian",
     "instruction_set",
+    "msac_scores",
     "pose_from_essential",
     "pose_jacobian",
     "positive_depths",
+    "real_roots",
     "refine_fundamental",
     "refine_pose",
     "residuals_sq",
@@ -51,6 +53,18 @@ def instruction_set() -> str:
     The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
     """
     return _native.instruction_set()
+
+
+def real_roots(coefficients: Array) -> Array:
+    """Distinct real roots of cubics or of polynomials of degree ten: what the solvers use.
+
+    Args:
+        coefficients: (m, 4) or (m, 11), constant term first.
+
+    Returns:
+        (m, 3) or (m, 10) roots in no particular order, the rest NaN.
+    """
+    return _native.real_roots(_reals(coefficients))
 
 
 def five_point(x1: Array, x2: Array) -> tuple[Array, Indices]:
@@ -109,6 +123,11 @@ def fundamental_from_pose(rotations: Array, translations: Array, K1: Array, K2: 
 def residuals_sq(models: Array, points1: Array, points2: Array) -> Array:
     """Squared Sampson distances of all points to all models: (m, n)."""
     return _native.residuals_sq(_reals(models), _reals(points1), _reals(points2))
+
+
+def msac_scores(models: Array, points1: Array, points2: Array, max_error: float) -> Array:
+    """MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n); 0 where r is not defined."""
+    return _native.msac_scores(_reals(models), _reals(points1), _reals(points2), max_error**2)
 
 
 def positive_depths(rotations: Array, translations: Array, points1: Array, points2: Array) -> Array:

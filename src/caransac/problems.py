@@ -7,13 +7,17 @@ only the problem knows, so the estimator can select and stack them like any arra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac import kernels
-from caransac.geometry import Array, msac_scores
+from caransac.geometry import Array
 from caransac.kernels import Indices, Loss
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
 
 LOCAL_MAX_STEPS = 10
 LOCAL_REACH = 5.0**0.5  # local refinement looks at points within this many thresholds
@@ -35,6 +39,10 @@ class Problem(ABC):
         self.points1 = np.ascontiguousarray(points1)
         self.points2 = np.ascontiguousarray(points2)
         self.max_error = max_error
+
+    def subset(self, index: Indices) -> Self:
+        """The same problem of some of its points only, in the given order."""
+        return type(self)(self.points1[index], self.points2[index], self.max_error)
 
     @property
     def num_points(self) -> int:
@@ -63,7 +71,7 @@ class Problem(ABC):
 
     def score(self, models: Array) -> Array:
         """MSAC scores (m, n); a point behind a camera scores 0."""
-        return msac_scores(kernels.residuals_sq(self.matrices(models), self.points1, self.points2), self.max_error)
+        return kernels.msac_scores(self.matrices(models), self.points1, self.points2, self.max_error)
 
     def inliers(self, model: Array) -> NDArray[np.bool_]:
         """Which points (n,) support a model (d,)."""

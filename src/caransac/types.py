@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -29,11 +28,12 @@ class Options:
             keypoints localised to a fraction of a pixel.
         top_models: models of each round, by consensus, that are refined before the best one is chosen.
         max_ratio: matches whose ratio (``score_kind="ratio"``) is not below are left out of the estimation, as long as
-            20 remain. They still count in ``inliers``. 1 or more keeps all.
+            20 remain. They still count in ``inliers``. A number above all ratios, say 2, keeps every match.
         early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
             ``rounds * samples_per_round`` hypotheses.
-        success_probability: wanted probability of having drawn a sample without outliers.
-        seed: same input and same seed give the same answer to the last bit.
+        success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
+            progressive sampling only does better.
+        seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
     """
 
     method: Method = "lm-lo"
@@ -61,10 +61,10 @@ class Options:
         _require(self.method in get_args(Method), "method", f"one of {', '.join(get_args(Method))}", self.method)
         for name in ("rounds", "samples_per_round", "top_models"):
             value = getattr(self, name)
-            _require(_is_integer(value) and value >= 1, name, "a positive integer", value)
+            _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
         for name in ("max_error_px", "max_ratio"):
             value = getattr(self, name)
-            _require(_is_real(value) and value > 0, name, "a positive number", value)
+            _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
         _require(isinstance(self.early_stop, bool | np.bool_), "early_stop", "True or False", self.early_stop)
         value = self.success_probability
         _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
@@ -76,7 +76,7 @@ def _is_integer(value: object) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _require(condition: bool, name: str, expected: str, value: object) -> None:

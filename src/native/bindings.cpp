@@ -1,18 +1,23 @@
-// The compiled module: checks nothing but shapes, releases the interpreter lock, and calls one kernel a function.
+// The compiled module: checks shapes and ranges, releases the interpreter lock, and calls one kernel a function.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "five_point.h"
 #include "kernels.h"
+#include "polynomial.h"
 #include "pose.h"
 #include "refine.h"
 #include "sampler.h"
@@ -57,12 +62,17 @@ void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
+// The kernels count in 32 bits; arrays a hundredth of their range are a mistake anyway.
+int count_of(size_t length) {
+    require(length <= 20'000'000, "arrays must not have more than 20 million rows");
+    return static_cast<int>(length);
+}
+
 // The columns of two (n, 2) arrays, converted once a call; `padding` fills the entries beyond n.
 template <class Real>
 class ColumnBuffer {
   public:
-    ColumnBuffer(const Points& points1, const Points& points2, double padding)
-        : n_(static_cast<int>(points1.shape(0))) {
+    ColumnBuffer(const Points& points1, const Points& points2, double padding) : n_(count_of(points1.shape(0))) {
         const int stride = padded(n_);
         data_.assign(4 * static_cast<size_t>(stride), static_cast<Real>(padding));
         for (int i = 0; i < n_; ++i) {
@@ -87,20 +97,22 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void require_same_length(const Points& points1, const Points& points2) {
     require(points1.shape(0) == points2.shape(0), "points1 and points2 must have the same length");
+    count_of(points1.shape(0));
 }
 
-template <class Sample>
 using Solver = int (*)(const double*, const double*, int, double*, int*);
 
 template <class Sample>
-std::tuple<Out<double>, Out<int>> solve(Solver<Sample> solver, int max_solutions, const Sample& x1, const Sample& x2) {
+std::tuple<Out<double>, Out<int>> solve(Solver solver, int max_solutions, const Sample& x1, const Sample& x2) {
     require(x1.shape(0) == x2.shape(0), "x1 and x2 must hold the same number of samples");
-    const int num_samples = static_cast<int>(x1.shape(0));
-    std::vector<double> models(static_cast<size_t>(num_samples) * max_solutions * 9);
-    std::vector<int> sample_index(static_cast<size_t>(num_samples) * max_solutions);
+    const int num_samples = count_of(x1.shape(0));
+    std::vector<double> models;
+    std::vector<int> sample_index;
     size_t count = 0;
     {
         nb::gil_scoped_release release;
+        models.resize(static_cast<size_t>(num_samples) * max_solutions * 9);
+        sample_index.resize(static_cast<size_t>(num_samples) * max_solutions);
         count = solver(x1.data(), x2.data(), num_samples, models.data(), sample_index.data());
         models.resize(count * 9);
         sample_index.resize(count);
@@ -109,11 +121,11 @@ std::tuple<Out<double>, Out<int>> solve(Solver<Sample> solver, int max_solutions
 }
 
 std::tuple<Out<double>, Out<int>> five_point(const Samples5& x1, const Samples5& x2) {
-    return solve<Samples5>(kernels().five_point, baseline::kFivePointMaxSolutions, x1, x2);
+    return solve(kernels().five_point, baseline::kFivePointMaxSolutions, x1, x2);
 }
 
 std::tuple<Out<double>, Out<int>> seven_point(const Samples7& x1, const Samples7& x2) {
-    return solve<Samples7>(kernels().seven_point, baseline::kSevenPointMaxSolutions, x1, x2);
+    return solve(kernels().seven_point, baseline::kSevenPointMaxSolutions, x1, x2);
 }
 
 Matrix3 matrix_at(const Matrices& matrices, size_t i) { return Eigen::Map<const Matrix3>(matrices.data() + 9 * i); }
@@ -127,7 +139,8 @@ void append(std::vector<double>& to, const Eigen::MatrixBase<Derived>& values) {
 
 std::tuple<Out<double>, Out<double>, Out<int>> pose_from_essential_batch(const Matrices& essentials, const Samples& x1,
                                                                          const Samples& x2) {
-    const size_t m = essentials.shape(0), p = x1.shape(1);
+    const size_t m = count_of(essentials.shape(0)), p = x1.shape(1);
+    require(p > 0, "x1 and x2 must hold at least one point a sample");
     require(x1.shape(0) == m && x2.shape(0) == m && x2.shape(1) == p,
             "x1 and x2 must hold one sample of equal size for every essential matrix");
     std::vector<double> rotations, translations;
@@ -181,14 +194,19 @@ Out<double> fundamental_from_pose_batch(const Matrices& rotations, const Vectors
     });
 }
 
-// Runs row(i, out) for every model and drops the padding of each row.
+// One row of n numbers per model: row(i, columns, out) fills padded(n) of them.
 template <class Row>
-Out<double> rows(size_t m, size_t n, Row row) {
-    std::vector<double> result(m * n), padded_row(padded(static_cast<int>(n)));
+Out<double> rows(size_t m, const Points& points1, const Points& points2, Row row) {
+    require_same_length(points1, points2);
+    const size_t n = points1.shape(0);
+    std::vector<double> result;
     {
         nb::gil_scoped_release release;
+        const ColumnBuffer<double> points(points1, points2, kNaN);
+        std::vector<double> padded_row(padded(static_cast<int>(n)));
+        result.resize(m * n);
         for (size_t i = 0; i < m; ++i) {
-            row(i, padded_row.data());
+            row(i, points.view(), padded_row.data());
             std::copy_n(padded_row.data(), n, result.data() + i * n);
         }
     }
@@ -196,19 +214,23 @@ Out<double> rows(size_t m, size_t n, Row row) {
 }
 
 Out<double> residuals_sq(const Matrices& models, const Points& points1, const Points& points2) {
-    require_same_length(points1, points2);
-    const ColumnBuffer<double> points(points1, points2, kNaN);
-    return rows(models.shape(0), points1.shape(0),
-                [&](size_t i, double* out) { kernels().residuals_sq(models.data() + 9 * i, points.view(), out); });
+    return rows(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+        kernels().residuals_sq(models.data() + 9 * i, points, out);
+    });
 }
 
 Out<double> positive_depths(const Matrices& rotations, const Vectors& translations, const Points& points1,
                             const Points& points2) {
-    require_same_length(points1, points2);
     require_paired(rotations, translations);
-    const ColumnBuffer<double> points(points1, points2, kNaN);
-    return rows(rotations.shape(0), points1.shape(0), [&](size_t i, double* out) {
-        kernels().positive_depths(rotations.data() + 9 * i, translations.data() + 3 * i, points.view(), out);
+    return rows(rotations.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+        kernels().positive_depths(rotations.data() + 9 * i, translations.data() + 3 * i, points, out);
+    });
+}
+
+Out<double> msac_scores(const Matrices& models, const Points& points1, const Points& points2, double max_error_sq) {
+    require(max_error_sq > 0, "max_error_sq must be positive");
+    return rows(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+        kernels().msac_scores(models.data() + 9 * i, points, max_error_sq, out);
     });
 }
 
@@ -217,14 +239,16 @@ std::tuple<Out<int>, Out<double>> top_models(const Matrices& models, const Point
     require_same_length(points1, points2);
     require(max_error_sq > 0, "max_error_sq must be positive");
     require(k > 0, "k must be positive");
+    const int m = count_of(models.shape(0));
+    k = std::min(k, m);
     std::vector<int> index(k);
     std::vector<double> total(k);
     size_t count = 0;
     {
         nb::gil_scoped_release release;
         const ColumnBuffer<float> points(points1, points2, kNaN);
-        count = kernels().top_models(models.data(), static_cast<int>(models.shape(0)), points.view(), max_error_sq, k,
-                                     index.data(), total.data());
+        if (k > 0)
+            count = kernels().top_models(models.data(), m, points.view(), max_error_sq, k, index.data(), total.data());
         index.resize(count);
         total.resize(count);
     }
@@ -234,7 +258,10 @@ std::tuple<Out<int>, Out<double>> top_models(const Matrices& models, const Point
 const double* weights_data(const std::optional<Weights>& weights, const Points& points1) {
     if (!weights) return nullptr;
     require(weights->shape(0) == points1.shape(0), "weights must have one entry for every point");
-    return weights->data();
+    const double* data = weights->data();
+    require(std::all_of(data, data + weights->shape(0), [](double w) { return w >= 0 && std::isfinite(w); }),
+            "weights must be finite and not negative");
+    return data;
 }
 
 RefineOptions refine_options(Loss loss, double loss_scale, double max_residual_sq, int max_steps) {
@@ -355,9 +382,11 @@ template <class Draw>
 Out<int> samples(int count, int size, size_t pool_size, Draw draw) {
     require(count >= 0, "count must not be negative");
     require(size > 0 && static_cast<size_t>(size) <= pool_size, "size must be positive and at most the pool's size");
-    std::vector<int> result(static_cast<size_t>(count) * size);
+    count_of(pool_size);
+    std::vector<int> result;
     {
         nb::gil_scoped_release release;
+        result.resize(static_cast<size_t>(count) * size);
         draw(result.data());
     }
     return to_numpy(std::move(result), {static_cast<size_t>(count), static_cast<size_t>(size)});
@@ -373,18 +402,17 @@ Out<int> sample_weighted_array(const Indices& pool, const Weights& weights, int 
                                std::uint64_t first) {
     const size_t n = pool.shape(0);
     require(weights.shape(0) == n, "weights must have one entry for every index of the pool");
-    std::vector<double> cumulative(n);
-    double total = 0;
-    int positive = 0;
-    for (size_t i = 0; i < n; ++i) {
-        require(weights(i) >= 0 && weights(i) < std::numeric_limits<double>::infinity(),
-                "weights must be finite and not negative");
-        const double before = total;
-        cumulative[i] = total += weights(i);
-        positive += total > before;
-    }
-    require(positive >= size, "at least size weights must be positive");
     return samples(count, size, n, [&](int* out) {
+        std::vector<double> cumulative(n);
+        double total = 0;
+        int positive = 0;
+        for (size_t i = 0; i < n; ++i) {
+            require(weights(i) >= 0 && std::isfinite(weights(i)), "weights must be finite and not negative");
+            const double before = total;
+            cumulative[i] = total += weights(i);
+            positive += total > before;
+        }
+        require(positive >= size, "at least size weights must be positive");
         sample_weighted(pool.data(), cumulative.data(), static_cast<int>(n), size, seed, first, count, out);
     });
 }
@@ -395,6 +423,20 @@ Out<int> sample_prosac_array(const Indices& pool, int size, int count, std::uint
     return samples(count, size, pool.shape(0), [&](int* out) {
         sample_prosac(pool.data(), static_cast<int>(pool.shape(0)), size, seed, first, count, horizon, out);
     });
+}
+
+// Real roots of cubics (m, 4) or polynomials of degree ten (m, 11), constant term first: (m, degree), padded with NaN.
+Out<double> real_roots(const In<double, Any, Any>& coefficients) {
+    const size_t m = coefficients.shape(0), width = coefficients.shape(1);
+    require(width == 4 || width == 11, "coefficients must have 4 or 11 columns");
+    std::vector<double> roots(m * (width - 1), kNaN);
+    for (size_t i = 0; i < m; ++i) {
+        double found[10];
+        const double* row = coefficients.data() + width * i;
+        const int count = width == 4 ? baseline::real_roots<3>(row, found) : baseline::real_roots<10>(row, found);
+        std::copy_n(found, count, roots.data() + (width - 1) * i);
+    }
+    return to_numpy(std::move(roots), {m, width - 1});
 }
 
 }  // namespace
@@ -409,6 +451,7 @@ NB_MODULE(_native, m) {
         .value("HUBER", Loss::kHuber);
 
     m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
+    m.def("real_roots", &real_roots, "coefficients"_a);
     m.def("five_point", &five_point, "x1"_a, "x2"_a);
     m.def("seven_point", &seven_point, "x1"_a, "x2"_a);
     m.def("pose_from_essential", &pose_from_essential_batch, "essentials"_a, "x1"_a, "x2"_a);
@@ -416,6 +459,7 @@ NB_MODULE(_native, m) {
     m.def("fundamental_from_pose", &fundamental_from_pose_batch, "rotations"_a, "translations"_a, "camera1"_a,
           "camera2"_a);
     m.def("residuals_sq", &residuals_sq, "models"_a, "points1"_a, "points2"_a);
+    m.def("msac_scores", &msac_scores, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a);
     m.def("positive_depths", &positive_depths, "rotations"_a, "translations"_a, "points1"_a, "points2"_a);
     m.def("top_models", &top_models, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a, "k"_a);
     m.def("refine_pose", &refine_pose_batch, "rotations"_a, "translations"_a, "points1"_a, "points2"_a,

@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 #include "kernels.h"
 
@@ -20,10 +21,13 @@ extern const Kernels table;
 namespace {
 
 const Kernels& choose() {
-#ifdef CARANSAC_X86
     const char* wanted = std::getenv("CARANSAC_INSTRUCTION_SET");
-    const bool at_most_avx2 = wanted != nullptr && std::strcmp(wanted, "avx2") == 0;
-    const bool only_baseline = wanted != nullptr && std::strcmp(wanted, "baseline") == 0;
+    if (wanted == nullptr) wanted = "";
+    bool known = false;
+    for (const char* name : {"", "baseline", "avx2", "avx512"}) known = known || std::strcmp(wanted, name) == 0;
+    if (!known) throw std::invalid_argument("CARANSAC_INSTRUCTION_SET must be baseline, avx2 or avx512");
+#ifdef CARANSAC_X86
+    const bool at_most_avx2 = std::strcmp(wanted, "avx2") == 0, only_baseline = std::strcmp(wanted, "baseline") == 0;
     __builtin_cpu_init();
     const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&

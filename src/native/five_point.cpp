@@ -173,7 +173,7 @@ inline bool solve_hidden(const HiddenRow rows[3], int l, double z, double& x, do
     for (int r = 0; r < 3; ++r) {
         const int p = (r + 1) % 3, q = (r + 2) % 3;
         const double denominator = a[p] * b[q] - a[q] * b[p];
-        if (std::fabs(denominator) <= std::fabs(best)) continue;
+        if (magnitude(denominator) <= magnitude(best)) continue;
         best = denominator;
         x = (b[p] * c[q] - b[q] * c[p]) / denominator;
         y = (a[q] * c[p] - a[p] * c[q]) / denominator;

@@ -11,6 +11,7 @@ struct Kernels {
     int (*five_point)(const double*, const double*, int, double*, int*);
     int (*seven_point)(const double*, const double*, int, double*, int*);
     void (*residuals_sq)(const double*, const Columns<double>&, double*);
+    void (*msac_scores)(const double*, const Columns<double>&, double, double*);
     void (*positive_depths)(const double*, const double*, const Columns<double>&, double*);
     int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);
     void (*normal_equations)(const double*, const Columns<double>&, const double*, Loss, double, NormalEquations&);

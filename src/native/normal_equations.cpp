@@ -6,12 +6,14 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// r = c / sqrt(gradient) and dr/dM for one correspondence (or a pack of them), M row by row.
+// r = c / sqrt(gradient) and dr/dM for one correspondence (or a pack of them), M row by row. A point on both epipoles,
+// where the gradient vanishes, constrains nothing: its residual is taken for zero.
 inline Doubles linearise(const Doubles m[9], const Doubles& u1, const Doubles& v1, const Doubles& u2, const Doubles& v2,
                          Doubles jacobian[9]) {
     const auto terms = epipolar_terms<Doubles>(m, u1, v1, u2, v2);
-    const Doubles inverse_norm = 1.0 / square_root(terms.gradient);
-    const Doubles ratio = terms.c / terms.gradient;
+    const Doubles gradient = terms.gradient > 0.0 ? terms.gradient : broadcast(1.0);
+    const Doubles inverse_norm = 1.0 / square_root(gradient);
+    const Doubles ratio = terms.c / gradient;
     const Doubles x1[3] = {u1, v1, broadcast(1.0)};
     const Doubles x2[3] = {u2 * inverse_norm, v2 * inverse_norm, inverse_norm};
     const Doubles scaled = ratio * inverse_norm;

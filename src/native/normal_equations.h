@@ -22,7 +22,7 @@ struct NormalEquations {
 
 namespace CARANSAC_ISA {
 
-// weights: padded(n) numbers, zero in the padding (whose coordinates must be finite here).
+// weights: padded(n) numbers, zero in the padding. All coordinates, the padding's too, must be finite.
 void normal_equations(const double model[9], const Columns<double>& points, const double* weights, Loss loss,
                       double loss_scale, NormalEquations& out);
 

@@ -9,6 +9,22 @@ namespace caransac::CARANSAC_ISA {
 // and the span of those before it) has no isolated solutions: repeated points, or points collinear in both images.
 constexpr double kMinIndependence = 1e-9;
 
+// A fixed rotation of the null space's basis. Reflections alone would leave the axes of special motions in place: on
+// rectified stereo the true E would have no component along the last basis vector, a root at infinity of the solvers'
+// polynomials. (The 4 x 4 matrix multiplies quaternions by (2 + 4i + 10j + k) / 11, the 2 x 2 one is its complex
+// cousin.)
+template <int N>
+inline double generic_rotation(int row, int column) {
+    static_assert(N == 2 || N == 4, "null spaces of seven and five constraints");
+    if constexpr (N == 2) {
+        constexpr double kMatrix[2][2] = {{0.8, -0.6}, {0.6, 0.8}};
+        return kMatrix[row][column];
+    } else {
+        constexpr double kMatrix[4][4] = {{2, -4, -10, -1}, {4, 2, -1, 10}, {10, 1, 2, -4}, {1, -10, 4, 2}};
+        return kMatrix[row][column] / 11;
+    }
+}
+
 // Householder QR of the 9 x R matrix whose columns are the constraints; the last 9 - R columns of Q span the null
 // space. Unlike Gaussian elimination it needs no pivoting, so all lanes take the same path.
 //   x1, x2:  num_samples x R x 2 coordinates; lane l reads sample first + l (the last one again beyond the end)
@@ -53,7 +69,7 @@ inline void null_space(const double* x1, const double* x2, int first, int num_sa
         }
     }
     for (int b = 0; b < 9 - R; ++b) {
-        for (int i = 0; i < 9; ++i) basis[b][i] = broadcast(i == R + b ? 1.0 : 0.0);
+        for (int i = 0; i < 9; ++i) basis[b][i] = broadcast(i < R ? 0.0 : generic_rotation<9 - R>(i - R, b));
         for (int k = R - 1; k >= 0; --k) {
             Doubles dot{};
             for (int i = k; i < 9; ++i) dot += columns[k][i] * basis[b][i];

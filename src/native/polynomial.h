@@ -7,93 +7,105 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// Coefficients run from the constant term up: value = c[0] + c[1] x + ... + c[N] x^N.
-template <int N>
-inline double evaluate(const double c[N + 1], double x) {
-    double value = c[N];
-    for (int i = N - 1; i >= 0; --i) value = value * x + c[i];
-    return value;
-}
+inline double magnitude(double x) { return x < 0 ? -x : x; }
 
-// The chain p0 = p, p1 = p', p_{i-1} = (slope_i x + offset_i) p_i - scale_i p_{i+1} with scale_i > 0, kept as its
-// quotients: evaluating it costs three operations a link. Degree drops beyond one end the chain (a multiple root).
+// A polynomial of degree at most N, constant term first: c[0] + c[1] x + ... + c[degree] x^degree.
+template <int N>
+struct Polynomial {
+    double c[N + 1] = {};
+    int degree = 0;
+
+    double operator()(double x) const {
+        double value = c[degree];
+        for (int i = degree - 1; i >= 0; --i) value = value * x + c[i];
+        return value;
+    }
+
+    // Scales the largest coefficient to one and drops leading ones that are zero up to rounding. False for zero, NaN.
+    bool normalise(double smallest) {
+        double largest = 0;
+        for (int i = 0; i <= degree; ++i) largest = magnitude(c[i]) > largest ? magnitude(c[i]) : largest;
+        if (!(largest > smallest) || !(largest < 1e300)) return false;
+        for (int i = 0; i <= degree; ++i) c[i] /= largest;
+        constexpr double kNegligible = 1e-13;
+        while (degree > 0 && magnitude(c[degree]) < kNegligible) --degree;
+        return true;
+    }
+};
+
+// The chain p, p', -remainder(p, p'), ... of a polynomial that has been normalised.
 template <int N>
 class SturmChain {
   public:
-    explicit SturmChain(const double p[N + 1]) {
-        double upper[N + 1], lower[N + 1], remainder[N + 1];
-        for (int i = 0; i <= N; ++i) upper[i] = p[i];
-        for (int i = 0; i < N; ++i) lower[i] = (i + 1) * p[i + 1];
-        int degree = N;  // of upper; lower has one less
-        while (degree > 1 && lower[degree - 1] != 0) {
-            const double slope = upper[degree] / lower[degree - 1];
-            const double offset =
-                (upper[degree - 1] - slope * (degree > 1 ? lower[degree - 2] : 0)) / lower[degree - 1];
-            double largest = 0;
-            for (int i = 0; i < degree - 1; ++i) {
-                remainder[i] = offset * lower[i] + (i > 0 ? slope * lower[i - 1] : 0) - upper[i];
-                largest = std::fabs(remainder[i]) > largest ? std::fabs(remainder[i]) : largest;
+    explicit SturmChain(const Polynomial<N>& p) {
+        link_[0] = p;
+        if (p.degree == 0) return;
+        link_[1].degree = p.degree - 1;
+        for (int i = 0; i < p.degree; ++i) link_[1].c[i] = (i + 1) * p.c[i + 1];
+        link_[1].normalise(0);
+        length_ = 2;
+        while (link_[length_ - 1].degree > 0) {
+            const Polynomial<N>&upper = link_[length_ - 2], &lower = link_[length_ - 1];
+            Polynomial<N>& next = link_[length_];
+            next = upper;
+            for (int shift = upper.degree - lower.degree; shift >= 0; --shift) {
+                const double factor = next.c[lower.degree + shift] / lower.c[lower.degree];
+                for (int i = 0; i < lower.degree; ++i) next.c[i + shift] -= factor * lower.c[i];
             }
-            slope_[length_] = slope;
-            offset_[length_] = offset;
-            scale_[length_] = largest;
+            next.degree = lower.degree - 1;
+            for (int i = 0; i <= next.degree; ++i) next.c[i] = -next.c[i];
+            if (!next.normalise(1e-14)) break;  // a common divisor, that is, a multiple root of p
             ++length_;
-            const double inverse = largest > 0 ? 1 / largest : 0;
-            for (int i = 0; i < degree; ++i) upper[i] = lower[i];
-            for (int i = 0; i < degree - 1; ++i) lower[i] = remainder[i] * inverse;
-            --degree;
         }
-        for (int i = 0; i <= degree; ++i) last_upper_[i] = upper[i];
-        last_degree_ = degree;
-        last_ = lower[0];
     }
 
     // Sign changes along the chain at x; their difference at a < b counts the distinct real roots in (a, b].
     int sign_changes(double x) const {
-        double below = last_, at = last_upper_[last_degree_];
-        for (int i = last_degree_ - 1; i >= 0; --i) at = at * x + last_upper_[i];
-        int changes = opposite(at, below);
-        for (int i = length_ - 1; i >= 0; --i) {
-            const double above = (slope_[i] * x + offset_[i]) * at - scale_[i] * below;
-            below = at;
-            at = above;
-            changes += opposite(at, below);
+        int changes = 0;
+        bool negative = link_[0](x) < 0;
+        for (int i = 1; i < length_; ++i) {
+            const bool next = link_[i](x) < 0;
+            changes += next != negative;
+            negative = next;
         }
         return changes;
     }
 
   private:
-    static int opposite(double a, double b) { return (a < 0) != (b < 0); }
-    double slope_[N], offset_[N], scale_[N], last_upper_[N + 1], last_ = 0;
-    int length_ = 0, last_degree_ = N;
+    Polynomial<N> link_[N + 1];
+    int length_ = 1;
 };
 
 // Root of p in (lo, hi), across which p changes sign: Newton, with bisection whenever a step leaves the bracket.
 template <int N>
-inline double bracketed_root(const double p[N + 1], double lo, double hi, double value_lo) {
+inline double bracketed_root(const Polynomial<N>& p, double lo, double hi, bool negative_at_lo) {
     double x = 0.5 * (lo + hi);
     for (int step = 0; step < 60; ++step) {
-        double value = p[N], slope = 0;
-        for (int i = N - 1; i >= 0; --i) {
+        double value = p.c[p.degree], slope = 0;
+        for (int i = p.degree - 1; i >= 0; --i) {
             slope = slope * x + value;
-            value = value * x + p[i];
+            value = value * x + p.c[i];
         }
         if (value == 0) return x;
-        if ((value < 0) == (value_lo < 0))
+        if ((value < 0) == negative_at_lo)
             lo = x;
         else
             hi = x;
         double next = x - value / slope;
         if (!(next > lo && next < hi)) next = 0.5 * (lo + hi);
-        if (std::fabs(next - x) <= 1e-15 * (1 + std::fabs(x))) return next;
+        if (magnitude(next - x) <= 1e-15 * (1 + magnitude(x))) return next;
         x = next;
     }
     return x;
 }
 
-// Distinct real roots of p in (-1, 1], each simple root to machine precision; appends to roots, returns the new count.
+// Distinct real roots of p in (-edge, edge], appended to roots; returns the new count. The interval's ends and splits
+// are no round numbers, so that roots that are do not fall on them.
+constexpr double kEdge = 1.0003, kSplit = 0.4871;
+
 template <int N>
-inline int unit_interval_roots(const double p[N + 1], double* roots, int count) {
+inline int inner_roots(Polynomial<N> p, double edge, double* roots, int count) {
+    if (!p.normalise(0)) return count;
     const SturmChain<N> chain(p);
     struct Interval {
         double lo, hi;
@@ -105,16 +117,16 @@ inline int unit_interval_roots(const double p[N + 1], double* roots, int count) 
     const auto push = [&](const Interval& interval) {
         if (interval.roots() > 0 && depth <= N) stack[depth++] = interval;
     };
-    push({-1, 1, chain.sign_changes(-1), chain.sign_changes(1)});
+    push({-edge, edge, chain.sign_changes(-edge), chain.sign_changes(edge)});
     constexpr double kNarrowest = 1e-9;  // closer pairs are one double root, of no use as a model
     while (depth > 0 && count < N) {
         const Interval interval = stack[--depth];
         if (interval.roots() == 1) {
-            const double value_lo = evaluate<N>(p, interval.lo), value_hi = evaluate<N>(p, interval.hi);
-            if ((value_lo < 0) != (value_hi < 0))
-                roots[count++] = bracketed_root<N>(p, interval.lo, interval.hi, value_lo);
+            const bool negative_at_lo = p(interval.lo) < 0;
+            if (negative_at_lo != (p(interval.hi) < 0))
+                roots[count++] = bracketed_root<N>(p, interval.lo, interval.hi, negative_at_lo);
         } else if (interval.hi - interval.lo > kNarrowest) {
-            const double middle = 0.5 * (interval.lo + interval.hi);
+            const double middle = interval.lo + kSplit * (interval.hi - interval.lo);
             const int changes = chain.sign_changes(middle);
             push({interval.lo, middle, interval.changes_lo, changes});
             push({middle, interval.hi, changes, interval.changes_hi});
@@ -123,23 +135,19 @@ inline int unit_interval_roots(const double p[N + 1], double* roots, int count) 
     return count;
 }
 
-// All distinct real roots of p, in no particular order; at most N. Roots outside [-1, 1] are the inverses of those of
-// the reversed polynomial, so every evaluation happens inside the unit interval and nothing overflows.
+// All distinct real roots of the polynomial with coefficients p, constant term first, in no particular order; at most
+// N. Roots outside [-1, 1] are the inverses of those of the reversed polynomial, so nothing overflows; roots beyond
+// 1e12 are taken for infinite.
 template <int N>
 inline int real_roots(const double p[N + 1], double roots[N]) {
-    double largest = 0;
-    for (int i = 0; i <= N; ++i) {
-        if (!std::isfinite(p[i])) return 0;
-        largest = std::fabs(p[i]) > largest ? std::fabs(p[i]) : largest;
-    }
-    if (largest == 0) return 0;
-    double scaled[N + 1], reversed[N + 1];
-    for (int i = 0; i <= N; ++i) scaled[i] = reversed[N - i] = p[i] / largest;
-    const int inner = unit_interval_roots<N>(scaled, roots, 0);
-    const int all = unit_interval_roots<N>(reversed, roots, inner);
+    Polynomial<N> forward, reversed;
+    forward.degree = reversed.degree = N;
+    for (int i = 0; i <= N; ++i) forward.c[i] = reversed.c[N - i] = p[i];
+    const int inner = inner_roots<N>(forward, kEdge, roots, 0);
+    const int all = inner_roots<N>(reversed, 1 / kEdge, roots, inner);
     int kept = inner;
     for (int i = inner; i < all; ++i)
-        if (std::fabs(roots[i]) > 1e-12 && roots[i] != 1) roots[kept++] = 1 / roots[i];
+        if (magnitude(roots[i]) > 1e-12) roots[kept++] = 1 / roots[i];
     return kept;
 }
 

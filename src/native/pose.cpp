@@ -52,8 +52,11 @@ bool pose_from_essential(const Matrix3& essential, const double* x1, const doubl
             if (!in_front(pose, x1, x2)) continue;
             for (int i = 1; i < num_points; ++i)
                 if (!in_front(pose, x1 + 2 * i, x2 + 2 * i)) return false;
+            // Only an essential matrix (two equal singular values, one zero) gives a rotation here.
+            constexpr double kTolerance = 1e-3;
+            if (!((pose.rotation.transpose() * pose.rotation - Matrix3::Identity()).norm() < kTolerance)) return false;
             pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(pose.rotation)).normalized().toRotationMatrix();
-            return pose.rotation.allFinite();
+            return true;
         }
     }
     return false;

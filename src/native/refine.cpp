@@ -31,7 +31,7 @@ class Selection {
         for (auto& column : columns_) column.reserve(room);
         for (int i = 0; i < points.n; ++i) {
             const double weight = weights == nullptr ? 1 : weights[i];
-            if (!(weight > 0) || (!keep.empty() && keep[i] == 0)) continue;
+            if (!(weight > 0) || !usable(points, i) || (!keep.empty() && keep[i] == 0)) continue;
             push(points, i, weight);
             ++count_;
         }
@@ -45,6 +45,12 @@ class Selection {
     const double* weights() const { return columns_[4].data(); }
 
   private:
+    // One infinite coordinate would make every cost infinite. Meaningful ones are of the order of one.
+    static bool usable(const Columns<double>& points, int i) {
+        constexpr double kFarthest = 1e6;
+        return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&
+               std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest;
+    }
     void push(const Columns<double>& points, int i, double weight) {
         const double values[5] = {points.u1[i], points.v1[i], points.u2[i], points.v2[i], weight};
         for (int c = 0; c < 5; ++c) columns_[c].push_back(values[c]);
@@ -78,7 +84,7 @@ struct LinearSystem {
 template <class Manifold>
 RefineReport levenberg_marquardt(Manifold& model, const Selection& selection, const RefineOptions& options) {
     constexpr double kMinStep = 1e-12, kMinRelativeDecrease = 1e-7, kMaxDamping = 1e8;
-    RefineReport report{0, 0, selection.count(), 0};
+    RefineReport report{0, 0, 0};
     if (selection.count() < Manifold::kDof) return report;
     LinearSystem<Manifold> system(model, selection, options);
     report.initial_cost = report.cost = system.cost;

@@ -17,8 +17,7 @@ struct RefineOptions {
 
 struct RefineReport {
     double initial_cost, cost;
-    int num_points;  // that entered the cost
-    int steps;       // accepted or not
+    int steps;  // accepted or not
 };
 
 // R and t on SO(3) x S^2, five degrees of freedom. The translation's tangent plane is spanned by the columns of
@@ -57,8 +56,9 @@ class FundamentalManifold {
     double s_;
 };
 
-// points: finite columns with padding; weights: n numbers or null for ones. The cost never rises: a model comes back
-// unchanged when no step improves it, or when fewer points than degrees of freedom take part.
+// points: columns with padding; weights: n numbers or null for ones; points without a positive weight or with absurd
+// coordinates take no part. The cost never rises: no step is taken that does not lower it, and none at all when fewer
+// points than degrees of freedom take part. A fundamental matrix comes back with rank two and norm one in any case.
 RefineReport refine_pose(Pose& pose, const Columns<double>& points, const double* weights,
                          const RefineOptions& options);
 RefineReport refine_fundamental(Matrix3& fundamental, const Columns<double>& points, const double* weights,

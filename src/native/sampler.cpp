@@ -95,14 +95,13 @@ void sample_prosac(const int* pool, int pool_size, int size, std::uint64_t seed,
     double expected = horizon;
     for (int i = 0; i < size; ++i) expected *= static_cast<double>(size - i) / (pool_size - i);
     double grows_after = 1;
-    for (std::uint64_t t = 1; t <= first + count; ++t) {
-        if (static_cast<double>(t) > grows_after && n < pool_size) {
+    for (std::uint64_t t = first + 1; t <= first + count; ++t) {
+        while (static_cast<double>(t) > grows_after && n < pool_size) {
             const double larger = expected * (n + 1) / (n + 1 - size);
             grows_after += std::ceil(larger - expected);
             expected = larger;
             ++n;
         }
-        if (t <= first) continue;
         RandomStream random(seed, t - 1);
         if (static_cast<double>(t) > grows_after) {  // the whole pool is in: uniform from here on
             distinct_positions(random, n, size, samples);

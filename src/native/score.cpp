@@ -15,6 +15,15 @@ void residuals_sq(const double model[9], const Columns<double>& points, double* 
     }
 }
 
+void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, double* out) {
+    residuals_sq(model, points, out);
+    const double inverse = 1 / max_error_sq;
+    for (int i = 0; i < points.n; i += kDoubles) {
+        const Doubles score = 1.0 - load(out + i) * inverse;
+        store(out + i, score > 0.0 ? score : Doubles{});  // also drops NaN
+    }
+}
+
 void positive_depths(const double rotation[9], const double translation[3], const Columns<double>& points,
                      double* out) {
     Doubles r[9], t[3];

@@ -11,9 +11,12 @@ void residuals_sq(const double model[9], const Columns<double>& points, double* 
 // Whether each point, triangulated under x2 = R x1 + t, lies in front of both cameras: 1 or 0; room for padded(n).
 void positive_depths(const double rotation[9], const double translation[3], const Columns<double>& points, double* out);
 
-// Total consensus of one model: sum over points of the MSAC score 1 - min(r, T^2) / T^2, r the squared Sampson
-// distance. Stops as soon as the total can no longer reach `at_least`, and returns -1 then. Single precision per point,
-// double precision across blocks of points.
+// MSAC score 1 - min(r, T^2) / T^2 of every point, r its squared Sampson distance: 1 on the model, 0 from T on, and 0
+// where the distance is not defined. Room for padded(n).
+void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, double* out);
+
+// Total consensus of one model, the sum of its MSAC scores. Stops as soon as the total can no longer reach `at_least`,
+// and returns -1 then. Single precision per point, double precision across blocks of points.
 double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least);
 
 // The k models with the largest consensus, largest first (the earlier model first among equals), with their totals.

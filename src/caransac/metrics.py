@@ -1,0 +1,34 @@
+"""Figures of merit over the pose errors of many pairs, as the literature reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+FAILURE_DEG = 180.0  # the error of a pair without an answer
+
+
+def auc(errors_deg: ArrayLike, limit_deg: float) -> float:
+    """Area under the recall curve up to a limit: the mean of ``max(0, 1 - error / limit)``, in percent."""
+    errors = np.asarray(errors_deg, float)
+    return float(100 * np.maximum(0, 1 - errors / limit_deg).mean())
+
+
+def summarise(errors_deg: ArrayLike) -> dict[str, float]:
+    """AUC@5, AUC@1, MAP@20 (percent below 20 degrees), median and mean of pose errors in degrees."""
+    errors = np.asarray(errors_deg, float)
+    return {
+        "AUC5": auc(errors, 5.0),
+        "AUC1": auc(errors, 1.0),
+        "MAP20": float(100 * (errors < 20).mean()),
+        "Med": float(np.median(errors)),
+        "Avg": float(errors.mean()),
+    }
+
+
+def mean_over_scenes(errors_by_scene: Mapping[str, ArrayLike]) -> dict[str, float]:
+    """Each figure of `summarise` by scene, then averaged, so that every scene counts alike."""
+    rows = [summarise(errors) for errors in errors_by_scene.values()]
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}

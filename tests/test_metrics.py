@@ -1,0 +1,23 @@
+"""Figures of merit against their definitions."""
+
+import numpy as np
+import pytest
+
+from caransac.metrics import auc, mean_over_scenes, summarise
+
+
+def test_auc_is_the_area_under_the_recall_curve(rng):
+    errors = rng.exponential(3, 400)
+    grid = np.linspace(0, 5, 200_001)
+    recall = np.searchsorted(np.sort(errors), grid, side="right") / len(errors)
+    assert auc(errors, 5) == pytest.approx(100 * recall.mean(), abs=1e-2)
+
+
+def test_summary_of_known_errors():
+    figures = summarise([0.0, 0.5, 10.0, 180.0])
+    assert figures == {"AUC5": 47.5, "AUC1": 37.5, "MAP20": 75.0, "Med": 5.25, "Avg": 47.625}
+
+
+def test_scenes_count_alike():
+    figures = mean_over_scenes({"a": [0.0] * 99, "b": [180.0]})
+    assert figures["AUC5"] == 50
