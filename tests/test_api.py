@@ -22,7 +22,7 @@ from caransac.geometry import (
 )
 from caransac.synthetic import make_pair
 
-METHODS = ("lm-lo", "lm-lo-u")
+METHODS = ("ca-ransac", "lm-lo", "lm-lo-u")
 
 
 def solve(problem, pair, **arguments):
@@ -137,7 +137,7 @@ def test_inputs_are_not_written_to():
 
 def test_scores_have_a_direction():
     pair = make_pair(3000, outlier_ratio=0.9, noise_px=0.5, seed=8)
-    budget = Options(rounds=1, samples_per_round=64, max_ratio=2.0, early_stop=False)
+    budget = Options(method="lm-lo", rounds=1, samples_per_round=64, max_ratio=2.0, early_stop=False)
     right = solve("pose", pair, scores=pair.scores, options=budget)
     as_confidence = solve("pose", pair, scores=1 - pair.scores, score_kind="confidence", options=budget)
     wrong = solve("pose", pair, scores=1 - pair.scores, score_kind="ratio", options=budget)
@@ -147,10 +147,10 @@ def test_scores_have_a_direction():
 
 def test_the_ratio_filter_leaves_matches_out_but_reports_on_them():
     pair = make_pair(1000, outlier_ratio=0.5, noise_px=0.3, seed=9)
-    result = solve("pose", pair, scores=pair.scores, options=Options(max_ratio=0.5))
+    result = solve("pose", pair, scores=pair.scores, options=Options(method="lm-lo", max_ratio=0.5))
     beyond = pair.scores >= 0.5
     assert result.inliers[beyond & pair.inliers].mean() > 0.9
-    few = solve("pose", pair, scores=pair.scores, options=Options(max_ratio=1e-6))
+    few = solve("pose", pair, scores=pair.scores, options=Options(method="lm-lo", max_ratio=1e-6))
     assert few.success, "the best 20 matches always remain"
 
 
@@ -171,22 +171,26 @@ def test_same_seed_same_bits_from_any_number_of_threads(problem, method):
     assert alone[:4] == alone[4:8]
 
 
-def test_early_stop_off_runs_exactly_the_budget():
+@pytest.mark.parametrize("method", METHODS)
+def test_early_stop_off_runs_exactly_the_budget(method):
     pair = make_pair(500, outlier_ratio=0.2, seed=1)
     for rounds, samples in ((4, 256), (3, 100), (1, 7)):
-        options = Options(rounds=rounds, samples_per_round=samples, early_stop=False)
+        options = Options(method=method, rounds=rounds, samples_per_round=samples, early_stop=False)
         result = solve("pose", pair, options=options)
         assert result.num_hypotheses == rounds * samples
         assert result.stop_reason == "budget"
 
 
-def test_early_stop_saves_samples_on_easy_pairs_only():
-    easy, hard = make_pair(500, outlier_ratio=0.1, seed=1), make_pair(500, outlier_ratio=0.8, seed=1)
-    assert solve("pose", easy).stop_reason == "early_stop"
-    assert solve("pose", easy).num_hypotheses < 1024
-    assert solve("pose", hard).stop_reason == "budget"
+@pytest.mark.parametrize("method", METHODS)
+def test_early_stop_saves_samples_on_easy_pairs_only(method):
+    easy, hard = make_pair(500, outlier_ratio=0.1, seed=1), make_pair(500, outlier_ratio=0.95, seed=1)
+    options = Options(method=method)
+    assert solve("pose", easy, options=options).stop_reason == "early_stop"
+    assert solve("pose", easy, options=options).num_hypotheses < 1024
+    assert solve("pose", hard, options=options).stop_reason == "budget"
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
 @pytest.mark.parametrize(
     ("kind", "reason"),
@@ -200,7 +204,7 @@ def test_early_stop_saves_samples_on_easy_pairs_only():
         ("nothing matches", "no_consensus"),
     ],
 )
-def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason):
+def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason, method):
     size = 5 if problem == "pose" else 7
     pair = make_pair(60, outlier_ratio=0.0, seed=2)
     points1, points2 = pair.points1, pair.points2
@@ -218,7 +222,7 @@ def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason):
         points1, points2 = points1[:size], points2[:size]
     elif kind == "nothing matches":
         points1, points2 = rng.uniform(0, 1000, (2, 9, 2))
-    options = Options(max_error_px=1e-6) if kind == "nothing matches" else Options()
+    options = Options(method=method, max_error_px=1e-6 if kind == "nothing matches" else 1.0)
     result = solve(problem, dataclasses.replace(pair, points1=points1, points2=points2), options=options)
     assert not result.success
     assert result.stop_reason == reason
@@ -228,11 +232,17 @@ def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason):
     assert result.score == 0
     model = [result.R, result.t, result.E] if problem == "pose" else [result.F]
     assert all(part is None for part in model)
+    if method == "ca-ransac":
+        assert result.probabilities.shape == (len(points1),)
+        assert np.isfinite(result.probabilities).all()
+    else:
+        assert result.probabilities is None
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
 @pytest.mark.parametrize("kind", ["planar", "pure rotation", "identical images", "clusters"])
-def test_special_scenes_never_raise(problem, kind):
+def test_special_scenes_never_raise(problem, kind, method):
     pair = make_pair(300, outlier_ratio=0.0, noise_px=0.2, seed=2)
     if kind == "planar":
         H = np.array([[1.1, 0.05, 10], [-0.03, 0.98, 5], [1e-5, 2e-5, 1]])
@@ -246,7 +256,7 @@ def test_special_scenes_never_raise(problem, kind):
     else:
         pair.points1[:280], pair.points2[:280] = pair.points1[0], pair.points2[0]
         points2 = pair.points2
-    result = solve(problem, dataclasses.replace(pair, points2=points2))
+    result = solve(problem, dataclasses.replace(pair, points2=points2), options=Options(method=method))
     model = result.E if problem == "pose" else result.F
     assert (model is not None) == result.success
     assert model is None or np.isfinite(model).all()
@@ -309,6 +319,8 @@ def test_a_bad_camera_is_named(camera):
     ("name", "value"),
     [
         ("method", "ransac"),
+        ("weights", 3),
+        ("local_models", 0),
         ("rounds", 0),
         ("rounds", 2.5),
         ("samples_per_round", -1),
@@ -356,17 +368,19 @@ def test_versions_agree():
     assert caransac.__version__ == version("caransac")
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
 @pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e11])
-def test_one_absurd_match_changes_little(problem, size):
+def test_one_absurd_match_changes_little(problem, size, method):
     pair = make_pair(800, outlier_ratio=0.4, seed=3)
-    expected = solve(problem, pair).num_inliers
+    expected = solve(problem, pair, options=Options(method=method)).num_inliers
     pair.points1[17] = (size, -size)
-    assert solve(problem, pair).num_inliers > 0.95 * expected
+    assert solve(problem, pair, options=Options(method=method)).num_inliers > 0.95 * expected
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
-def test_success_means_consensus(problem):
+def test_success_means_consensus(problem, method):
     size = 5 if problem == "pose" else 7
     for seed in range(150):
         rng = np.random.default_rng(seed)
@@ -374,7 +388,7 @@ def test_success_means_consensus(problem):
         points1 = rng.uniform(0, 100, (n, 2))
         points2 = points1 + rng.normal(size=(n, 2)) * rng.choice([0, 1e-6, 0.5, 30])
         pair = dataclasses.replace(make_pair(10), points1=points1, points2=points2)
-        result = solve(problem, pair, options=Options(rounds=1, samples_per_round=32))
+        result = solve(problem, pair, options=Options(method=method, rounds=1, samples_per_round=32))
         assert not result.success or (result.num_inliers > size and result.score > 0)
 
 
@@ -405,3 +419,21 @@ def test_kernels_release_the_interpreter_lock():
             ticks += 1
         thread.join()
         assert ticks >= 5, name
+
+
+def test_probabilities_tell_right_from_wrong():
+    pair = make_pair(1500, outlier_ratio=0.7, noise_px=0.3, seed=4)
+    probabilities = solve("pose", pair, scores=pair.scores).probabilities
+    assert probabilities.shape == (1500,)
+    assert np.all((probabilities >= 0) & (probabilities <= 1))
+    assert probabilities[pair.inliers].mean() > 0.8
+    assert probabilities[~pair.inliers].mean() < 0.05
+
+
+def test_missing_and_foreign_weights_are_refused(tmp_path):
+    pair = make_pair(100)
+    with pytest.raises(ValueError, match="weights: no such file"):
+        solve("pose", pair, options=Options(weights="nothing"))
+    np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
+    with pytest.raises(ValueError, match="not a caransac weights file"):
+        solve("pose", pair, options=Options(weights=str(tmp_path / "foreign.npz")))

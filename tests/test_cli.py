@@ -12,7 +12,7 @@ from caransac.cli import main
 def test_demo_prints_a_table_and_draws(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "pictures")]) == 0
     printed = capsys.readouterr().out
-    for method in ("lm-lo", "lm-lo-u"):
+    for method in ("ca-ransac", "lm-lo", "lm-lo-u"):
         row = next(line for line in printed.splitlines() if line.split()[:1] == [method])
         assert float(row.split()[1]) < 1.0
         assert (tmp_path / "pictures" / f"{method}.png").stat().st_size > 10_000

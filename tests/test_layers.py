@@ -13,7 +13,8 @@ LAYERS = [
     {"_native", "geometry"},
     {"camera", "types", "metrics"},
     {"kernels"},
-    {"problems", "sampler"},
+    {"side"},
+    {"problems", "sampler", "state"},
     {"estimator"},
     {"api"},
     {"caransac"},  # the package itself: what users import

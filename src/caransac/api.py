@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac.camera import Camera, as_camera
-from caransac.estimator import Estimate, estimate
+from caransac.estimator import Estimate, ca_ransac, lm_lo
 from caransac.geometry import Array, essential_from_pose
 from caransac.kernels import Indices
 from caransac.problems import Essential, Fundamental, Problem
 from caransac.sampler import ProsacSampler, Sampler, UniformSampler, order_by_score
+from caransac.side import side_information
+from caransac.state import load_network
 from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind
 
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
@@ -142,22 +145,42 @@ def _as_reals(values: ArrayLike, name: str) -> Array:
 
 
 def _run(problem: Problem, scores: Array | None, score_kind: ScoreKind, options: Options) -> Estimate:
-    """Choose the points and the sampler of the classical methods, and run the loop."""
+    """Run the method on the points that have rays; probabilities come back over all points."""
     usable = np.flatnonzero(np.isfinite(problem.points1).all(axis=1) & np.isfinite(problem.points2).all(axis=1))
-    order: Indices = usable.astype(np.int32)
+    learned = options.method == "ca-ransac"
+    if len(usable) < problem.sample_size:
+        return Estimate(None, "too_few_points", 0, np.zeros(problem.num_points, np.float32) if learned else None)
+    if not learned:
+        return _run_classical(problem, usable.astype(np.int32), scores, score_kind, options)
+    sub = problem.subset(usable.astype(np.int32))
+    side = side_information(sub.points1, sub.points2, None if scores is None else scores[usable], score_kind)
+    found = ca_ransac(sub, load_network(options.weights), side, options)
+    probabilities = np.zeros(problem.num_points, np.float32)
+    probabilities[usable] = found.probabilities
+    return replace(found, probabilities=probabilities)
+
+
+def _run_classical(
+    problem: Problem, order: Indices, scores: Array | None, score_kind: ScoreKind, options: Options
+) -> Estimate:
+    """Filter and order the points by score, choose the sampler, and run LM-LO."""
     if scores is not None:
-        order = order[order_by_score(scores[usable], higher_is_better=score_kind == "confidence")]
+        order = order[order_by_score(scores[order], higher_is_better=score_kind == "confidence")]
         if score_kind == "ratio":
             order = order[: max(int((scores[order] < options.max_ratio).sum()), MIN_FILTERED)]
     progressive = scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler
     sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
-    return estimate(problem.subset(order), sampler, options)  # what is filtered out costs nothing
+    return lm_lo(problem.subset(order), sampler, options)  # what is filtered out costs nothing
 
 
 def _report(problem: Problem, found: Estimate, started: float) -> dict[str, Any]:
     """The fields all results share, over the points as given."""
-    scores = problem.score(found.model[None])[0] if found.model is not None else np.zeros(problem.num_points)
+    scores = (
+        problem.score(found.model[None], problem.max_error)[0]
+        if found.model is not None
+        else np.zeros(problem.num_points)
+    )
     return {
         "success": found.model is not None,
         "stop_reason": found.stop_reason,
@@ -165,5 +188,6 @@ def _report(problem: Problem, found: Estimate, started: float) -> dict[str, Any]
         "num_inliers": int((scores > 0).sum()),
         "num_hypotheses": found.num_hypotheses,
         "score": float(scores.sum()),
+        "probabilities": None if found.probabilities is None else found.probabilities.astype(float),
         "elapsed_s": time.perf_counter() - started,
     }

@@ -22,6 +22,7 @@ __all__ = [
     "fundamental_jacobian",
     "instruction_set",
     "msac_scores",
+    "neighbour_features",
     "pose_from_essential",
     "pose_jacobian",
     "positive_depths",
@@ -135,6 +136,17 @@ def positive_depths(rotations: Array, translations: Array, points1: Array, point
     return _native.positive_depths(_reals(rotations), _reals(translations), _reals(points1), _reals(points2))
 
 
+def neighbour_features(points1: Array, points2: Array, min_distance: float = 0.012) -> Array:
+    """How each match agrees with its spatial neighbours in either image: (n, 18).
+
+    Args:
+        points1: (n, 2) in units of their spread in image 1, around their centre.
+        points2: (n, 2) in units of their spread in image 2, around their centre.
+        min_distance: closer neighbours do not count; see neighbours.h for that and for the features.
+    """
+    return _native.neighbour_features(_reals(points1), _reals(points2), min_distance)
+
+
 def top_models(models: Array, points1: Array, points2: Array, max_error: float, k: int) -> tuple[Indices, Array]:
     """The k models with the largest total MSAC consensus, largest first.
 
@@ -157,6 +169,7 @@ def refine_pose(
     loss_scale: float = 1.0,
     max_residual: float = 0.0,
     max_steps: int = 25,
+    min_decrease: float = 1e-7,
 ) -> tuple[Array, Array, Array]:
     """Refine poses by Levenberg-Marquardt on the robust Sampson cost; no cost ever rises.
 
@@ -171,6 +184,7 @@ def refine_pose(
         max_residual: use only points closer than this to the model it starts from, and in front of its cameras; 0
             uses all.
         max_steps: Levenberg-Marquardt steps, at most.
+        min_decrease: stop after a step that lowers the cost by a smaller fraction.
 
     Returns:
         (m, 3, 3) rotations, (m, 3) translations, and (m, 2) the cost before and after.
@@ -185,6 +199,7 @@ def refine_pose(
         loss_scale,
         max_residual**2,
         max_steps,
+        min_decrease,
     )
 
 
@@ -198,6 +213,7 @@ def refine_fundamental(
     loss_scale: float = 1.0,
     max_residual: float = 0.0,
     max_steps: int = 25,
+    min_decrease: float = 1e-7,
 ) -> tuple[Array, Array]:
     """Refine fundamental matrices on the rank-two manifold; arguments as in `refine_pose`.
 
@@ -213,6 +229,7 @@ def refine_fundamental(
         loss_scale,
         max_residual**2,
         max_steps,
+        min_decrease,
     )
 
 

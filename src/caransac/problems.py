@@ -19,7 +19,7 @@ from caransac.kernels import Indices, Loss
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-LOCAL_MAX_STEPS = 10
+LOCAL_MAX_STEPS, LOCAL_MIN_DECREASE = 10, 1e-4
 LOCAL_REACH = 5.0**0.5  # local refinement looks at points within this many thresholds
 
 
@@ -58,24 +58,28 @@ class Problem(ABC):
         """The epipolar matrices (m, 3, 3) of models (m, d)."""
 
     @abstractmethod
-    def refine_locally(self, models: Array) -> Array:
+    def refine_locally(self, models: Array, max_error: float) -> Array:
         """Each model fitted to its own inliers, truncated loss, a few steps: the LO step. (m, d) -> (m, d)."""
 
     @abstractmethod
-    def refine(self, model: Array, weights: Array) -> Array:
+    def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
         """One model (d,) fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
 
-    def rank(self, models: Array, k: int) -> Indices:
+    def rank(self, models: Array, k: int, max_error: float) -> Indices:
         """Indices of the k models with the largest total consensus, largest first."""
-        return kernels.top_models(self.matrices(models), self.points1, self.points2, self.max_error, k)[0]
+        return kernels.top_models(self.matrices(models), self.points1, self.points2, max_error, k)[0]
 
-    def score(self, models: Array) -> Array:
+    def score(self, models: Array, max_error: float) -> Array:
         """MSAC scores (m, n); a point behind a camera scores 0."""
-        return kernels.msac_scores(self.matrices(models), self.points1, self.points2, self.max_error)
+        return kernels.msac_scores(self.matrices(models), self.points1, self.points2, max_error)
+
+    def distances(self, model: Array) -> Array:
+        """Sampson distances (n,) of all points to a model (d,)."""
+        return np.asarray(np.sqrt(kernels.residuals_sq(self.matrices(model[None]), self.points1, self.points2)[0]))
 
     def inliers(self, model: Array) -> NDArray[np.bool_]:
         """Which points (n,) support a model (d,)."""
-        return np.asarray(self.score(model[None])[0] > 0)
+        return np.asarray(self.score(model[None], self.max_error)[0] > 0)
 
 
 class Essential(Problem):
@@ -105,28 +109,29 @@ class Essential(Problem):
         """See `Problem.matrices`."""
         return kernels.essential_from_pose(*self.split(models))
 
-    def score(self, models: Array) -> Array:
+    def score(self, models: Array, max_error: float) -> Array:
         """See `Problem.score`."""
         in_front = kernels.positive_depths(*self.split(models), self.points1, self.points2)
-        return np.asarray(super().score(models) * in_front)
+        return np.asarray(super().score(models, max_error) * in_front)
 
-    def refine_locally(self, models: Array) -> Array:
+    def refine_locally(self, models: Array, max_error: float) -> Array:
         """See `Problem.refine_locally`."""
         rotations, translations, _ = kernels.refine_pose(
             *self.split(models),
             self.points1,
             self.points2,
             loss=Loss.TRUNCATED,
-            loss_scale=self.max_error,
-            max_residual=LOCAL_REACH * self.max_error,
+            loss_scale=max_error,
+            max_residual=LOCAL_REACH * max_error,
             max_steps=LOCAL_MAX_STEPS,
+            min_decrease=LOCAL_MIN_DECREASE,
         )
         return self._join(rotations, translations)
 
-    def refine(self, model: Array, weights: Array) -> Array:
+    def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
         """See `Problem.refine`."""
         rotations, translations, _ = kernels.refine_pose(
-            *self.split(model[None]), self.points1, self.points2, weights=weights, loss_scale=self.max_error
+            *self.split(model[None]), self.points1, self.points2, weights=weights, loss_scale=loss_scale
         )
         return np.asarray(self._join(rotations, translations)[0])
 
@@ -145,22 +150,23 @@ class Fundamental(Problem):
         """See `Problem.matrices`."""
         return models.reshape(-1, 3, 3)
 
-    def refine_locally(self, models: Array) -> Array:
+    def refine_locally(self, models: Array, max_error: float) -> Array:
         """See `Problem.refine_locally`."""
         refined, _ = kernels.refine_fundamental(
             self.matrices(models),
             self.points1,
             self.points2,
             loss=Loss.TRUNCATED,
-            loss_scale=self.max_error,
-            max_residual=LOCAL_REACH * self.max_error,
+            loss_scale=max_error,
+            max_residual=LOCAL_REACH * max_error,
             max_steps=LOCAL_MAX_STEPS,
+            min_decrease=LOCAL_MIN_DECREASE,
         )
         return refined.reshape(-1, 9)
 
-    def refine(self, model: Array, weights: Array) -> Array:
+    def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
         """See `Problem.refine`."""
         refined, _ = kernels.refine_fundamental(
-            self.matrices(model), self.points1, self.points2, weights=weights, loss_scale=self.max_error
+            self.matrices(model), self.points1, self.points2, weights=weights, loss_scale=loss_scale
         )
         return np.asarray(refined.reshape(9))

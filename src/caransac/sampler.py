@@ -10,6 +10,7 @@ import numpy as np
 from caransac import kernels
 from caransac.geometry import Array
 from caransac.kernels import Indices
+from caransac.side import Floats
 
 
 class Sampler(Protocol):
@@ -47,6 +48,19 @@ class ProsacSampler:
     def draw(self, first: int, count: int) -> Indices:
         """See `Sampler.draw`."""
         return kernels.sample_prosac(self.pool, self.sample_size, count, seed=self.seed, first=first)
+
+
+POOL_SUCCESS = 0.9  # probability of a sample without outliers in a round, were the pool's worst point typical
+MIN_POOL = 15
+
+
+def pool_sample(probabilities: Floats, sample_size: int, count: int, seed: int, first: int) -> Indices:
+    """Samples first .. first + count - 1, uniform inside the pool of points that are likely inliers: (count, size)."""
+    threshold = (1 - (1 - POOL_SUCCESS) ** (1 / count)) ** (1 / sample_size)  # 0.39 for five of 256
+    pool = np.flatnonzero(probabilities > threshold)
+    if len(pool) < MIN_POOL:
+        pool = np.argsort(-probabilities, kind="stable")[:MIN_POOL]
+    return kernels.sample_uniform(pool.astype(np.int32), sample_size, count, seed=seed, first=first)
 
 
 def order_by_score(scores: Array, higher_is_better: bool) -> Indices:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array
 
-Method = Literal["lm-lo", "lm-lo-u"]
+Method = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
 
@@ -20,15 +20,20 @@ class Options:
     """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
 
     Attributes:
-        method: "lm-lo" is LO-RANSAC with Levenberg-Marquardt refinement inside and at the end, sampling the best
-            scored matches first (PROSAC); "lm-lo-u" is the same with uniform sampling.
+        method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
+            with Levenberg-Marquardt refinement inside and at the end, sampling the best scored matches first
+            (PROSAC); "lm-lo-u" is the same with uniform sampling.
+        weights: the trained weights of "ca-ransac": a name in the package, or the path of an npz file.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
         samples_per_round: minimal samples a batch.
         max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
             keypoints localised to a fraction of a pixel.
-        top_models: models of each round, by consensus, that are refined before the best one is chosen.
+        top_models: models of each round, by consensus, that "ca-ransac" attends to; for the others, that are refined
+            before the best one is chosen.
+        local_models: models of each round that "ca-ransac" refines to find these.
         max_ratio: matches whose ratio (``score_kind="ratio"``) is not below are left out of the estimation, as long as
-            20 remain. They still count in ``inliers``. A number above all ratios, say 2, keeps every match.
+            20 remain. They still count in ``inliers``. A number above all ratios, say 2, keeps every match. "ca-ransac"
+            needs no filter and ignores it.
         early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
             ``rounds * samples_per_round`` hypotheses.
         success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
@@ -36,11 +41,13 @@ class Options:
         seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
     """
 
-    method: Method = "lm-lo"
+    method: Method = "ca-ransac"
+    weights: str = "default"
     rounds: int = 4
     samples_per_round: int = 256
     max_error_px: float = 1.0
     top_models: int = 4
+    local_models: int = 16
     max_ratio: float = 0.85
     early_stop: bool = True
     success_probability: float = 0.9999
@@ -59,12 +66,13 @@ class Options:
 
     def __post_init__(self) -> None:
         _require(self.method in get_args(Method), "method", f"one of {', '.join(get_args(Method))}", self.method)
-        for name in ("rounds", "samples_per_round", "top_models"):
+        for name in ("rounds", "samples_per_round", "top_models", "local_models"):
             value = getattr(self, name)
             _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
         for name in ("max_error_px", "max_ratio"):
             value = getattr(self, name)
             _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
+        _require(isinstance(self.weights, str) and self.weights != "", "weights", "a name or a path", self.weights)
         _require(isinstance(self.early_stop, bool | np.bool_), "early_stop", "True or False", self.early_stop)
         value = self.success_probability
         _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
@@ -97,6 +105,7 @@ class Result:
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.
         score: total MSAC consensus over the points as given; 0 without success.
+        probabilities: (N,) probability of each match to be right, from "ca-ransac"; None from the classical methods.
         elapsed_s: wall-clock seconds of the call.
     """
 
@@ -106,6 +115,7 @@ class Result:
     num_inliers: int
     num_hypotheses: int
     score: float
+    probabilities: Array | None
     elapsed_s: float
 
 

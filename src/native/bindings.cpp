@@ -17,6 +17,7 @@
 
 #include "five_point.h"
 #include "kernels.h"
+#include "neighbours.h"
 #include "polynomial.h"
 #include "pose.h"
 #include "refine.h"
@@ -264,11 +265,12 @@ const double* weights_data(const std::optional<Weights>& weights, const Points& 
     return data;
 }
 
-RefineOptions refine_options(Loss loss, double loss_scale, double max_residual_sq, int max_steps) {
+RefineOptions refine_options(Loss loss, double loss_scale, double max_residual_sq, int max_steps, double min_decrease) {
     require(loss_scale > 0, "loss_scale must be positive");
     require(max_residual_sq >= 0, "max_residual_sq must not be negative");
     require(max_steps >= 0, "max_steps must not be negative");
-    return {loss, loss_scale, max_residual_sq, max_steps};
+    require(min_decrease >= 0, "min_decrease must not be negative");
+    return {loss, loss_scale, max_residual_sq, max_steps, min_decrease};
 }
 
 // Costs of a batch of refinements, and the two arrays Python sees of them.
@@ -286,12 +288,15 @@ struct CostBatch {
     }
 };
 
-std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(
-    const Matrices& rotations, const Vectors& translations, const Points& points1, const Points& points2,
-    const std::optional<Weights>& weights, Loss loss, double loss_scale, double max_residual_sq, int max_steps) {
+std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(const Matrices& rotations,
+                                                                    const Vectors& translations, const Points& points1,
+                                                                    const Points& points2,
+                                                                    const std::optional<Weights>& weights, Loss loss,
+                                                                    double loss_scale, double max_residual_sq,
+                                                                    int max_steps, double min_decrease) {
     require_same_length(points1, points2);
     require_paired(rotations, translations);
-    const RefineOptions options = refine_options(loss, loss_scale, max_residual_sq, max_steps);
+    const RefineOptions options = refine_options(loss, loss_scale, max_residual_sq, max_steps, min_decrease);
     const double* w = weights_data(weights, points1);
     const size_t m = rotations.shape(0);
     std::vector<double> refined_rotations, refined_translations;
@@ -313,10 +318,10 @@ std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(
 std::tuple<Out<double>, Out<double>> refine_fundamental_batch(const Matrices& models, const Points& points1,
                                                               const Points& points2,
                                                               const std::optional<Weights>& weights, Loss loss,
-                                                              double loss_scale, double max_residual_sq,
-                                                              int max_steps) {
+                                                              double loss_scale, double max_residual_sq, int max_steps,
+                                                              double min_decrease) {
     require_same_length(points1, points2);
-    const RefineOptions options = refine_options(loss, loss_scale, max_residual_sq, max_steps);
+    const RefineOptions options = refine_options(loss, loss_scale, max_residual_sq, max_steps, min_decrease);
     const double* w = weights_data(weights, points1);
     const size_t m = models.shape(0);
     std::vector<double> refined;
@@ -425,6 +430,19 @@ Out<int> sample_prosac_array(const Indices& pool, int size, int count, std::uint
     });
 }
 
+Out<double> neighbour_features_array(const Points& points1, const Points& points2, double min_distance) {
+    require_same_length(points1, points2);
+    const size_t n = points1.shape(0);
+    std::vector<double> result;
+    {
+        nb::gil_scoped_release release;
+        const ColumnBuffer<double> points(points1, points2, 0);
+        result.resize(n * kNeighbourFeatures);
+        neighbour_features(points.view(), min_distance, result.data());
+    }
+    return to_numpy(std::move(result), {n, static_cast<size_t>(kNeighbourFeatures)});
+}
+
 // Real roots of cubics (m, 4) or polynomials of degree ten (m, 11), constant term first: (m, degree), padded with NaN.
 Out<double> real_roots(const In<double, Any, Any>& coefficients) {
     const size_t m = coefficients.shape(0), width = coefficients.shape(1);
@@ -451,6 +469,7 @@ NB_MODULE(_native, m) {
         .value("HUBER", Loss::kHuber);
 
     m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
+    m.def("neighbour_features", &neighbour_features_array, "points1"_a, "points2"_a, "min_distance"_a);
     m.def("real_roots", &real_roots, "coefficients"_a);
     m.def("five_point", &five_point, "x1"_a, "x2"_a);
     m.def("seven_point", &seven_point, "x1"_a, "x2"_a);
@@ -463,9 +482,9 @@ NB_MODULE(_native, m) {
     m.def("positive_depths", &positive_depths, "rotations"_a, "translations"_a, "points1"_a, "points2"_a);
     m.def("top_models", &top_models, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a, "k"_a);
     m.def("refine_pose", &refine_pose_batch, "rotations"_a, "translations"_a, "points1"_a, "points2"_a,
-          "weights"_a.none(), "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a);
+          "weights"_a.none(), "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "min_decrease"_a);
     m.def("refine_fundamental", &refine_fundamental_batch, "models"_a, "points1"_a, "points2"_a, "weights"_a.none(),
-          "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a);
+          "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "min_decrease"_a);
     m.def(
         "pose_jacobian",
         [](const Matrix33& rotation, const Vector3In& translation, const Points& points1, const Points& points2) {

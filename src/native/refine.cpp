@@ -83,7 +83,7 @@ struct LinearSystem {
 
 template <class Manifold>
 RefineReport levenberg_marquardt(Manifold& model, const Selection& selection, const RefineOptions& options) {
-    constexpr double kMinStep = 1e-12, kMinRelativeDecrease = 1e-7, kMaxDamping = 1e8;
+    constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
     RefineReport report{0, 0, 0};
     if (selection.count() < Manifold::kDof) return report;
     LinearSystem<Manifold> system(model, selection, options);
@@ -103,7 +103,7 @@ RefineReport levenberg_marquardt(Manifold& model, const Selection& selection, co
             damping *= 10;
             continue;
         }
-        const bool converged = system.cost - next.cost < kMinRelativeDecrease * system.cost;
+        const bool converged = system.cost - next.cost < options.min_decrease * system.cost;
         model = candidate;
         system = next;
         report.cost = next.cost;

@@ -1,0 +1,41 @@
+"""Side information: what is known about a match before any model is tried, as numbers the state network reads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac import kernels
+from caransac.geometry import Array
+from caransac.types import ScoreKind
+
+Floats = NDArray[np.float32]
+
+FREQUENCIES = np.pi * 2.0 ** np.arange(8) / 1.5
+NUM_SCORE_FEATURES = 2 * len(FREQUENCIES) + 2
+NUM_NEIGHBOUR_FEATURES = 18
+NUM_FEATURES = NUM_SCORE_FEATURES + NUM_NEIGHBOUR_FEATURES
+
+
+def score_features(scores: Array | None, score_kind: ScoreKind, num_points: int) -> Array:
+    """Scores lifted to sines and cosines of rising frequency, and which kind they are: (n, 18), zero without scores."""
+    features = np.zeros((num_points, NUM_SCORE_FEATURES))
+    if scores is not None:
+        phases = np.clip(scores, 0, 1.5)[:, None] * FREQUENCIES
+        features[:, : len(FREQUENCIES)] = np.sin(phases)
+        features[:, len(FREQUENCIES) : -2] = np.cos(phases)
+        features[:, -2 if score_kind == "ratio" else -1] = 1
+    return features
+
+
+def in_spreads(points: Array) -> Array:
+    """Points relative to their median, in units of their spread: (n, 2) -> (n, 2), blind to a few absurd ones."""
+    shifted = points - np.median(points, axis=0)
+    spread = 1.6 * np.median(np.abs(shifted))  # about the root mean square of points all over an image
+    return np.asarray(shifted / spread if spread > 0 else shifted)
+
+
+def side_information(points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind) -> Floats:
+    """All features of every match: (n, NUM_FEATURES)."""
+    neighbours = kernels.neighbour_features(in_spreads(points1), in_spreads(points2))
+    return np.concatenate([score_features(scores, score_kind, len(points1)), neighbours], axis=1).astype(np.float32)
