@@ -46,7 +46,7 @@ bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 
 # An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
 SANITIZE := $(VENV)-sanitize
-KERNEL_TESTS := $(addprefix tests/test_,polynomial.py solvers.py pose.py score.py refine.py sampler.py)
+KERNEL_TESTS := $(addprefix tests/test_,mlp.py polynomial.py solvers.py pose.py score.py refine.py sampler.py side.py)
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest \

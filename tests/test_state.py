@@ -11,7 +11,7 @@ from caransac.state import StateNetwork, load_network
 
 @pytest.fixture
 def network(rng):
-    """Random weights in double precision, so that identities can be checked tightly."""
+    """Random weights."""
     c = 12
     sizes = {
         "init": [7, c, c],
@@ -23,8 +23,8 @@ def network(rng):
     weights = {"alpha": np.array(1.0), "beta": np.array(0.5)}
     for name, widths in sizes.items():
         for layer, (rows, columns) in enumerate(itertools.pairwise(widths)):
-            weights[f"{name}.{layer}.weight"] = rng.normal(size=(rows, columns)) / np.sqrt(rows)
-            weights[f"{name}.{layer}.bias"] = rng.normal(size=columns) * 0.1
+            weights[f"{name}.{layer}.weight"] = (rng.normal(size=(rows, columns)) / np.sqrt(rows)).astype(np.float32)
+            weights[f"{name}.{layer}.bias"] = (rng.normal(size=columns) * 0.1).astype(np.float32)
     return StateNetwork(weights)
 
 
@@ -44,7 +44,7 @@ def naive_update(network, state, scores):
 
 def test_the_shortcuts_are_exact(rng, network):
     state, scores = rng.normal(size=(40, 12)), rng.uniform(size=(4, 40)) * (rng.uniform(size=(4, 40)) < 0.5)
-    assert np.allclose(network.update(state, scores), naive_update(network, state, scores), atol=1e-12)
+    assert np.allclose(network.update(state, scores), naive_update(network, state, scores), atol=1e-5)
 
 
 def test_row_sums_of_the_attention_lie_between_zero_and_one(rng):
@@ -56,7 +56,7 @@ def test_row_sums_of_the_attention_lie_between_zero_and_one(rng):
 
 def test_the_order_of_the_points_does_not_matter(rng, network):
     state, scores, order = rng.normal(size=(40, 12)), rng.uniform(size=(4, 40)), rng.permutation(40)
-    assert np.allclose(network.update(state, scores)[order], network.update(state[order], scores[:, order]))
+    assert np.allclose(network.update(state, scores)[order], network.update(state[order], scores[:, order]), atol=1e-5)
 
 
 def test_a_point_no_model_explains_is_updated_by_its_own_state_alone(rng, network):
@@ -64,7 +64,9 @@ def test_a_point_no_model_explains_is_updated_by_its_own_state_alone(rng, networ
     scores[:, 5] = 0
     others = rng.normal(size=(40, 12))
     others[5] = state[5]
-    assert np.allclose(network.update(state, scores)[5], network.update(others, rng.permuted(scores, axis=0))[5])
+    assert np.allclose(
+        network.update(state, scores)[5], network.update(others, rng.permuted(scores, axis=0))[5], atol=1e-5
+    )
 
 
 def test_no_consensus_at_all_is_no_division_by_zero(rng, network):

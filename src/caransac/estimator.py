@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from caransac.geometry import Array
+from caransac.kernels import Floats
 from caransac.problems import Problem
 from caransac.sampler import Sampler, pool_sample
-from caransac.side import Floats
 from caransac.state import StateNetwork
 from caransac.types import Options, StopReason
 

@@ -5,22 +5,28 @@ The kernels expect coordinates of the order of one: normalised image coordinates
 them release the interpreter lock, keep no state and give the same answer for the same input.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac import _native
-from caransac._native import Loss
+from caransac._native import Activation, Loss
 from caransac.geometry import Array
 
 Indices = NDArray[np.int32]
+Floats = NDArray[np.float32]
+Layer = tuple[Floats, Floats, Activation, bool]
 
 __all__ = [
+    "Activation",
     "Loss",
     "essential_from_pose",
     "five_point",
     "fundamental_from_pose",
     "fundamental_jacobian",
     "instruction_set",
+    "mlp",
     "msac_scores",
     "neighbour_features",
     "pose_from_essential",
@@ -136,6 +142,15 @@ def positive_depths(rotations: Array, translations: Array, points1: Array, point
     return _native.positive_depths(_reals(rotations), _reals(translations), _reals(points1), _reals(points2))
 
 
+def mlp(x: Floats, layers: Sequence[Layer]) -> Floats:
+    """A small network applied to every row: (n, inputs of the first layer) -> (n, outputs of the last).
+
+    A layer is ``(weight (a, b), bias (b,), activation, residual)``: ``activation(x @ weight + bias)``, plus x when
+    residual. Arrays are single precision, widths at most 128.
+    """
+    return _native.mlp(np.ascontiguousarray(x, np.float32), list(layers))
+
+
 def neighbour_features(points1: Array, points2: Array, min_distance: float = 0.012) -> Array:
     """How each match agrees with its spatial neighbours in either image: (n, 18).
 
@@ -169,6 +184,7 @@ def refine_pose(
     loss_scale: float = 1.0,
     max_residual: float = 0.0,
     max_steps: int = 25,
+    max_points: int = 0,
     min_decrease: float = 1e-7,
 ) -> tuple[Array, Array, Array]:
     """Refine poses by Levenberg-Marquardt on the robust Sampson cost; no cost ever rises.
@@ -184,6 +200,7 @@ def refine_pose(
         max_residual: use only points closer than this to the model it starts from, and in front of its cameras; 0
             uses all.
         max_steps: Levenberg-Marquardt steps, at most.
+        max_points: use this many evenly spread points when more qualify; 0 uses all.
         min_decrease: stop after a step that lowers the cost by a smaller fraction.
 
     Returns:
@@ -199,6 +216,7 @@ def refine_pose(
         loss_scale,
         max_residual**2,
         max_steps,
+        max_points,
         min_decrease,
     )
 
@@ -213,6 +231,7 @@ def refine_fundamental(
     loss_scale: float = 1.0,
     max_residual: float = 0.0,
     max_steps: int = 25,
+    max_points: int = 0,
     min_decrease: float = 1e-7,
 ) -> tuple[Array, Array]:
     """Refine fundamental matrices on the rank-two manifold; arguments as in `refine_pose`.
@@ -229,6 +248,7 @@ def refine_fundamental(
         loss_scale,
         max_residual**2,
         max_steps,
+        max_points,
         min_decrease,
     )
 

@@ -19,7 +19,7 @@ from caransac.kernels import Indices, Loss
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-LOCAL_MAX_STEPS, LOCAL_MIN_DECREASE = 10, 1e-4
+LOCAL_MAX_STEPS, LOCAL_MAX_POINTS, LOCAL_MIN_DECREASE = 10, 512, 1e-4
 LOCAL_REACH = 5.0**0.5  # local refinement looks at points within this many thresholds
 
 
@@ -124,6 +124,7 @@ class Essential(Problem):
             loss_scale=max_error,
             max_residual=LOCAL_REACH * max_error,
             max_steps=LOCAL_MAX_STEPS,
+            max_points=LOCAL_MAX_POINTS,
             min_decrease=LOCAL_MIN_DECREASE,
         )
         return self._join(rotations, translations)
@@ -160,6 +161,7 @@ class Fundamental(Problem):
             loss_scale=max_error,
             max_residual=LOCAL_REACH * max_error,
             max_steps=LOCAL_MAX_STEPS,
+            max_points=LOCAL_MAX_POINTS,
             min_decrease=LOCAL_MIN_DECREASE,
         )
         return refined.reshape(-1, 9)

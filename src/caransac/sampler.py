@@ -9,8 +9,7 @@ import numpy as np
 
 from caransac import kernels
 from caransac.geometry import Array
-from caransac.kernels import Indices
-from caransac.side import Floats
+from caransac.kernels import Floats, Indices
 
 
 class Sampler(Protocol):

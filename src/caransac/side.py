@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caransac import kernels
 from caransac.geometry import Array
+from caransac.kernels import Floats
 from caransac.types import ScoreKind
-
-Floats = NDArray[np.float32]
 
 FREQUENCIES = np.pi * 2.0 ** np.arange(8) / 1.5
 NUM_SCORE_FEATURES = 2 * len(FREQUENCIES) + 2

@@ -1,8 +1,8 @@
 """The state network: a latent state per match, updated from the consensus of models, decoded to inlier probabilities.
 
-Plain numpy, single precision. The attention is ``A = S S^T / sum C`` with S the (n, k) scores of k models and C their
-totals; it is never formed. Two identities keep the cost at k rows instead of n wherever a layer is affine:
-``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
+Single precision; every network runs through one kernel, `kernels.mlp`. The attention is ``A = S S^T / sum C`` with S
+the (n, k) scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows instead of n
+wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac.side import Floats
+from caransac import kernels
+from caransac.kernels import Activation, Floats, Layer
 
-LEAK = 0.01
+NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,39 +46,37 @@ class StateNetwork:
         """Exponent of the prior probabilities in the refinement's weights."""
         return float(self.weights["beta"])
 
-    def _layer(self, name: str, index: int) -> tuple[Floats, Floats]:
-        return self.weights[f"{name}.{index}.weight"], self.weights[f"{name}.{index}.bias"]
-
-    def _affine(self, name: str, index: int, x: Floats) -> Floats:
-        weight, bias = self._layer(name, index)
-        return x @ weight + bias
+    def _layers(self, name: str, *activations: Activation) -> list[Layer]:
+        """The first layers of a network; from the second on, hidden layers that keep their width are residual."""
+        layers: list[Layer] = []
+        for index, activation in enumerate(activations):
+            weight, bias = self.weights[f"{name}.{index}.weight"], self.weights[f"{name}.{index}.bias"]
+            residual = index > 0 and activation is not NONE and weight.shape[0] == weight.shape[1]
+            layers.append((weight, bias, activation, residual))
+        return layers
 
     def init_state(self, side: Floats) -> Floats:
         """State (n, c) from side information (n, d)."""
-        return self._affine("init", 1, _leaky_relu(self._affine("init", 0, side)))
+        return kernels.mlp(side, self._layers("init", LEAKY_RELU, NONE))
 
     def decode(self, state: Floats) -> Floats:
         """Inlier probabilities (n,) from states (n, c)."""
-        hidden = _leaky_relu(self._affine("decoder", 0, state))
-        hidden = _leaky_relu(self._affine("decoder", 1, hidden))
-        return _sigmoid(self._affine("decoder", 2, hidden)[:, 0])
+        log_odds = kernels.mlp(state, self._layers("decoder", LEAKY_RELU, LEAKY_RELU, NONE))[:, 0]
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * log_odds)))
 
     def update(self, state: Floats, scores: Floats) -> Floats:
         """State (n, c) after seeing the scores (k, n) of k models."""
-        hidden = np.tanh(self._affine("message", 0, state))
-        hidden = np.tanh(self._affine("message", 1, hidden)) + hidden
-        weight, bias = self._layer("message", 2)
+        *hidden_layers, (weight, bias, _, _) = self._layers("message", TANH, TANH, NONE)
+        hidden = kernels.mlp(state, hidden_layers)
         totals = scores.sum(axis=1, keepdims=True)
         gathered = ((scores @ hidden) @ weight + totals * bias) / max(float(totals.sum()), 1e-6)  # (k, c)
 
-        weight, bias = self._layer("digest", 0)
-        hidden = np.tanh(scores.T @ (gathered @ weight) + bias)
-        hidden = np.tanh(self._affine("digest", 1, hidden)) + hidden
-        digest = self._affine("digest", 2, hidden)
+        (weight, bias, activation, residual), *layers = self._layers("digest", TANH, TANH, NONE)
+        digest = kernels.mlp(scores.T, [(gathered @ weight, bias, activation, residual), *layers])
 
-        hidden = _leaky_relu(self._affine("update", 0, np.concatenate([state, digest], axis=1)))
-        hidden = _leaky_relu(self._affine("update", 1, hidden)) + hidden
-        return self._affine("update", 2, hidden)
+        return kernels.mlp(
+            np.concatenate([state, digest], axis=1), self._layers("update", LEAKY_RELU, LEAKY_RELU, NONE)
+        )
 
 
 @lru_cache(maxsize=8)
@@ -95,11 +94,3 @@ def load_network(weights: str) -> StateNetwork:
     except (KeyError, ValueError, OSError) as error:
         raise ValueError(f"weights: {path} is not a caransac weights file: {error}") from error
     return network
-
-
-def _leaky_relu(x: Floats) -> Floats:
-    return np.asarray(np.maximum(x, LEAK * x))
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
@@ -265,12 +266,14 @@ const double* weights_data(const std::optional<Weights>& weights, const Points& 
     return data;
 }
 
-RefineOptions refine_options(Loss loss, double loss_scale, double max_residual_sq, int max_steps, double min_decrease) {
+RefineOptions refine_options(Loss loss, double loss_scale, double max_residual_sq, int max_steps, int max_points,
+                             double min_decrease) {
     require(loss_scale > 0, "loss_scale must be positive");
     require(max_residual_sq >= 0, "max_residual_sq must not be negative");
     require(max_steps >= 0, "max_steps must not be negative");
     require(min_decrease >= 0, "min_decrease must not be negative");
-    return {loss, loss_scale, max_residual_sq, max_steps, min_decrease};
+    require(max_points >= 0, "max_points must not be negative");
+    return {loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease};
 }
 
 // Costs of a batch of refinements, and the two arrays Python sees of them.
@@ -288,15 +291,14 @@ struct CostBatch {
     }
 };
 
-std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(const Matrices& rotations,
-                                                                    const Vectors& translations, const Points& points1,
-                                                                    const Points& points2,
-                                                                    const std::optional<Weights>& weights, Loss loss,
-                                                                    double loss_scale, double max_residual_sq,
-                                                                    int max_steps, double min_decrease) {
+std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(
+    const Matrices& rotations, const Vectors& translations, const Points& points1, const Points& points2,
+    const std::optional<Weights>& weights, Loss loss, double loss_scale, double max_residual_sq, int max_steps,
+    int max_points, double min_decrease) {
     require_same_length(points1, points2);
     require_paired(rotations, translations);
-    const RefineOptions options = refine_options(loss, loss_scale, max_residual_sq, max_steps, min_decrease);
+    const RefineOptions options =
+        refine_options(loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease);
     const double* w = weights_data(weights, points1);
     const size_t m = rotations.shape(0);
     std::vector<double> refined_rotations, refined_translations;
@@ -319,9 +321,10 @@ std::tuple<Out<double>, Out<double>> refine_fundamental_batch(const Matrices& mo
                                                               const Points& points2,
                                                               const std::optional<Weights>& weights, Loss loss,
                                                               double loss_scale, double max_residual_sq, int max_steps,
-                                                              double min_decrease) {
+                                                              int max_points, double min_decrease) {
     require_same_length(points1, points2);
-    const RefineOptions options = refine_options(loss, loss_scale, max_residual_sq, max_steps, min_decrease);
+    const RefineOptions options =
+        refine_options(loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease);
     const double* w = weights_data(weights, points1);
     const size_t m = models.shape(0);
     std::vector<double> refined;
@@ -430,6 +433,43 @@ Out<int> sample_prosac_array(const Indices& pool, int size, int count, std::uint
     });
 }
 
+using FloatMatrix = In<float, Any, Any>;
+using LayerIn = std::tuple<FloatMatrix, In<float, Any>, Activation, bool>;  // weight, bias, activation, residual
+
+Out<float> mlp_rows(const FloatMatrix& x, const std::vector<LayerIn>& layers) {
+    require(!layers.empty(), "layers must not be empty");
+    const int rows = count_of(x.shape(0));
+    size_t inputs = x.shape(1), outputs = inputs;
+    for (const auto& [weight, bias, activation, residual] : layers) {
+        inputs = outputs;
+        outputs = weight.shape(1);
+        require(weight.shape(0) == inputs, "weight must have a row for every input of its layer");
+        require(bias.shape(0) == outputs, "bias must have an entry for every column of weight");
+        require(outputs >= 1 && outputs <= kMaxLayerWidth, "layers must have 1 to 128 outputs");
+        require(!residual || inputs == outputs, "a residual layer must keep the width");
+    }
+    std::vector<float> result;
+    {
+        nb::gil_scoped_release release;
+        std::vector<std::vector<float>> storage;  // weights and biases padded to the kernel's width
+        std::vector<Layer> padded_layers;
+        for (const auto& [weight, bias, activation, residual] : layers) {
+            const size_t in = weight.shape(0), width = weight.shape(1);
+            std::vector<float> padded_weight(in * kMaxLayerWidth), padded_bias(kMaxLayerWidth);
+            for (size_t i = 0; i < in; ++i)
+                std::copy_n(weight.data() + i * width, width, padded_weight.data() + i * kMaxLayerWidth);
+            std::copy_n(bias.data(), width, padded_bias.data());
+            padded_layers.push_back({padded_weight.data(), padded_bias.data(), static_cast<int>(in),
+                                     static_cast<int>(width), activation, residual});
+            storage.push_back(std::move(padded_weight));  // moving a vector keeps its data in place
+            storage.push_back(std::move(padded_bias));
+        }
+        result.resize(rows * outputs);
+        kernels().mlp(x.data(), rows, padded_layers.data(), static_cast<int>(padded_layers.size()), result.data());
+    }
+    return to_numpy(std::move(result), {static_cast<size_t>(rows), outputs});
+}
+
 Out<double> neighbour_features_array(const Points& points1, const Points& points2, double min_distance) {
     require_same_length(points1, points2);
     const size_t n = points1.shape(0);
@@ -468,7 +508,13 @@ NB_MODULE(_native, m) {
         .value("CAUCHY", Loss::kCauchy)
         .value("HUBER", Loss::kHuber);
 
+    nb::enum_<Activation>(m, "Activation", "What follows the affine part of a layer.")
+        .value("NONE", Activation::kNone)
+        .value("LEAKY_RELU", Activation::kLeakyRelu)
+        .value("TANH", Activation::kTanh);
+
     m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
+    m.def("mlp", &mlp_rows, "x"_a, "layers"_a);
     m.def("neighbour_features", &neighbour_features_array, "points1"_a, "points2"_a, "min_distance"_a);
     m.def("real_roots", &real_roots, "coefficients"_a);
     m.def("five_point", &five_point, "x1"_a, "x2"_a);
@@ -482,9 +528,10 @@ NB_MODULE(_native, m) {
     m.def("positive_depths", &positive_depths, "rotations"_a, "translations"_a, "points1"_a, "points2"_a);
     m.def("top_models", &top_models, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a, "k"_a);
     m.def("refine_pose", &refine_pose_batch, "rotations"_a, "translations"_a, "points1"_a, "points2"_a,
-          "weights"_a.none(), "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "min_decrease"_a);
+          "weights"_a.none(), "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "max_points"_a,
+          "min_decrease"_a);
     m.def("refine_fundamental", &refine_fundamental_batch, "models"_a, "points1"_a, "points2"_a, "weights"_a.none(),
-          "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "min_decrease"_a);
+          "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "max_points"_a, "min_decrease"_a);
     m.def(
         "pose_jacobian",
         [](const Matrix33& rotation, const Vector3In& translation, const Points& points1, const Points& points2) {

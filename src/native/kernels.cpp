@@ -19,6 +19,7 @@ const Kernels table = {CARANSAC_STRING(CARANSAC_ISA),
                        positive_depths,
                        top_models,
                        normal_equations,
-                       residual_jacobian};
+                       residual_jacobian,
+                       mlp};
 
 }  // namespace caransac::CARANSAC_ISA

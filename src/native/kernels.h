@@ -1,6 +1,7 @@
 // The hot kernels behind one table per instruction set, and the table this CPU should use.
 #pragma once
 
+#include "mlp.h"
 #include "normal_equations.h"
 #include "points.h"
 
@@ -16,6 +17,7 @@ struct Kernels {
     int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);
     void (*normal_equations)(const double*, const Columns<double>&, const double*, Loss, double, NormalEquations&);
     void (*residual_jacobian)(const double*, const Columns<double>&, double*, double*);
+    void (*mlp)(const float*, int, const Layer*, int, float*);
 };
 
 // The fastest table this CPU can run. The environment variable CARANSAC_INSTRUCTION_SET (baseline, avx2, avx512), read

@@ -15,39 +15,42 @@ constexpr double kSmallestChange = 0.05, kSmallestLength = 0.02;
 // Points of one image in a uniform grid over where most of them are; those outside go to the border cells.
 class Grid {
   public:
-    Grid(const double* x, const double* y, int n) : x_(x), y_(y), n_(n) {
-        constexpr double kExtent = 4, kPerCell = 2;  // in spreads: nearly all points lie within two of the centre
+    Grid(const double* x, const double* y, int n) : members_(n), x_(n), y_(n) {
+        constexpr double kExtent = 4, kPerCell = 4;  // in spreads: nearly all points lie within two of the centre
         side_ = std::clamp(static_cast<int>(std::sqrt(n / kPerCell)), 1, 256);
         cell_size_ = kExtent / side_;
         start_.assign(side_ * side_ + 1, 0);
-        members_.resize(n);
         std::vector<int> cell(n);
         for (int i = 0; i < n; ++i) ++start_[(cell[i] = index(x[i]) + side_ * index(y[i])) + 1];
         for (int c = 0; c < side_ * side_; ++c) start_[c + 1] += start_[c];
         std::vector<int> next(start_.begin(), start_.end() - 1);
-        for (int i = 0; i < n; ++i) members_[next[cell[i]]++] = i;
+        for (int i = 0; i < n; ++i) {
+            const int at = next[cell[i]]++;
+            members_[at] = i;
+            x_[at] = x[i];
+            y_[at] = y[i];
+        }
     }
 
-    // The nearest points of point i beyond min_distance, in no particular order; returns how many (at most
-    // kNeighbours). Rings of cells outwards until no nearer point can follow; crowded cells are cut short, an
-    // approximation that bounds the work on clusters.
-    int nearest(int i, double min_distance, int* found, double* distance_sq) const {
-        constexpr int kMostCandidates = 96;
-        const int cx = index(x_[i]), cy = index(y_[i]);
+    // The nearest points to (x, y) beyond min_distance, farthest first; returns how many (at most kNeighbours).
+    // Rings of cells outwards until no nearer point can follow; crowded cells are cut short, an approximation that
+    // bounds the work on clusters.
+    int nearest(double x, double y, double min_distance, int* found, double* distance_sq) const {
+        constexpr int kMostCandidates = 128;
+        const int cx = index(x), cy = index(y);
         int count = 0, seen = 0;
         for (int ring = 0; ring < side_ && seen < kMostCandidates; ++ring) {
             const double reached = (ring - 1) * cell_size_;  // everything nearer than this has been seen
             if (count == kNeighbours && reached > 0 && reached * reached > distance_sq[0]) break;
-            for (int y = std::max(cy - ring, 0); y <= std::min(cy + ring, side_ - 1); ++y) {
-                const bool edge_row = y == cy - ring || y == cy + ring;
-                for (int x = cx - ring; x <= cx + ring; x += edge_row ? 1 : std::max(2 * ring, 1)) {
-                    if (x < 0 || x >= side_) continue;
-                    for (int m = start_[x + side_ * y]; m < start_[x + side_ * y + 1]; ++m) {
-                        const int j = members_[m];
-                        const double dx = x_[j] - x_[i], dy = y_[j] - y_[i], d = dx * dx + dy * dy;
-                        if (!(d > min_distance * min_distance)) continue;
+            for (int row = std::max(cy - ring, 0); row <= std::min(cy + ring, side_ - 1); ++row) {
+                const bool edge_row = row == cy - ring || row == cy + ring;
+                for (int column = cx - ring; column <= cx + ring; column += edge_row ? 1 : std::max(2 * ring, 1)) {
+                    if (column < 0 || column >= side_) continue;
+                    const int cell = column + side_ * row;
+                    for (int m = start_[cell]; m < start_[cell + 1] && seen < 2 * kMostCandidates; ++m) {
+                        const double dx = x_[m] - x, dy = y_[m] - y, d = dx * dx + dy * dy;
                         ++seen;
-                        insert(j, d, found, distance_sq, count);
+                        if (d > min_distance * min_distance) insert(members_[m], d, found, distance_sq, count);
                     }
                 }
             }
@@ -63,16 +66,15 @@ class Grid {
 
     // Keeps the kNeighbours smallest distances, the largest of them in front.
     static void insert(int j, double d, int* found, double* distance_sq, int& count) {
-        if (count == kNeighbours && d >= distance_sq[0]) return;
-        int place;
+        int place = 0;
         if (count < kNeighbours) {
-            place = count++;
-            for (; place > 0 && distance_sq[place - 1] < d; --place) {
+            for (place = count++; place > 0 && distance_sq[place - 1] < d; --place) {
                 distance_sq[place] = distance_sq[place - 1];
                 found[place] = found[place - 1];
             }
         } else {
-            for (place = 0; place + 1 < count && distance_sq[place + 1] > d; ++place) {
+            if (d >= distance_sq[0]) return;
+            for (; place + 1 < count && distance_sq[place + 1] > d; ++place) {
                 distance_sq[place] = distance_sq[place + 1];
                 found[place] = found[place + 1];
             }
@@ -81,10 +83,10 @@ class Grid {
         found[place] = j;
     }
 
-    const double *x_, *y_;
-    int n_, side_;
+    int side_;
     double cell_size_;
-    std::vector<int> start_, members_;
+    std::vector<int> start_, members_;  // the points of cell c are members_[start_[c]] .. members_[start_[c + 1] - 1]
+    std::vector<double> x_, y_;         // their coordinates, in the same order
 };
 
 double log_distance(double d) { return std::log(std::min(d, kFarthest) + kSmallest); }
@@ -95,7 +97,7 @@ void features_of_image(const double* here_x, const double* here_y, const double*
     for (int i = 0; i < n; ++i, out += kNeighbourFeatures) {
         int found[kNeighbours];
         double here_sq[kNeighbours], there[kNeighbours], change[kNeighbours];
-        const int count = grid.nearest(i, min_distance, found, here_sq);
+        const int count = grid.nearest(here_x[i], here_y[i], min_distance, found, here_sq);
         int close = 0;
         for (int k = 0; k < kNeighbours; ++k) {
             there[k] = kFarthest;

@@ -21,6 +21,7 @@ constexpr int kPackBytes = 16;
 typedef double Doubles __attribute__((vector_size(kPackBytes)));
 typedef float Floats __attribute__((vector_size(kPackBytes)));
 typedef long long Longs __attribute__((vector_size(kPackBytes)));
+typedef int Ints __attribute__((vector_size(kPackBytes)));
 constexpr int kDoubles = kPackBytes / static_cast<int>(sizeof(double));
 constexpr int kFloats = kPackBytes / static_cast<int>(sizeof(float));
 inline double lane(const Doubles& pack, int i) { return pack[i]; }
@@ -31,6 +32,7 @@ inline Doubles to_doubles(const Longs& pack) { return __builtin_convertvector(pa
 typedef double Doubles;
 typedef float Floats;
 typedef long long Longs;
+typedef int Ints;
 constexpr int kDoubles = 1;
 constexpr int kFloats = 1;
 inline double lane(const Doubles& pack, int) { return pack; }
@@ -88,6 +90,25 @@ inline Doubles logarithm(const Doubles& x) {
     Doubles series = broadcast(2.0 / 21);
     for (int power = 19; power >= 3; power -= 2) series = series * s2 + 2.0 / power;
     return to_doubles(exponent) * 0.6931471805599453 + (2.0 * s + s * s2 * series);
+}
+
+constexpr float kInverseFactorials[] = {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
+
+// exp(x) for |x| < 80, to about two units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, 2^n by the exponent
+// bits, exp(r) by its series.
+inline Floats exponential(const Floats& x) {
+    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to an integer, held in the low bits
+    const Floats shifted = x * 1.44269504f + kRound;
+    const Floats n = shifted - kRound;
+    const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
+    Floats series = broadcast(1.0f / 5040);
+    for (const float inverse : kInverseFactorials) series = series * r + inverse;
+    Ints bits;
+    std::memcpy(&bits, &shifted, sizeof(bits));
+    bits = (bits << 23) + 0x3f800000;
+    Floats power;
+    std::memcpy(&power, &bits, sizeof(power));
+    return series * power;
 }
 
 }  // namespace caransac::CARANSAC_ISA

@@ -26,15 +26,22 @@ void set_column(Eigen::MatrixBase<Derived>& jacobian, int column, const Matrix3&
 // The points that take part in one refinement, packed together.
 class Selection {
   public:
-    Selection(const Columns<double>& points, const double* weights, const std::vector<double>& keep) {
-        const int room = padded(points.n) + kPadding;
-        for (auto& column : columns_) column.reserve(room);
-        for (int i = 0; i < points.n; ++i) {
-            const double weight = weights == nullptr ? 1 : weights[i];
-            if (!(weight > 0) || !usable(points, i) || (!keep.empty() && keep[i] == 0)) continue;
-            push(points, i, weight);
-            ++count_;
+    Selection(const Columns<double>& points, const double* weights, const std::vector<double>& keep, int max_points) {
+        const auto qualifies = [&](int i) {
+            return (weights == nullptr || weights[i] > 0) && usable(points, i) && (keep.empty() || keep[i] != 0);
+        };
+        std::vector<int> chosen;
+        chosen.reserve(points.n);
+        for (int i = 0; i < points.n; ++i)
+            if (qualifies(i)) chosen.push_back(i);
+        count_ = static_cast<int>(chosen.size());
+        if (max_points > 0 && count_ > max_points) {
+            const double stride = static_cast<double>(count_) / max_points;
+            for (int i = 0; i < max_points; ++i) chosen[i] = chosen[static_cast<int>(i * stride)];
+            count_ = max_points;
         }
+        for (auto& column : columns_) column.reserve(padded(count_));
+        for (int i = 0; i < count_; ++i) push(points, chosen[i], weights == nullptr ? 1 : weights[chosen[i]]);
         while (count_ > 0 && static_cast<int>(columns_[0].size()) < padded(count_))
             for (int c = 0; c < 5; ++c) columns_[c].push_back(c == 4 ? 0 : columns_[c].back());
     }
@@ -185,7 +192,8 @@ RefineReport refine_pose(Pose& pose, const Columns<double>& points, const double
         kernels().positive_depths(pose.rotation.data(), pose.translation.data(), points, front.data());
         for (int i = 0; i < points.n; ++i) keep[i] *= front[i];
     }
-    const RefineReport report = levenberg_marquardt(model, Selection(points, weights, keep), options);
+    const RefineReport report =
+        levenberg_marquardt(model, Selection(points, weights, keep, options.max_points), options);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
     pose.translation = model.pose().translation;
     return report;
@@ -195,7 +203,8 @@ RefineReport refine_fundamental(Matrix3& fundamental, const Columns<double>& poi
                                 const RefineOptions& options) {
     FundamentalManifold model(fundamental);
     const std::vector<double> keep = below(model.matrix(), points, options.max_residual_sq);
-    const RefineReport report = levenberg_marquardt(model, Selection(points, weights, keep), options);
+    const RefineReport report =
+        levenberg_marquardt(model, Selection(points, weights, keep, options.max_points), options);
     fundamental = model.matrix() / model.matrix().norm();
     return report;
 }
