@@ -1,8 +1,8 @@
 """The state network: a latent state per match, updated from the consensus of models, decoded to inlier probabilities.
 
 Single precision; every network runs through one kernel, `kernels.mlp`. The attention is ``A = S S^T / sum C`` with S
-the (n, k) scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows instead of n
-wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
+the (n, k) scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows instead of
+n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
 """
 
 from __future__ import annotations
