@@ -35,6 +35,7 @@ def test_answers_agree_between_instruction_sets(asked):
     used, answers = run_with(asked)
     if used != asked:
         assert SETS.index(used) < SETS.index(asked), "never one the CPU lacks"
+        # Nothing to compare: the request fell back to a lesser set. Said aloud instead of passing unseen.
         pytest.skip(f"this CPU has no {asked}")
     _, reference = run_with("baseline")
     assert np.allclose(answers, reference, rtol=1e-3, atol=1e-3)
