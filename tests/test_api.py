@@ -20,6 +20,7 @@ from caransac.geometry import (
     rotation_angle_deg,
     sampson_sq,
 )
+from caransac.state import load_network
 from caransac.synthetic import make_pair
 
 METHODS = ("ca-ransac", "lm-lo", "lm-lo-u")
@@ -437,3 +438,29 @@ def test_missing_and_foreign_weights_are_refused(tmp_path):
     np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
     with pytest.raises(ValueError, match="not a caransac weights file"):
         solve("pose", pair, options=Options(weights=str(tmp_path / "foreign.npz")))
+
+
+def test_a_fundamental_matrix_and_the_cameras_give_the_pose():
+    pair = make_pair(400, outlier_ratio=0.1, noise_px=0.2, seed=6)
+    F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
+    R, t = caransac.pose_from_fundamental(F, pair.points1, pair.points2, pair.camera1, pair.camera2.K)
+    assert pose_error_deg(R, t, pair.R, pair.t) < 1e-4
+    with pytest.raises(ValueError, match="F must have shape"):
+        caransac.pose_from_fundamental(F[:2], pair.points1, pair.points2, pair.camera1, pair.camera2)
+
+
+def test_features_must_fit_the_weights(tmp_path):
+    pair = make_pair(200, outlier_ratio=0.3, seed=6)
+    features = np.ones((200, 3))
+    with pytest.raises(ValueError, match=r"features must have shape \(N, 0\) for weights 'default'"):
+        solve("pose", pair, features=features)
+    with pytest.raises(ValueError, match=r"features must have shape \(200, d\)"):
+        solve("pose", pair, features=features[:10])
+    shipped = dict(load_network("default").weights)
+    first = shipped["init.0.weight"]
+    shipped["init.0.weight"] = np.concatenate([first, np.zeros((3, first.shape[1]), np.float32)])
+    np.savez(tmp_path / "more.npz", **shipped)
+    options = Options(weights=str(tmp_path / "more.npz"))
+    assert np.array_equal(solve("pose", pair, features=features, options=options).R, solve("pose", pair).R)
+    with pytest.raises(ValueError, match="got none"):
+        solve("pose", pair, options=options)

@@ -48,3 +48,12 @@ def test_pose_error_is_the_larger_one_and_minds_the_sign(rng):
 
 def test_msac_scores_run_from_one_to_zero():
     assert geometry.msac_scores([0, 1, 4, 9], 2.0).tolist() == [1, 0.75, 0, 0]
+
+
+def test_one_of_the_four_poses_of_an_essential_matrix_is_the_pose(rng):
+    for R, t in zip(*random_poses(rng, 20), strict=True):
+        rotations, translations = geometry.poses_from_essential(-3 * geometry.essential_from_pose(R, t))
+        assert np.allclose(np.linalg.det(rotations), 1)
+        errors = [geometry.pose_error_deg(*pose, R, t) for pose in zip(rotations, translations, strict=True)]
+        assert sorted(errors)[0] < 1e-5
+        assert sorted(errors)[1] > 1

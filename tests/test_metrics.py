@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caransac.metrics import auc, mean_over_scenes, summarise
+from caransac.metrics import auc, calibration_bins, expected_calibration_error, mean_over_scenes, summarise
 
 
 def test_auc_is_the_area_under_the_recall_curve(rng):
@@ -21,3 +21,13 @@ def test_summary_of_known_errors():
 def test_scenes_count_alike():
     figures = mean_over_scenes({"a": [0.0] * 99, "b": [180.0]})
     assert figures["AUC5"] == 50
+
+
+def test_calibration_error_of_honest_and_of_boastful_probabilities(rng):
+    p = rng.uniform(size=50_000)
+    honest = rng.uniform(size=50_000) < p
+    assert expected_calibration_error(p, honest) < 0.01
+    assert expected_calibration_error(np.sqrt(p), honest) == pytest.approx(2 / 3 - 1 / 2, abs=0.01)
+    assert expected_calibration_error([1.0, 1.0], [0, 1]) == 0.5
+    bins = calibration_bins([0.0, 0.05, 0.95, 1.0], [0, 1, 1, 1])
+    assert np.allclose(bins, [[0.025, 0.5, 2], [0.975, 1, 2]])

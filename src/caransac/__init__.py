@@ -4,9 +4,9 @@ Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^
 order points1, points2, camera1, camera2.
 """
 
-from caransac.api import estimate_fundamental, estimate_relative_pose
+from caransac.api import estimate_fundamental, estimate_relative_pose, pose_from_fundamental
 from caransac.camera import Camera
-from caransac.types import FundamentalResult, Options, RelativePoseResult
+from caransac.types import FundamentalResult, Options, RelativePoseResult, Round
 
 __version__ = "0.1.0"
 
@@ -15,7 +15,9 @@ __all__ = [
     "FundamentalResult",
     "Options",
     "RelativePoseResult",
+    "Round",
     "__version__",
     "estimate_fundamental",
     "estimate_relative_pose",
+    "pose_from_fundamental",
 ]

@@ -8,19 +8,22 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from caransac.camera import Camera, as_camera
-from caransac.estimator import Estimate, ca_ransac, lm_lo
-from caransac.geometry import Array, essential_from_pose
-from caransac.kernels import Indices
+from caransac.classical import lm_lo
+from caransac.confidence import confidence
+from caransac.estimator import Estimate, ca_ransac, first_belief
+from caransac.geometry import Array, Floats, essential_from_pose, poses_from_essential
+from caransac.kernels import Indices, positive_depths
 from caransac.problems import Essential, Fundamental, Problem
 from caransac.sampler import ProsacSampler, Sampler, UniformSampler, order_by_score
-from caransac.side import side_information
+from caransac.side import NUM_FEATURES, side_information
 from caransac.state import load_network
 from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind
 
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
+STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 
 
@@ -32,6 +35,7 @@ def estimate_relative_pose(
     *,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind = "ratio",
+    features: ArrayLike | None = None,
     options: Options | None = None,
 ) -> RelativePoseResult:
     """Estimate the relative pose of two calibrated cameras from correspondences with outliers.
@@ -45,6 +49,7 @@ def estimate_relative_pose(
         scores: (N,) one number a match that says how good it looks, or None.
         score_kind: "ratio" for the second-nearest-neighbour ratio (lower is better), "confidence" for a matcher's
             score (higher is better).
+        features: (N, d) further numbers about each match, for weights that were trained with them; None otherwise.
         options: see `Options`.
 
     Returns:
@@ -55,18 +60,16 @@ def estimate_relative_pose(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
     """
     started = time.perf_counter()
-    pixels1, pixels2, scores, options = _check(points1, points2, scores, score_kind, options)
+    pixels1, pixels2, scores, features, options = _check(points1, points2, scores, score_kind, features, options)
     lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
-    # Distances are measured on the normalised image plane, where a pixel is as long as the inverse focal length.
-    pixel = 0.5 * (1 / lens1.mean_focal + 1 / lens2.mean_focal)
-    problem = Essential(lens1.pixels_to_rays(pixels1), lens2.pixels_to_rays(pixels2), options.max_error_px * pixel)
-    found = _run(problem, scores, score_kind, options)
+    problem = Essential.from_pixels(pixels1, pixels2, lens1, lens2, options.max_error_px)
+    found = _run(problem, scores, score_kind, features, options)
     R = t = E = None
     if found.model is not None:
         rotations, translations = Essential.split(found.model[None])
         R, t = rotations[0].copy(), translations[0].copy()
         E = essential_from_pose(R, t)
-    return RelativePoseResult(R=R, t=t, E=E, **_report(problem, found, started))
+    return RelativePoseResult(R=R, t=t, E=E, **_report(problem, found, options, started))
 
 
 def estimate_fundamental(
@@ -75,6 +78,7 @@ def estimate_fundamental(
     *,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind = "ratio",
+    features: ArrayLike | None = None,
     options: Options | None = None,
 ) -> FundamentalResult:
     """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
@@ -86,29 +90,63 @@ def estimate_fundamental(
         when the data determine none.
     """
     started = time.perf_counter()
-    pixels1, pixels2, scores, options = _check(points1, points2, scores, score_kind, options)
-    # Centre each image but scale both alike: the Sampson distance then only changes its unit. Medians, because a single
-    # absurd match would otherwise squeeze all others into a point.
-    centre1, centre2 = (np.median(pixels, axis=0) if len(pixels) else np.zeros(2) for pixels in (pixels1, pixels2))
-    shifted1, shifted2 = pixels1 - centre1, pixels2 - centre2
-    spread = float(np.median(np.abs([shifted1, shifted2]))) if len(pixels1) else 0.0
-    scale = 0.5 / spread if spread > 0 else 1.0
-    problem = Fundamental(shifted1 * scale, shifted2 * scale, options.max_error_px * scale)
-    found = _run(problem, scores, score_kind, options)
-    F = None
-    if found.model is not None:
-        normalise1, normalise2 = (
-            np.array([[scale, 0, -scale * c[0]], [0, scale, -scale * c[1]], [0, 0, 1]]) for c in (centre1, centre2)
+    pixels1, pixels2, scores, features, options = _check(points1, points2, scores, score_kind, features, options)
+    problem = Fundamental.from_pixels(pixels1, pixels2, options.max_error_px)
+    found = _run(problem, scores, score_kind, features, options)
+    F = None if found.model is None else problem.in_pixels(found.model[None]).reshape(3, 3)
+    report = _report(problem, found, options, started)
+    if found.rounds and options.keep_trace:
+        report["trace"] = tuple(
+            replace(
+                r,
+                models=problem.in_pixels(r.models),
+                best=None if r.best is None else problem.in_pixels(r.best[None])[0],
+            )
+            for r in found.rounds
         )
-        F = normalise2.T @ found.model.reshape(3, 3) @ normalise1
-        F /= np.abs(F).max()  # first, so that the norm cannot underflow
-        F /= np.linalg.norm(F)
-    return FundamentalResult(F=F, **_report(problem, found, started))
+    return FundamentalResult(F=F, **report)
+
+
+def pose_from_fundamental(
+    F: ArrayLike,
+    points1: ArrayLike,
+    points2: ArrayLike,
+    camera1: Camera | ArrayLike | Mapping[str, object],
+    camera2: Camera | ArrayLike | Mapping[str, object],
+) -> tuple[Array, Array]:
+    """The relative pose that a fundamental matrix implies once the cameras are known.
+
+    Args:
+        F: (3, 3) fundamental matrix of pixels.
+        points1: (N, 2) pixels in image 1; the pose puts most of them in front of both cameras.
+        points2: (N, 2) pixels in image 2.
+        camera1: camera of image 1, as in `estimate_relative_pose`; lens distortion has no place in F and is ignored
+            in the matrix, but removed from the points.
+        camera2: camera of image 2.
+
+    Returns:
+        R (3, 3) and t (3,) of length one with ``x2 = R x1 + t``.
+    """
+    pixels1, pixels2, *_ = _check(points1, points2, None, "ratio", None, None)
+    lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
+    matrix = _as_reals(F, "F")
+    if matrix.shape != (3, 3):
+        raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
+    rotations, translations = poses_from_essential(lens2.K.T @ matrix @ lens1.K)
+    rays1, rays2 = lens1.pixels_to_rays(pixels1), lens2.pixels_to_rays(pixels2)
+    in_front = positive_depths(rotations, translations, rays1, rays2).sum(axis=1)
+    winner = int(np.argmax(in_front))
+    return rotations[winner], translations[winner]
 
 
 def _check(
-    points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None, score_kind: str, options: Options | None
-) -> tuple[Array, Array, Array | None, Options]:
+    points1: ArrayLike,
+    points2: ArrayLike,
+    scores: ArrayLike | None,
+    score_kind: str,
+    features: ArrayLike | None,
+    options: Options | None,
+) -> tuple[Array, Array, Array | None, Array | None, Options]:
     """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
     pixels1, pixels2 = _as_reals(points1, "points1"), _as_reals(points2, "points2")
     for name, pixels in (("points1", pixels1), ("points2", pixels2)):
@@ -122,11 +160,15 @@ def _check(
         scores = _as_reals(scores, "scores")
         if scores.shape != (len(pixels1),):
             raise ValueError(f"scores must have shape ({len(pixels1)},), one a match, got {scores.shape}")
+    if features is not None:
+        features = _as_reals(features, "features")
+        if features.ndim != 2 or len(features) != len(pixels1):
+            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row a match, got {features.shape}")
     if options is None:
         options = Options()
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
-    return pixels1, pixels2, scores, options
+    return pixels1, pixels2, scores, features, options
 
 
 def _as_reals(values: ArrayLike, name: str) -> Array:
@@ -144,20 +186,53 @@ def _as_reals(values: ArrayLike, name: str) -> Array:
     return array
 
 
-def _run(problem: Problem, scores: Array | None, score_kind: ScoreKind, options: Options) -> Estimate:
-    """Run the method on the points that have rays; probabilities come back over all points."""
+def _run(
+    problem: Problem, scores: Array | None, score_kind: ScoreKind, features: Array | None, options: Options
+) -> Estimate:
+    """Run the method on the points that have rays; what it says of points comes back over all of them."""
     usable = np.flatnonzero(np.isfinite(problem.points1).all(axis=1) & np.isfinite(problem.points2).all(axis=1))
-    learned = options.method == "ca-ransac"
-    if len(usable) < problem.sample_size:
-        return Estimate(None, "too_few_points", 0, np.zeros(problem.num_points, np.float32) if learned else None)
-    if not learned:
+    enough = len(usable) >= problem.sample_size
+    if options.method != "ca-ransac":
+        if not enough:
+            return Estimate(None, "too_few_points", 0)
         return _run_classical(problem, usable.astype(np.int32), scores, score_kind, options)
+    network = load_network(options.weights)
+    wanted = network.num_features - NUM_FEATURES
+    if wanted != (0 if features is None else features.shape[1]):
+        given = "none" if features is None else f"shape {features.shape}"
+        raise ValueError(f"features must have shape (N, {wanted}) for weights {options.weights!r}, got {given}")
+    if not enough:
+        belief = first_belief(problem, np.zeros(problem.num_points, np.float32))
+        return Estimate(None, "too_few_points", 0, (belief,), confidence=0.0)
     sub = problem.subset(usable.astype(np.int32))
-    side = side_information(sub.points1, sub.points2, None if scores is None else scores[usable], score_kind)
-    found = ca_ransac(sub, load_network(options.weights), side, options)
-    probabilities = np.zeros(problem.num_points, np.float32)
-    probabilities[usable] = found.probabilities
-    return replace(found, probabilities=probabilities)
+    scores = None if scores is None else scores[usable]
+    side = side_information(
+        sub.points1, sub.points2, scores, score_kind, None if features is None else features[usable]
+    )
+    static_pool = None
+    if not options.adaptive_sampling:
+        static_pool = np.ones(len(usable), np.float32)
+        if scores is not None and score_kind == "ratio":
+            static_pool = (scores < STATIC_POOL_RATIO).astype(np.float32)
+    found = ca_ransac(sub, network, side, options, static_pool)
+    rounds = found.rounds if options.keep_trace else found.rounds[-1:]
+    if len(usable) < problem.num_points:
+        rounds = tuple(
+            replace(
+                r,
+                scores=_spread(r.scores, usable, problem.num_points),
+                probabilities=_spread(r.probabilities, usable, problem.num_points),
+            )
+            for r in rounds
+        )
+    return replace(found, rounds=rounds, confidence=confidence(network, sub, found))
+
+
+def _spread(values: Floats, index: NDArray[np.intp], size: int) -> Floats:
+    """Values (..., m) of the points `index` as values (..., size) of all points, zero for the others."""
+    spread = np.zeros((*values.shape[:-1], size), values.dtype)
+    spread[..., index] = values
+    return spread
 
 
 def _run_classical(
@@ -174,7 +249,7 @@ def _run_classical(
     return lm_lo(problem.subset(order), sampler, options)  # what is filtered out costs nothing
 
 
-def _report(problem: Problem, found: Estimate, started: float) -> dict[str, Any]:
+def _report(problem: Problem, found: Estimate, options: Options, started: float) -> dict[str, Any]:
     """The fields all results share, over the points as given."""
     scores = (
         problem.score(found.model[None], problem.max_error)[0]
@@ -189,5 +264,7 @@ def _report(problem: Problem, found: Estimate, started: float) -> dict[str, Any]
         "num_hypotheses": found.num_hypotheses,
         "score": float(scores.sum()),
         "probabilities": None if found.probabilities is None else found.probabilities.astype(float),
+        "confidence": found.confidence,
+        "trace": found.rounds if options.keep_trace and found.rounds else None,
         "elapsed_s": time.perf_counter() - started,
     }

@@ -10,6 +10,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import Array
+from caransac.types import ScoreKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,28 +22,34 @@ class Pair:
         name: the pair's name within the scene.
         points1: (n, 2) pixels in image 1.
         points2: (n, 2) pixels in image 2.
-        scores: (n,) second-nearest-neighbour ratios.
+        scores: (n,) second-nearest-neighbour ratios, or what `score_kind` says; None without.
         camera1: camera of image 1.
         camera2: camera of image 2.
         R: (3, 3) true rotation, ``x2 = R x1 + t``, or None where there is no truth (unrelated images).
         t: (3,) true translation of length one, or None.
+        score_kind: what the scores are.
+        features: (n, d) further numbers about each match, or None.
     """
 
     scene: str
     name: str
     points1: Array
     points2: Array
-    scores: Array
+    scores: Array | None
     camera1: Camera
     camera2: Camera
     R: Array | None
     t: Array | None
+    score_kind: ScoreKind = "ratio"
+    features: Array | None = None
 
 
 def read_ransac_tutorial(
     root: str | Path, *, scenes: Sequence[str] | None = None, max_pairs: int | None = None, shuffle_seed: int = 0
 ) -> Iterator[Pair]:
     """Pairs in the layout of the RANSAC Tutorial 2020: ``root/<scene>/{matches,match_conf,K1_K2,R,T}.h5``.
+
+    A scene may add ``match_features.h5``, (n, d) numbers for each pair, to train weights that read them.
 
     Args:
         root: folder of scenes.
@@ -70,6 +77,7 @@ def read_ransac_tutorial(
             if not (folder / file).is_file():
                 raise ValueError(f"scene {scene!r} has no {file} in {folder}")
         has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
+        features = _read_all(folder / "match_features.h5") if (folder / "match_features.h5").is_file() else {}
         rotations, translations = (_read_all(folder / f"{n}.h5") if has_truth else {} for n in "RT")
         with (
             h5py.File(folder / "matches.h5") as matches,
@@ -92,6 +100,7 @@ def read_ransac_tutorial(
                     camera2=Camera.from_matrix(K2),
                     R=R,
                     t=t,
+                    features=features.get(key),
                 )
 
 

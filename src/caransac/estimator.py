@@ -1,20 +1,23 @@
-"""The two loops: Consensus-Adaptive RANSAC, and the classical LO-RANSAC it is measured against."""
+"""THE loop: Consensus-Adaptive RANSAC."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from caransac.geometry import Array
-from caransac.kernels import Floats, Indices
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices
 from caransac.problems import Problem
-from caransac.sampler import Sampler, pool_sample
+from caransac.sampler import draw_from_pool
 from caransac.state import StateNetwork
-from caransac.types import Options, StopReason
+from caransac.types import Options, Round, StopReason
 
-FINALISTS = 3  # refined models a round whose scores are looked at, as a multiple of those attended to
+FINALISTS = 3  # models compared in search of distinct ones, as a multiple of those attended to
+REGIONS = 16  # rows and columns of the grid of `spread_consensus`
 MIN_ROUNDS = 2  # before an early stop
 SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the attention
 NEGLIGIBLE_WEIGHT = 1e-3
@@ -25,34 +28,24 @@ ERRORS_IN_NOISE, LOSS_SCALE_IN_NOISE, NOISE_BOUNDS = 3.0, 1.0, (0.1, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
-    """What one round of CA-RANSAC saw and concluded: the k distinct best models, their scores, and the new belief.
-
-    Attributes:
-        models: (k, d) refined models, the best first.
-        scores: (k, n) their MSAC scores, what the state network attended to.
-        probabilities: (n,) inlier probabilities after the update.
-        best: (d,) the best model after the weighted refinement.
-    """
-
-    models: Array
-    scores: Floats
-    probabilities: Floats
-    best: Array
-
-
-@dataclass(frozen=True, eq=False)
 class Estimate:
-    """The best model (d,), or None with the reason; how many minimal samples it took; what the loop believed."""
+    """The best model (d,), or None with the reason; how many minimal samples it took; what the rounds believed."""
 
     model: Array | None
     stop_reason: StopReason
     num_hypotheses: int
-    probabilities: Floats | None = None
     rounds: tuple[Round, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def probabilities(self) -> Floats | None:
+        """(n,) inlier probabilities after the last round; None from a method that has none."""
+        return self.rounds[-1].probabilities if self.rounds else None
 
 
-def ca_ransac(problem: Problem, network: StateNetwork, side: Floats, options: Options) -> Estimate:
+def ca_ransac(
+    problem: Problem, network: StateNetwork, side: Floats, options: Options, static_pool: Floats | None = None
+) -> Estimate:
     """Consensus-Adaptive RANSAC (Cavalli, Barath, Pollefeys, Larsson): each round steers the next by its consensus.
 
     Args:
@@ -60,52 +53,65 @@ def ca_ransac(problem: Problem, network: StateNetwork, side: Floats, options: Op
         network: the trained state network.
         side: (n, d) side information of the correspondences.
         options: see `Options`.
+        static_pool: (n,) what to sample by instead of the probabilities (the ablation of adaptive sampling).
     """
     state = network.init_state(side)
     prior = probabilities = network.decode(state)
     best: Array | None = None
-    rounds: list[Round] = []
+    rounds = [first_belief(problem, prior)]
+    regions = [regions_of(points) for points in (problem.points1, problem.points2)]
     drawn, max_error = 0, problem.max_error
     stop_reason: StopReason = "budget"
     for _ in range(options.rounds):
         # 1. minimal samples from the pool of likely inliers
-        samples = pool_sample(probabilities, problem.sample_size, options.samples_per_round, options.seed, drawn)
+        likely = probabilities if static_pool is None else static_pool
+        samples = draw_from_pool(likely, problem.sample_size, options.samples_per_round, options.seed, drawn)
         drawn += options.samples_per_round
         # 2. their models; the most promising refined on their own inliers (the LO step), next to the best so far
         models = hypothesise(problem, samples, options.local_models, max_error, best)
         if len(models) == 0:
             continue
         # 3. the distinct ones with the largest consensus
-        models = models[problem.rank(models, FINALISTS * options.top_models, max_error)]
-        models = models[np.argsort(-problem.score(models, max_error).sum(axis=1), kind="stable")]
+        consensus = spread_consensus(problem.score(models, max_error), regions)
+        models = models[np.argsort(-consensus, kind="stable")[: FINALISTS * options.top_models]]
         scores = problem.score(models, problem.max_error).astype(np.float32)
         kept = distinct(scores, options.top_models)
         models, scores = models[kept], scores[kept]
         # 4. attend to their consensus
-        state = network.update(state, scores)
-        probabilities = network.decode(state)
+        if options.state_update:
+            state = network.update(state, scores)
+            probabilities = network.decode(state)
         # 5. refine the best one on all points, weighted by belief, on the scale of the noise
         noise = estimate_noise(problem, models[0], prior)
-        max_error = ERRORS_IN_NOISE * noise
-        weights = refinement_weights(network, probabilities, prior)
-        best = problem.refine(models[0], weights, LOSS_SCALE_IN_NOISE * noise)
-        rounds.append(Round(models, scores, probabilities, best))
+        max_error = ERRORS_IN_NOISE * noise * problem.max_error
+        if options.adaptive_refinement:
+            weights = refinement_weights(network, probabilities, prior)
+            best = problem.refine(models[0], weights, LOSS_SCALE_IN_NOISE * noise * problem.max_error)
+        else:
+            best = problem.refine(models[0], problem.inliers(models[0]).astype(float), problem.max_error)
+        rounds.append(Round(models=models, scores=scores, probabilities=probabilities, best=best, noise=noise))
         # 6. stop when another outlier-free sample is no longer needed and the threshold has settled on the noise
         inlier_ratio = float(np.mean(scores[0, np.unique(samples)] > 0))
         if (
             options.early_stop
-            and len(rounds) >= MIN_ROUNDS
+            and len(rounds) > MIN_ROUNDS
             and drawn >= samples_needed(inlier_ratio, problem.sample_size, options.success_probability)
         ):
             stop_reason = "early_stop"
             break
     if best is None:
-        return Estimate(None, "degenerate", drawn, probabilities)
+        return Estimate(None, "degenerate", drawn, tuple(rounds))
     # The refinement may give up the consensus of a few points that hardly constrain the model.
     for model in (best, rounds[-1].models[0]):
         if problem.inliers(model).sum() > problem.sample_size:
-            return Estimate(model, stop_reason, drawn, probabilities, tuple(rounds))
-    return Estimate(None, "no_consensus", drawn, probabilities, tuple(rounds))
+            return Estimate(model, stop_reason, drawn, tuple(rounds))
+    return Estimate(None, "no_consensus", drawn, tuple(rounds))
+
+
+def first_belief(problem: Problem, prior: Floats) -> Round:
+    """The record before any model was tried."""
+    no_scores = np.empty((0, len(prior)), np.float32)
+    return Round(models=problem.no_models, scores=no_scores, probabilities=prior, best=None, noise=0.0)
 
 
 def hypothesise(problem: Problem, samples: Indices, count: int, max_error: float, best: Array | None) -> Array:
@@ -113,6 +119,23 @@ def hypothesise(problem: Problem, samples: Indices, count: int, max_error: float
     models = problem.solve(samples)
     models = problem.refine_locally(models[problem.rank(models, count, max_error)], max_error)
     return models if best is None else np.concatenate([best[None], models])
+
+
+def regions_of(points: Array) -> NDArray[np.intp]:
+    """The cell (n,) of every point in a grid over where most of them are."""
+    low, high = np.percentile(points, (1, 99), axis=0)
+    cells = (points - low) / np.maximum(high - low, 1e-12) * REGIONS
+    column, row = np.clip(cells, 0, REGIONS - 1).astype(np.intp).T
+    return np.asarray(row * REGIONS + column)
+
+
+def spread_consensus(scores: Array, regions: Sequence[NDArray[np.intp]]) -> Array:
+    """Consensus (m,) of models with scores (m, n) that counts evidence all over both images for more than a heap of it.
+
+    The sum over the regions of either image of the square root of the scores there. Matches of one place fail together:
+    on a repeated pattern, or on a second motion, a wrong model gathers many of them, but only in that place.
+    """
+    return np.array([sum(np.sqrt(np.bincount(region, row)).sum() for region in regions) for row in scores], dtype=float)
 
 
 def distinct(scores: Floats, count: int) -> list[int]:
@@ -129,12 +152,12 @@ def distinct(scores: Floats, count: int) -> list[int]:
 
 
 def estimate_noise(problem: Problem, model: Array, prior: Floats) -> float:
-    """Median distance to the model of the points that looked like inliers before any model was tried."""
-    distances = problem.distances(model)
+    """Median distance, in thresholds, to the model of the points that looked right before any model was tried."""
+    distances = problem.distances(model) / problem.max_error
     trusted = prior > min(0.5, float(np.partition(prior, -min(50, len(prior)))[-min(50, len(prior))]))
-    distances = distances[trusted & (distances < 5 * problem.max_error)]
-    noise = float(np.median(distances)) if len(distances) > 8 else 0.25 * problem.max_error
-    return min(max(noise, NOISE_BOUNDS[0] * problem.max_error), NOISE_BOUNDS[1] * problem.max_error)
+    distances = distances[trusted & (distances < 5)]
+    noise = float(np.median(distances)) if len(distances) > 8 else 0.25
+    return min(max(noise, NOISE_BOUNDS[0]), NOISE_BOUNDS[1])
 
 
 def refinement_weights(network: StateNetwork, probabilities: Floats, prior: Floats) -> Array:
@@ -144,42 +167,6 @@ def refinement_weights(network: StateNetwork, probabilities: Floats, prior: Floa
     """
     weights = probabilities.astype(float) ** network.alpha * prior.astype(float) ** network.beta
     return np.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0)
-
-
-def lm_lo(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
-    """LO-RANSAC with Levenberg-Marquardt refinement (LM-LO) over batches of minimal samples."""
-    if len(sampler.pool) < problem.sample_size:
-        return Estimate(None, "too_few_points", 0)
-    best: Array | None = None
-    drawn, max_error = 0, problem.max_error
-    stop_reason: StopReason = "budget"
-    for _ in range(options.rounds):
-        # 1. sample
-        samples = sampler.draw(drawn, options.samples_per_round)
-        drawn += options.samples_per_round
-        # 2. solve, and refine the most promising models (the LO step), next to the best so far
-        models = hypothesise(problem, samples, options.top_models, max_error, best)
-        if len(models) == 0:
-            continue
-        # 3. keep the one with the largest consensus
-        scores = problem.score(models, max_error)
-        winner = int(np.argmax(scores.sum(axis=1)))
-        best = models[winner]
-        # 4. stop when another outlier-free sample is no longer needed
-        if options.early_stop and drawn >= samples_needed(
-            float(np.mean(scores[winner, sampler.pool] > 0)), problem.sample_size, options.success_probability
-        ):
-            stop_reason = "early_stop"
-            break
-    if best is None:
-        return Estimate(None, "degenerate", drawn)
-    inliers = problem.inliers(best)
-    if inliers.sum() <= problem.sample_size:
-        return Estimate(None, "no_consensus", drawn)
-    # 5. polish on the consensus set, unless that loses it (a few points that hardly constrain the model)
-    polished = problem.refine(best, inliers.astype(float), max_error)
-    keep = problem.inliers(polished).sum() > problem.sample_size
-    return Estimate(polished if keep else best, stop_reason, drawn)
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:

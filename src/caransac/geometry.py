@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 
 def homogeneous(points: ArrayLike) -> Array:
@@ -26,6 +27,16 @@ def cross_matrix(vectors: ArrayLike) -> Array:
 def essential_from_pose(R: ArrayLike, t: ArrayLike) -> Array:
     """Essential matrices ``[t]x R``: (..., 3, 3) and (..., 3) -> (..., 3, 3)."""
     return np.asarray(cross_matrix(t) @ np.asarray(R, float))
+
+
+def poses_from_essential(E: ArrayLike) -> tuple[Array, Array]:
+    """The four poses of an essential matrix, in no particular order: rotations (4, 3, 3) and translations (4, 3)."""
+    U, _, Vt = np.linalg.svd(np.asarray(E, float))
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    first, second = U @ turn @ Vt, U @ turn.T @ Vt
+    first, second = first * np.linalg.det(first), second * np.linalg.det(second)
+    t = U[:, 2]
+    return np.stack([first, first, second, second]), np.stack([t, -t, t, -t])
 
 
 def fundamental_from_essential(E: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:

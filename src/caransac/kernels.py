@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from caransac import _native
 from caransac._native import Activation, Loss
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 
 Indices = NDArray[np.int32]
-Floats = NDArray[np.float32]
 Layer = tuple[Floats, Floats, Activation, bool]
 
 __all__ = [

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caransac.geometry import Array
+
 FAILURE_DEG = 180.0  # the error of a pair without an answer
 
 
@@ -32,3 +34,24 @@ def mean_over_scenes(errors_by_scene: Mapping[str, ArrayLike]) -> dict[str, floa
     """Each figure of `summarise` by scene, then averaged, so that every scene counts alike."""
     rows = [summarise(errors) for errors in errors_by_scene.values()]
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def calibration_bins(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: int = 10) -> Array:
+    """Reliability of probabilities: rows (mean probability, frequency of the outcome, count) of equally wide bins.
+
+    Args:
+        probabilities: (n,) predicted.
+        outcomes: (n,) 0 or 1, what came true.
+        num_bins: bins between 0 and 1; empty ones are left out.
+    """
+    p, y = np.asarray(probabilities, float), np.asarray(outcomes, float)
+    bins = np.minimum((p * num_bins).astype(int), num_bins - 1)
+    counts, sums, hits = (np.bincount(bins, w, num_bins) for w in (np.ones_like(p), p, y))
+    filled = counts > 0
+    return np.stack([sums[filled] / counts[filled], hits[filled] / counts[filled], counts[filled]], axis=1)
+
+
+def expected_calibration_error(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: int = 10) -> float:
+    """Mean distance between probability and frequency over `calibration_bins`, weighted by their counts."""
+    predicted, observed, counts = calibration_bins(probabilities, outcomes, num_bins).T
+    return float(np.sum(np.abs(predicted - observed) * counts) / counts.sum())

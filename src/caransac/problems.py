@@ -7,12 +7,14 @@ only the problem knows, so the estimator can select and stack them like any arra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac import kernels
+from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.kernels import Indices, Loss
 
@@ -27,13 +29,17 @@ class Problem(ABC):
     """Correspondences and a threshold, in coordinates of the order of one.
 
     Attributes:
+        name: what its weights are called in a weights file.
         sample_size: points in a minimal sample.
+        no_models: (0, d) an empty array of models.
         points1: (n, 2).
         points2: (n, 2).
         max_error: Sampson distance from which on a point does not support a model.
     """
 
+    name: str
     sample_size: int
+    no_models: Array
 
     def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
         self.points1 = np.ascontiguousarray(points1)
@@ -42,7 +48,9 @@ class Problem(ABC):
 
     def subset(self, index: Indices) -> Self:
         """The same problem of some of its points only, in the given order."""
-        return type(self)(self.points1[index], self.points2[index], self.max_error)
+        sub = copy(self)
+        sub.points1, sub.points2 = self.points1[index], self.points2[index]
+        return sub
 
     @property
     def num_points(self) -> int:
@@ -60,6 +68,14 @@ class Problem(ABC):
     @abstractmethod
     def refine_locally(self, models: Array, max_error: float) -> Array:
         """Each model fitted to its own inliers, truncated loss, a few steps: the LO step. (m, d) -> (m, d)."""
+
+    @abstractmethod
+    def jacobian(self, model: Array) -> tuple[Array, Array]:
+        """Signed Sampson distances (n,) of a model (d,) and their derivatives (n, f) along `retract`."""
+
+    @abstractmethod
+    def retract(self, model: Array, delta: Array) -> Array:
+        """The model (d,) a small step (f,) along the degrees of freedom away from a model (d,)."""
 
     @abstractmethod
     def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
@@ -85,7 +101,18 @@ class Problem(ABC):
 class Essential(Problem):
     """Relative pose of calibrated cameras; points are normalised image coordinates; models are rows [R, t]."""
 
+    name = "essential"
     sample_size = 5
+    no_models = np.empty((0, 12))
+
+    @classmethod
+    def from_pixels(
+        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: float
+    ) -> Essential:
+        """The problem of pixels (n, 2) of two cameras."""
+        # Distances are measured on the normalised image plane, where a pixel is as long as the inverse focal length.
+        pixel = 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
+        return cls(camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2), max_error_px * pixel)
 
     @staticmethod
     def split(models: Array) -> tuple[Array, Array]:
@@ -136,11 +163,47 @@ class Essential(Problem):
         )
         return np.asarray(self._join(rotations, translations)[0])
 
+    def jacobian(self, model: Array) -> tuple[Array, Array]:
+        """See `Problem.jacobian`: three numbers turn, two move the translation on its sphere."""
+        return kernels.pose_jacobian(model[:9].reshape(3, 3), model[9:], self.points1, self.points2)
+
+    def retract(self, model: Array, delta: Array) -> Array:
+        """See `Problem.retract`."""
+        return np.concatenate(kernels.retract_pose(model[:9].reshape(3, 3), model[9:], delta), axis=None)
+
 
 class Fundamental(Problem):
     """Fundamental matrix; points are pixels, centred and with one scale for both images; models are rows [F]."""
 
+    name = "fundamental"
     sample_size = 7
+    no_models = np.empty((0, 9))
+
+    def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
+        super().__init__(points1, points2, max_error)
+        self._normalise1 = self._normalise2 = np.eye(3)
+
+    @classmethod
+    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: float) -> Fundamental:
+        """The problem of pixels (n, 2)."""
+        # Centre each image but scale both alike: the Sampson distance then only changes its unit. Medians, because a
+        # single absurd match would otherwise squeeze all others into a point.
+        centre1, centre2 = (np.median(pixels, axis=0) if len(pixels) else np.zeros(2) for pixels in (pixels1, pixels2))
+        shifted1, shifted2 = pixels1 - centre1, pixels2 - centre2
+        spread = float(np.median(np.abs([shifted1, shifted2]))) if len(pixels1) else 0.0
+        scale = 0.5 / spread if spread > 0 else 1.0
+        problem = cls(shifted1 * scale, shifted2 * scale, max_error_px * scale)
+        problem._normalise1, problem._normalise2 = (
+            np.array([[scale, 0, -scale * centre[0]], [0, scale, -scale * centre[1]], [0, 0, 1]])
+            for centre in (centre1, centre2)
+        )
+        return problem
+
+    def in_pixels(self, models: Array) -> Array:
+        """Models as fundamental matrices of pixels, of norm one: (m, 9) -> (m, 9)."""
+        models = (self._normalise2.T @ self.matrices(models) @ self._normalise1).reshape(-1, 9)
+        models /= np.abs(models).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
+        return np.asarray(models / np.linalg.norm(models, axis=1, keepdims=True))
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`."""
@@ -172,3 +235,11 @@ class Fundamental(Problem):
             self.matrices(model), self.points1, self.points2, weights=weights, loss_scale=loss_scale
         )
         return np.asarray(refined.reshape(9))
+
+    def jacobian(self, model: Array) -> tuple[Array, Array]:
+        """See `Problem.jacobian`: seven steps on the rank-two manifold."""
+        return kernels.fundamental_jacobian(model.reshape(3, 3), self.points1, self.points2)
+
+    def retract(self, model: Array, delta: Array) -> Array:
+        """See `Problem.retract`."""
+        return kernels.retract_fundamental(model.reshape(3, 3), delta).reshape(9)

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from caransac import kernels
-from caransac.geometry import Array
-from caransac.kernels import Floats, Indices
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices
 
 
 class Sampler(Protocol):
@@ -53,7 +53,7 @@ POOL_SUCCESS = 0.9  # probability of a sample without outliers in a round, were 
 MIN_POOL = 15
 
 
-def pool_sample(probabilities: Floats, sample_size: int, count: int, seed: int, first: int) -> Indices:
+def draw_from_pool(probabilities: Floats, sample_size: int, count: int, seed: int, first: int) -> Indices:
     """Samples first .. first + count - 1, uniform inside the pool of points that are likely inliers: (count, size)."""
     threshold = (1 - (1 - POOL_SUCCESS) ** (1 / count)) ** (1 / sample_size)  # 0.39 for five of 256
     pool = np.flatnonzero(probabilities > threshold)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac import kernels
-from caransac.geometry import Array
-from caransac.kernels import Floats
+from caransac.geometry import Array, Floats
 from caransac.types import ScoreKind
 
 FREQUENCIES = np.pi * 2.0 ** np.arange(8) / 1.5
@@ -33,7 +32,12 @@ def in_spreads(points: Array) -> Array:
     return np.asarray(shifted / spread if spread > 0 else shifted)
 
 
-def side_information(points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind) -> Floats:
-    """All features of every match: (n, NUM_FEATURES)."""
+def side_information(
+    points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind, features: Array | None = None
+) -> Floats:
+    """All that is known of every match, the caller's own features last: (n, NUM_FEATURES + d)."""
     neighbours = kernels.neighbour_features(in_spreads(points1), in_spreads(points2))
-    return np.concatenate([score_features(scores, score_kind, len(points1)), neighbours], axis=1).astype(np.float32)
+    parts = [score_features(scores, score_kind, len(points1)), neighbours]
+    if features is not None:
+        parts.append(features)
+    return np.concatenate(parts, axis=1).astype(np.float32)

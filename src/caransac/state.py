@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from caransac import kernels
-from caransac.kernels import Activation, Floats, Layer
+from caransac.geometry import Floats
+from caransac.kernels import Activation, Layer
 
 NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
 

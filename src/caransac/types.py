@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 
 Method = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
@@ -31,6 +31,10 @@ class Options:
         top_models: models of each round, by consensus, that "ca-ransac" attends to; for the others, that are refined
             before the best one is chosen.
         local_models: models of each round that "ca-ransac" refines to find these.
+        state_update: False keeps the probabilities that the side information alone gives; an ablation of "ca-ransac".
+        adaptive_sampling: False draws uniformly from the matches with a ratio below 0.8; an ablation of "ca-ransac".
+        adaptive_refinement: False refines the best model with equal weights on the matches within ``max_error_px``; an
+            ablation of "ca-ransac".
         max_ratio: matches whose ratio (``score_kind="ratio"``) is not below are left out of the estimation, as long as
             20 remain. They still count in ``inliers``. A number above all ratios, say 2, keeps every match. "ca-ransac"
             needs no filter and ignores it.
@@ -38,6 +42,7 @@ class Options:
             ``rounds * samples_per_round`` hypotheses.
         success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
             progressive sampling only does better.
+        keep_trace: keep what every round of "ca-ransac" saw, as ``result.trace``.
         seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
     """
 
@@ -47,10 +52,14 @@ class Options:
     samples_per_round: int = 256
     max_error_px: float = 1.0
     top_models: int = 4
-    local_models: int = 16
+    local_models: int = 32
+    state_update: bool = True
+    adaptive_sampling: bool = True
+    adaptive_refinement: bool = True
     max_ratio: float = 0.85
     early_stop: bool = True
     success_probability: float = 0.9999
+    keep_trace: bool = False
     seed: int = 0
 
     def __new__(cls, **given: object) -> Options:
@@ -73,7 +82,9 @@ class Options:
             value = getattr(self, name)
             _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
         _require(isinstance(self.weights, str) and self.weights != "", "weights", "a name or a path", self.weights)
-        _require(isinstance(self.early_stop, bool | np.bool_), "early_stop", "True or False", self.early_stop)
+        for name in ("early_stop", "state_update", "adaptive_sampling", "adaptive_refinement", "keep_trace"):
+            value = getattr(self, name)
+            _require(isinstance(value, bool | np.bool_), name, "True or False", value)
         value = self.success_probability
         _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
         _require(_is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
@@ -93,6 +104,27 @@ def _require(condition: bool, name: str, expected: str, value: object) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Round:
+    """What one round of CA-RANSAC saw and concluded; the first record of a trace is the belief before any model.
+
+    Attributes:
+        models: (k, d) the distinct models with the largest consensus, the best first: rows [R, t] of a relative pose
+            (d = 12, R row by row), rows [F] of a fundamental matrix (d = 9). None before any model: (0, d).
+        scores: (k, n) their MSAC scores, what the state network attends to.
+        probabilities: (n,) inlier probabilities after the update.
+        best: (d,) the best model after the weighted refinement, or None before any model.
+        noise: estimated distance of a typical right match to the true model, in units of ``max_error_px``; 0 before any
+            model.
+    """
+
+    models: Array
+    scores: Floats
+    probabilities: Floats
+    best: Array | None
+    noise: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """What every estimation reports.
 
@@ -106,6 +138,9 @@ class Result:
         num_hypotheses: minimal samples drawn.
         score: total MSAC consensus over the points as given; 0 without success.
         probabilities: (N,) probability of each match to be right, from "ca-ransac"; None from the classical methods.
+        confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
+            once the cameras are known), from "ca-ransac"; 0 without success; None from the classical methods.
+        trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
     """
 
@@ -116,6 +151,8 @@ class Result:
     num_hypotheses: int
     score: float
     probabilities: Array | None
+    confidence: float | None
+    trace: tuple[Round, ...] | None
     elapsed_s: float
 
 

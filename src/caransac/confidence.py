@@ -1,0 +1,66 @@
+"""How far to trust an estimate: the probability that its pose is right to five degrees, from the run's own evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.estimator import Estimate, refinement_weights
+from caransac.geometry import Array
+from caransac.problems import Problem
+from caransac.state import StateNetwork
+
+CONFIDENT_DEG = 5.0
+EVIDENCE = (
+    "log support: probability-weighted consensus of the answer",
+    "log number of matches",
+    "log expected number of right matches",
+    "share of the matches that looked right at first which the answer explains",
+    "support of the best other model in the last round, relative to the answer's",
+    "log noise",
+    "log spread of the answer, were the noise as estimated: largest standard deviation along its degrees of freedom",
+    "share of the rounds whose best model had the answer's consensus",
+)
+
+
+def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
+    """What a run says about its own answer, the numbers of `EVIDENCE`: (8,). The answer must exist."""
+    assert found.model is not None
+    prior, last = found.rounds[0].probabilities, found.rounds[-1]
+    scores = problem.score(found.model[None], problem.max_error)[0]
+    support = float(last.probabilities @ scores)
+    trusted = prior > 0.5
+    others = [float(last.probabilities @ other) for other in last.scores[1:]]
+    weights = refinement_weights(network, last.probabilities, prior) * (scores > 0)
+    jacobian = problem.jacobian(found.model)[1]
+    information = jacobian.T @ (jacobian * weights[:, None])
+    smallest = float(np.linalg.eigvalsh(information)[0])
+    spread = last.noise * problem.max_error / np.sqrt(max(smallest, 1e-12))
+    agreeing = [cosine(r.scores[0], scores) > 0.8 for r in found.rounds[1:]]
+    return np.array(
+        [
+            np.log1p(support),
+            np.log(problem.num_points),
+            np.log1p(last.probabilities.sum()),
+            (scores[trusted] > 0).mean() if trusted.any() else 0.0,
+            max(others, default=0.0) / max(support, 1e-6),
+            np.log(last.noise),
+            np.log(spread + 1e-6),
+            np.mean(agreeing),
+        ]
+    )
+
+
+def cosine(a: Array, b: Array) -> float:
+    """Cosine of the angle between two vectors, 0 where one vanishes."""
+    return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-12))
+
+
+def confidence(network: StateNetwork, problem: Problem, found: Estimate) -> float | None:
+    """Probability that the pose error is below five degrees; 0 without an answer, None if the weights cannot tell."""
+    if found.model is None:
+        return 0.0
+    name = f"confidence.{problem.name}"
+    if f"{name}.weight" not in network.weights:
+        return None
+    log_odds = evidence(network, problem, found) @ network.weights[f"{name}.weight"] + network.weights[f"{name}.bias"]
+    return float(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
