@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from caransac.files import replacing
+from caransac.geometry import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def draw_matches(
@@ -30,18 +38,12 @@ def draw_matches(
     Returns:
         The path.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.collections import LineCollection
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'caransac[bench]'") from error
-
     width, height = size
     gap = 0.03 * width
+    figure = _figure((12, 12 * height / (2 * width + gap) + 0.5))
+    from matplotlib.collections import LineCollection
+
     lines = np.stack([np.asarray(points1, float), np.asarray(points2, float) + np.array([width + gap, 0])], axis=1)
-    figure = Figure(figsize=(12, 12 * height / (2 * width + gap) + 0.5), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for mask, colour, alpha in (
         (~np.asarray(inliers, bool), "tab:red", 0.15),
@@ -52,7 +54,72 @@ def draw_matches(
         axes.plot([left, left + width, left + width, left, left], [0, 0, height, height, 0], color="0.4", lw=1)
     axes.set(xlim=(-gap, 2 * width + 2 * gap), ylim=(height + gap, -gap), aspect="equal", title=title)
     axes.set_axis_off()
+    return _save(figure, path)
+
+
+def draw_training(path: str | Path, log: Sequence[Mapping[str, float]]) -> Path:
+    """Save the curves of a training run: losses and accuracy over optimiser steps.
+
+    Args:
+        path: where to write it.
+        log: one row a validation, as the trainer logs it.
+
+    Returns:
+        The path.
+    """
+    figure = _figure((12, 4))
+    steps = [row["step"] for row in log]
+    panels = (
+        ("loss", ("train_loss", "val_loss")),
+        ("cross entropy", ("train_prior", "val_prior", "train_posterior", "val_posterior")),
+        ("AUC of the pose, %", ("train_auc5", "val_auc5", "val_auc1")),
+    )
+    for number, (title, names) in enumerate(panels):
+        axes = figure.add_subplot(1, len(panels), number + 1)
+        for name in names:
+            axes.plot(steps, [row[name] for row in log], label=name.replace("_", " "), marker=".")
+        axes.set(title=title, xlabel="step")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    return _save(figure, path)
+
+
+def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
+    """Save a reliability diagram: how often what was said with some probability came true.
+
+    Args:
+        path: where to write it.
+        curves: for each curve's label, its `metrics.calibration_bins`.
+
+    Returns:
+        The path.
+    """
+    figure = _figure((5, 5))
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="0.6", lw=1)
+    for label, bins in curves.items():
+        axes.plot(bins[:, 0], bins[:, 1], marker="o", label=label)
+    axes.set(xlabel="predicted probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return _save(figure, path)
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    """An empty figure of a size in inches, drawn without a screen."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'caransac[bench]'") from error
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Figure, path: str | Path) -> Path:
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=100)
     return path

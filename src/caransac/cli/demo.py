@@ -1,10 +1,8 @@
-"""The command line."""
+"""caransac demo: the pose of an embedded example."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +11,18 @@ from caransac import plot
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
 from caransac.types import Method
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "demo",
+        help="estimate the pose of a synthetic pair and draw its matches",
+        description="Estimate the pose of a synthetic pair with 70 %% outliers by every method, print pose error, "
+        "inliers and time, and draw the matches (needs matplotlib).",
+    )
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the pictures (default: %(default)s)")
+    parser.set_defaults(run=lambda arguments: demo(arguments.out))
 
 
 def demo(out: Path) -> int:
@@ -55,27 +65,3 @@ def demo(out: Path) -> int:
     if success and picture is not None:
         print(f"\nPictures: {out.resolve()}")
     return 0 if success else 1
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="caransac", description="Robust two-view geometry from correspondences full of outliers."
-    )
-    parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo_parser = commands.add_parser(
-        "demo",
-        help="estimate the pose of a synthetic pair and draw its matches",
-        description="Estimate the pose of a synthetic pair with 70 %% outliers by every method, print pose error, "
-        "inliers and time, and draw the matches (needs matplotlib).",
-    )
-    demo_parser.add_argument(
-        "--out", type=Path, default=Path("demo"), help="folder for the pictures (default: %(default)s)"
-    )
-    parsed = parser.parse_args(arguments)
-    return demo(parsed.out)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,32 @@
+"""The command line: one module a command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import caransac
+from caransac.cli import demo, train
+
+COMMANDS = (demo, train)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="caransac", description="Robust two-view geometry from correspondences full of outliers."
+    )
+    parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_parser(subparsers)
+    parsed = parser.parse_args(arguments)
+    try:
+        return int(parsed.run(parsed))
+    except (ImportError, OSError, ValueError) as error:
+        print(f"caransac: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("caransac: interrupted", file=sys.stderr)
+        return 130

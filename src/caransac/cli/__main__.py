@@ -1,0 +1,7 @@
+"""``python -m caransac.cli``."""
+
+import sys
+
+from caransac.cli import main
+
+sys.exit(main())

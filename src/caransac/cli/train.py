@@ -1,0 +1,122 @@
+"""caransac train: weights from your own pairs, or from synthetic ones."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from caransac.training.recipe import Recipe
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "train",
+        help="train weights on your own pairs, or on synthetic ones",
+        description="Train the state network of CA-RANSAC and write weights.npz, its model card weights.json, log.csv "
+        "and curves.png to a folder. Without --data it trains on synthetic pairs alone. A checkpoint is kept every two "
+        "minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
+    )
+    run = parser.add_argument_group("the run")
+    run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
+    run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
+    _add_number(run, "steps", 3000, "optimiser steps in all")
+    _add_number(run, "workers", os.cpu_count() or 1, "processes, one core each; any number gives the same result")
+    _add_number(run, "evidence-runs", 1500, "runs of the estimator that the confidence is fitted to")
+
+    recipe = Recipe()
+    data = parser.add_argument_group(
+        "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; repeatable"
+    )
+    for name, text in (
+        ("data", "scenes to train on"),
+        ("val", "scenes to validate on (default: every twentieth pair of --data)"),
+        ("unrelated", "pairs of unrelated images, for the confidence"),
+    ):
+        data.add_argument(f"--{name}", action="append", default=[], metavar="DIR", help=text)
+    data.add_argument("--self-supervised", action="store_true", help="label matches by the final model, not the truth")
+    _add_number(data, "synthetic-share", recipe.synthetic_share, "share of synthetic pairs, 0 to 1")
+    _add_number(data, "fundamental-share", recipe.fundamental_share, "share of pairs solved for F, not a pose, 0 to 1")
+
+    network = parser.add_argument_group("the network and its training")
+    network.add_argument(
+        "--start",
+        default="",
+        metavar="WEIGHTS",
+        help="weights to start from: 'default', or a path (default: random ones)",
+    )
+    _add_number(network, "width", recipe.width, "width of the state, a multiple of 4 up to 128")
+    _add_number(network, "batch", recipe.batch, "pairs a step")
+    _add_number(network, "epoch", recipe.epoch, "steps between two validations")
+    _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
+    _add_number(
+        network, "learning-rate", recipe.learning_rate, "of Adam; halved when the validation loss stops falling"
+    )
+    _add_number(network, "patience", recipe.patience, "epochs without a lower validation loss before that")
+    _add_number(network, "seed", recipe.seed, "seed of everything")
+    parser.set_defaults(run=train)
+
+
+def _add_number(group: argparse._ArgumentGroup, name: str, default: float, text: str) -> None:
+    """Add an option that is a number of the default's type."""
+    group.add_argument(
+        f"--{name}", type=type(default), default=default, metavar="N", help=f"{text} (default: {default})"
+    )
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Train, with a progress bar."""
+    try:
+        from rich import progress as bars
+
+        from caransac.training import trainer
+    except ImportError as error:
+        raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
+
+    recipe = Recipe(
+        data=tuple(arguments.data),
+        val=tuple(arguments.val),
+        unrelated=tuple(arguments.unrelated),
+        synthetic_share=arguments.synthetic_share,
+        fundamental_share=arguments.fundamental_share,
+        width=arguments.width,
+        batch=arguments.batch,
+        epoch=arguments.epoch,
+        val_pairs=arguments.val_pairs,
+        learning_rate=arguments.learning_rate,
+        patience=arguments.patience,
+        start=arguments.start,
+        self_supervised=arguments.self_supervised,
+        seed=arguments.seed,
+    )
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        bars.TextColumn("{task.fields[figures]}"),
+    )
+    with bars.Progress(*columns) as progress:
+        tasks: dict[str, bars.TaskID] = {}
+
+        def report(stage: str, done: int, total: int, latest: Mapping[str, float]) -> None:
+            if stage not in tasks:
+                tasks[stage] = progress.add_task(stage, total=total, figures="")
+            figures = "  ".join(f"{name} {value:.3f}" for name, value in latest.items())
+            progress.update(tasks[stage], completed=done, figures=figures)
+
+        weights = trainer.train(
+            recipe,
+            arguments.out,
+            steps=arguments.steps,
+            workers=arguments.workers,
+            resume=arguments.resume,
+            evidence_runs=arguments.evidence_runs,
+            report=report,
+        )
+    print(f"Weights: {weights}")
+    print(f"Use them: caransac.Options(weights={str(weights)!r})")
+    return 0

@@ -1,0 +1,167 @@
+"""Where training pairs come from, how they are varied, and what the loop needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from caransac.camera import Camera
+from caransac.datasets import Pair, read_ransac_tutorial
+from caransac.geometry import Array, Floats, pose_error_deg, poses_from_essential
+from caransac.problems import Essential, Fundamental, Problem
+from caransac.side import side_information
+from caransac.synthetic import random_pair
+
+MAX_ERROR_PX = 1.0  # of labels and of the loop
+MIN_INLIERS = 12  # right matches below which a pair teaches nothing
+DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
+SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One pair as the loop and the loss see it.
+
+    Attributes:
+        problem: its correspondences.
+        side: (n, d) its side information.
+        labels: (n,) 1 for a right match, 0 for a wrong one.
+        camera1: camera of image 1.
+        camera2: camera of image 2.
+        R: (3, 3) true rotation, None for unrelated images.
+        t: (3,) true translation of length one, None for unrelated images.
+    """
+
+    problem: Problem
+    side: Floats
+    labels: Floats
+    camera1: Camera
+    camera2: Camera
+    R: Array | None
+    t: Array | None
+
+    def pose_error_deg(self, model: Array) -> float:
+        """Pose error of a model (d,); of a fundamental matrix, of the nearest pose it allows with the true cameras."""
+        assert self.R is not None and self.t is not None
+        if isinstance(self.problem, Fundamental):
+            F = self.problem.in_pixels(model[None]).reshape(3, 3)
+            poses = poses_from_essential(self.camera2.K.T @ F @ self.camera1.K)
+        else:
+            poses = Essential.split(model[None])
+        return min(pose_error_deg(R, t, self.R, self.t) for R, t in zip(*poses, strict=True))
+
+
+def make_example(pair: Pair, problem_name: str = "essential") -> Example:
+    """What the loop and the loss need of a pair."""
+    problem: Problem = _calibrated(pair)
+    if problem_name == "fundamental":
+        problem = Fundamental.from_pixels(pair.points1, pair.points2, MAX_ERROR_PX)
+    side = side_information(problem.points1, problem.points2, pair.scores, pair.score_kind, pair.features)
+    return Example(problem, side, right_matches(pair), pair.camera1, pair.camera2, pair.R, pair.t)
+
+
+def right_matches(pair: Pair) -> Floats:
+    """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
+    if pair.R is None or pair.t is None:
+        return np.zeros(len(pair.points1), np.float32)
+    return _calibrated(pair).inliers(np.concatenate([pair.R.ravel(), pair.t])).astype(np.float32)
+
+
+def _calibrated(pair: Pair) -> Essential:
+    return Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
+
+
+def vary(pair: Pair, rng: np.random.Generator) -> Pair:
+    """The pair with its images exchanged, thinned out, or with other scores, at random."""
+    if pair.R is not None and pair.t is not None and rng.random() < 0.5:
+        pair = replace(
+            pair,
+            points1=pair.points2,
+            points2=pair.points1,
+            camera1=pair.camera2,
+            camera2=pair.camera1,
+            R=pair.R.T,
+            t=-pair.R.T @ pair.t,
+        )
+    if rng.random() < SUBSETS and len(pair.points1) > SMALLEST_SUBSET:
+        size = int(np.exp(rng.uniform(np.log(SMALLEST_SUBSET), np.log(len(pair.points1)))))
+        kept = rng.permutation(len(pair.points1))[:size]
+        pair = replace(
+            pair,
+            points1=pair.points1[kept],
+            points2=pair.points2[kept],
+            scores=None if pair.scores is None else pair.scores[kept],
+            features=None if pair.features is None else pair.features[kept],
+        )
+    fate = rng.random()
+    if fate < DROPPED_SCORES:
+        return replace(pair, scores=None)
+    if fate < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
+        # No two matchers agree what a confidence is, only that more is better.
+        steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
+        confidences = 1 / (1 + np.exp(-steepness * (1 - pair.scores - middle)))
+        return replace(pair, scores=confidences, score_kind="confidence")
+    return pair
+
+
+class PairSource:
+    """Pairs to draw from: real ones, read once, and synthetic ones, made on demand.
+
+    Every scene counts by the square root of its number of pairs, so that large ones lead without crowding out small
+    ones.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], synthetic_share: float) -> None:
+        self.pairs = list(pairs)
+        self.synthetic_share = synthetic_share if self.pairs else 1.0
+        sizes: dict[str, int] = {}
+        for pair in self.pairs:
+            sizes[pair.scene] = sizes.get(pair.scene, 0) + 1
+        weights = np.array([sizes[pair.scene] ** -0.5 for pair in self.pairs])
+        self._chances = np.cumsum(weights) / weights.sum() if self.pairs else weights
+
+    def draw(self, rng: np.random.Generator) -> Pair:
+        """A pair with enough right matches, varied."""
+        while True:
+            if rng.random() < self.synthetic_share:
+                made = synthetic_pair(rng)
+            else:
+                made = vary(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
+            if right_matches(made).sum() >= MIN_INLIERS:
+                return made
+
+
+def synthetic_pair(rng: np.random.Generator) -> Pair:
+    """A realistic made-up pair, varied."""
+    made = random_pair(rng)
+    pair = Pair(
+        scene="synthetic",
+        name="",
+        points1=made.points1,
+        points2=made.points2,
+        scores=made.scores,
+        camera1=made.camera1,
+        camera2=made.camera2,
+        R=made.R,
+        t=made.t,
+        score_kind=made.score_kind,
+    )
+    return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
+
+
+def unrelated_pair(rng: np.random.Generator) -> Pair:
+    """A synthetic pair whose matches have been shuffled, so that no model explains them."""
+    pair = synthetic_pair(rng)
+    return replace(pair, points2=rng.permutation(pair.points2), R=None, t=None)
+
+
+def read_pairs(folders: Sequence[Path]) -> list[Pair]:
+    """All pairs of folders of scenes, the scenes named by their folder too."""
+    return [
+        replace(pair, scene=f"{folder.parent.name}/{folder.name}/{pair.scene}")
+        for folder in folders
+        for pair in read_ransac_tutorial(folder)
+    ]

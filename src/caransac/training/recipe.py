@@ -1,0 +1,58 @@
+"""What decides the outcome of a training run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything a training run depends on, but for its length and the number of workers.
+
+    Attributes:
+        data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains on synthetic pairs alone.
+        val: folders of scenes to validate on; none holds out every twentieth training pair.
+        unrelated: folders of pairs of unrelated images, for the confidence; synthetic ones are always added.
+        synthetic_share: share of synthetic pairs among the training pairs.
+        fundamental_share: share of pairs solved for a fundamental matrix instead of a pose.
+        width: width of the state.
+        batch: pairs an optimiser step.
+        epoch: steps between two validations.
+        val_pairs: pairs to validate on, at most.
+        learning_rate: of Adam at the start; halved when the validation loss stops falling.
+        patience: epochs without a lower validation loss before that.
+        start: weights to start from, a name or a path; empty starts at random.
+        self_supervised: label matches by the run's own final model instead of the truth.
+        seed: seed of everything.
+    """
+
+    data: tuple[str, ...] = ()
+    val: tuple[str, ...] = ()
+    unrelated: tuple[str, ...] = ()
+    synthetic_share: float = 0.3
+    fundamental_share: float = 0.2
+    width: int = 32
+    batch: int = 16
+    epoch: int = 100
+    val_pairs: int = 100
+    learning_rate: float = 1e-3
+    patience: int = 3
+    start: str = ""
+    self_supervised: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("synthetic_share", "fundamental_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)!r}")
+        if not (4 <= self.width <= 128 and self.width % 4 == 0):
+            raise ValueError(f"width must be a multiple of 4 from 4 to 128, not {self.width!r}")
+        for name in ("batch", "epoch", "val_pairs", "patience"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, not {self.learning_rate!r}")
+
+    def differences(self, other: Recipe) -> list[str]:
+        """Names of the fields in which two recipes differ."""
+        return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]

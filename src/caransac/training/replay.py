@@ -1,0 +1,123 @@
+"""The loss of one run of the loop: torch replays the networks on what the loop recorded; nothing else has gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from caransac.estimator import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT, Estimate, ca_ransac
+from caransac.geometry import Array, Floats
+from caransac.training.data import MAX_ERROR_PX, Example
+from caransac.training.network import TorchNetwork
+from caransac.types import Options, Round
+
+EPSILON = 0.1  # how much less a round counts than the next
+POSE_WEIGHT = 1 / 60  # a loss of one for every so many degrees
+POSE_CLAMP_DEG = 30.0
+STEP = 1e-5  # of the finite differences of the pose error
+DAMPING = 1e-6  # of the replayed step, relative to the largest curvature
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What one example contributes: the loss, and figures to log.
+
+    Attributes:
+        total: the sum over rounds, with gradient.
+        prior: cross entropy of the probabilities before any model.
+        posterior: cross entropy of the last ones.
+        pose_error_deg: of the last best model, NaN without truth.
+    """
+
+    total: Tensor
+    prior: float
+    posterior: float
+    pose_error_deg: float
+
+
+def replay(network: TorchNetwork, example: Example, seed: int, self_supervised: bool = False) -> Losses | None:
+    """Run the loop with the network's present weights and replay it; None when the loop found no model.
+
+    Args:
+        network: the network being trained.
+        example: the pair.
+        seed: seed of the run.
+        self_supervised: label the points by the run's own final model instead of the truth.
+    """
+    options = Options(max_error_px=MAX_ERROR_PX, early_stop=False, seed=seed)
+    found = ca_ransac(example.problem, network.to_numpy(), example.side, options)
+    if found.model is None:
+        return None
+    labels = example.labels
+    if self_supervised:
+        labels = example.problem.inliers(found.model).astype(np.float32)
+    entropies = cross_entropies(network, example.side, found, labels)
+    total = torch.stack([(1 - EPSILON) ** (len(entropies) - 1 - q) * e for q, e in enumerate(entropies)]).sum()
+    pose_error = np.nan
+    if example.R is not None:
+        if not self_supervised:
+            rounds = found.rounds[1:]
+            for q, record in enumerate(rounds):
+                discount = (1 - EPSILON) ** (len(rounds) - 1 - q)
+                total = total + POSE_WEIGHT * discount * pose_loss(network, example, found.rounds[0], record)
+        pose_error = example.pose_error_deg(found.model)
+    return Losses(total, entropies[0].item(), entropies[-1].item(), pose_error)
+
+
+def cross_entropies(network: TorchNetwork, side: Floats, found: Estimate, labels: Floats) -> list[Tensor]:
+    """Mean cross entropy of the probabilities before any model and after every round."""
+    targets = torch.from_numpy(labels)
+    state = network.init_state(torch.from_numpy(side))
+    entropies = [binary_cross_entropy_with_logits(network.log_odds(state), targets)]
+    for _, record in pairwise(found.rounds):
+        state = network.next_state(state, torch.from_numpy(record.scores))
+        entropies.append(binary_cross_entropy_with_logits(network.log_odds(state), targets))
+    return entropies
+
+
+def pose_loss(network: TorchNetwork, example: Example, start: Round, record: Round) -> Tensor:
+    """Pose error in degrees of a round's best model, clamped; its gradient reaches alpha and beta alone.
+
+    The gradient flows through one more Levenberg-Marquardt step of the refinement, with the probabilities held fixed.
+    That step moves the model by next to nothing, but how it would move it for other exponents is what counts.
+    """
+    assert record.best is not None
+    error = example.pose_error_deg(record.best)
+    if error >= POSE_CLAMP_DEG:
+        return torch.tensor(POSE_CLAMP_DEG)
+    step = refinement_step(network, example, record.best, start.probabilities, record)
+    slope = pose_error_slope(example, record.best, len(step))
+    return error + ((step - step.detach()) @ torch.from_numpy(slope)).float()
+
+
+def refinement_step(network: TorchNetwork, example: Example, model: Array, prior: Floats, record: Round) -> Tensor:
+    """One damped Gauss-Newton step of the weighted refinement from a model, differentiable in alpha and beta."""
+    problem = example.problem
+    residuals, jacobian = problem.jacobian(model)
+    loss_scale = LOSS_SCALE_IN_NOISE * record.noise * problem.max_error
+    cauchy = 1 / (1 + (residuals / loss_scale) ** 2)
+    probability, prior_probability = (
+        torch.from_numpy(np.maximum(p, 1e-12).astype(float)) for p in (record.probabilities, prior)
+    )
+    weights = probability ** network.alpha.double() * prior_probability ** network.beta.double()
+    weights = torch.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0) * torch.from_numpy(cauchy)
+    J, r = torch.from_numpy(jacobian), torch.from_numpy(residuals)
+    curvature = J.T @ (weights[:, None] * J)
+    damping = DAMPING * curvature.diagonal().max().clamp(min=1e-12) * torch.eye(len(curvature))
+    step: Tensor = -torch.linalg.solve(curvature + damping, J.T @ (weights * r))
+    return step
+
+
+def pose_error_slope(example: Example, model: Array, degrees_of_freedom: int) -> Array:
+    """Gradient of the pose error in degrees along the degrees of freedom of a model, by central differences."""
+    steps = STEP * np.eye(degrees_of_freedom)
+    ahead, behind = (
+        np.array([example.pose_error_deg(example.problem.retract(model, sign * step)) for step in steps])
+        for sign in (1, -1)
+    )
+    return np.asarray((ahead - behind) / (2 * STEP))

@@ -1,0 +1,256 @@
+"""The training run: batches over worker processes, validation, checkpoints, log, curves, and the weights at the end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import caransac
+from caransac import plot
+from caransac.confidence import EVIDENCE
+from caransac.files import replacing
+from caransac.geometry import Floats
+from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
+from caransac.state import load_network
+from caransac.training import worker
+from caransac.training.calibration import fit_logistic
+from caransac.training.network import TorchNetwork
+from caransac.training.recipe import Recipe
+from caransac.training.worker import Figures
+
+CHUNK = 4  # examples a task; gradients are added in this order however many workers there are
+CLIP = 1.0  # largest norm of a gradient
+CHECKPOINT_S = 120.0
+CHECKPOINT, WEIGHTS, CARD, LOG, CURVES = "checkpoint.pt", "weights.npz", "weights.json", "log.csv", "curves.png"
+
+Report = Callable[[str, int, int, dict[str, float]], None]  # stage, done, of how many, latest figures
+
+
+@dataclass
+class Course:
+    """How far a run has come; with network, optimiser and learning rate all that a checkpoint holds."""
+
+    step: int = 0
+    seconds: float = 0.0
+    figures: list[Figures] = field(default_factory=list)  # since the last validation
+    log: list[dict[str, float]] = field(default_factory=list)
+    best_weights: dict[str, Floats] = field(default_factory=dict)
+
+
+def train(
+    recipe: Recipe,
+    out: Path,
+    *,
+    steps: int,
+    workers: int = 1,
+    resume: bool = False,
+    evidence_runs: int = 1500,
+    report: Report = lambda *_: None,
+) -> Path:
+    """Train a state network and write its weights, with a model card, a log and its curves, to a folder.
+
+    Args:
+        recipe: what to train on, and how.
+        out: the folder; holds a checkpoint from which an interrupted run can be resumed.
+        steps: optimiser steps in all, those of a resumed run included.
+        workers: processes that share the pairs of a step; their number does not change the result.
+        resume: continue the run in `out`, if there is one.
+        evidence_runs: runs of the estimator that the confidence is fitted to.
+        report: called after every step with the stage, how far it is, and the latest figures.
+
+    Returns:
+        The path of the weights.
+
+    Raises:
+        ValueError: the folder holds another run, or data are missing; the message says which.
+    """
+    if (out / CHECKPOINT).exists() and not resume:
+        raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")
+    with ProcessPoolExecutor(workers, get_context("spawn"), worker.start, (recipe,)) as pool:
+        training = Training(recipe, out, pool)
+        if resume:
+            training.restore()
+        training.run(steps, report)
+        return training.export(evidence_runs, report)
+
+
+class Training:
+    """A network on its way."""
+
+    def __init__(self, recipe: Recipe, out: Path, pool: Executor) -> None:
+        self.recipe, self.out, self.pool = recipe, out, pool
+        self.num_features, self.num_val_pairs = self._map("sizes", [()])[0]
+        torch.manual_seed(recipe.seed)
+        self.network = TorchNetwork(self.num_features, recipe.width)
+        if recipe.start:
+            self.network.load_weights(load_network(recipe.start).weights)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
+        self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimiser, factor=0.5, patience=recipe.patience, threshold=1e-3
+        )
+        self.course = Course()
+
+    def run(self, steps: int, report: Report) -> None:
+        """Train up to a number of steps, validating every epoch."""
+        started = saved = time.monotonic()
+        before = self.course.seconds
+        while self.course.step < steps:
+            self.step()
+            self.course.seconds = before + time.monotonic() - started
+            if self.course.step % self.recipe.epoch == 0 or self.course.step == steps:
+                self.validate()
+                self.save()
+                saved = time.monotonic()
+            elif time.monotonic() - saved > CHECKPOINT_S:
+                self.save()
+                saved = time.monotonic()
+            report("training", self.course.step, steps, self._latest())
+
+    def step(self) -> None:
+        """One optimiser step."""
+        weights, indices = self.network.to_weights(), range(self.recipe.batch)
+        chunks = [indices[first : first + CHUNK] for first in range(0, len(indices), CHUNK)]
+        results = self._map("gradient", [(weights, self.course.step, chunk) for chunk in chunks])
+        for number, parameter in enumerate(self.network.parameters()):
+            total = np.sum([gradients[number] for gradients, _ in results], axis=0)
+            parameter.grad = torch.as_tensor(total / self.recipe.batch, dtype=torch.float32)
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
+        self.optimiser.step()
+        self.course.step += 1
+        for _, figures in results:
+            self.course.figures += figures
+
+    def validate(self) -> None:
+        """Measure the network on the validation pairs, log it, and halve the learning rate on a plateau."""
+        weights = self.network.to_weights()
+        results = self._map("validate", [(weights, index) for index in range(self.num_val_pairs)])
+        row = {
+            "step": self.course.step,
+            "seconds": round(self.course.seconds, 1),
+            "learning_rate": self.optimiser.param_groups[0]["lr"],
+            "alpha": self.network.alpha.item(),
+            "beta": self.network.beta.item(),
+            **_summarise("train", self.course.figures),
+            **_summarise("val", results),
+        }
+        if not self.course.log or row["val_loss"] < min(r["val_loss"] for r in self.course.log):
+            self.course.best_weights = weights
+        self.course.log.append(row)
+        self.course.figures = []
+        self.schedule.step(row["val_loss"])
+        with replacing(self.out / LOG) as path, path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, row.keys())
+            writer.writeheader()
+            writer.writerows(self.course.log)
+        plot.draw_training(self.out / CURVES, self.course.log)
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        with replacing(self.out / CHECKPOINT) as path:
+            torch.save(
+                {
+                    "recipe": asdict(self.recipe),
+                    "network": self.network.state_dict(),
+                    "optimiser": self.optimiser.state_dict(),
+                    "schedule": self.schedule.state_dict(),
+                    "course": asdict(self.course),
+                },
+                path,
+            )
+
+    def restore(self) -> None:
+        """Continue from the checkpoint, if there is one."""
+        path = self.out / CHECKPOINT
+        if not path.exists():
+            return
+        state = torch.load(path, weights_only=False)
+        if changed := self.recipe.differences(Recipe(**state["recipe"])):
+            raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}")
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.schedule.load_state_dict(state["schedule"])
+        course = state["course"]
+        self.course = Course(**course | {"figures": [Figures(**figures) for figures in course["figures"]]})
+
+    def export(self, evidence_runs: int, report: Report) -> Path:
+        """Fit the confidence to the best weights so far, and write them with their card."""
+        weights = dict(self.course.best_weights)
+        calibration: dict[str, Any] = {}
+        for done, name in enumerate(("essential", "fundamental")):
+            report("confidence", done, 2, {})
+            calibration[name] = self._fit_confidence(weights, name, evidence_runs)
+        report("confidence", 2, 2, {})
+        best = min(self.course.log, key=lambda row: row["val_loss"])
+        card = {
+            "caransac": caransac.__version__,
+            "parameters": int(sum(np.size(array) for array in weights.values())),
+            "side_information": self.num_features,
+            "recipe": asdict(self.recipe)
+            | {name: _short(getattr(self.recipe, name)) for name in ("data", "val", "unrelated")},
+            "steps": self.course.step,
+            "hours": round(self.course.seconds / 3600, 2),
+            "validation": {name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")},
+            "alpha": best["alpha"],
+            "beta": best["beta"],
+            "confidence": {"evidence": EVIDENCE} | calibration,
+        }
+        with replacing(self.out / WEIGHTS) as path:
+            np.savez(path, **weights)  # type: ignore[arg-type]
+        with replacing(self.out / CARD) as path:
+            path.write_text(json.dumps(card, indent=2) + "\n")
+        return self.out / WEIGHTS
+
+    def _fit_confidence(self, weights: dict[str, Floats], name: str, runs: int) -> dict[str, float]:
+        """Fit the confidence of one problem, add it to the weights, and say how well it fits."""
+        own = dict(weights)
+        results = [r for r in self._map("evidence", [(own, name, index) for index in range(runs)]) if r is not None]
+        evidence = np.array([numbers for numbers, _ in results])
+        outcomes = np.array([right for _, right in results])
+        weight, bias = fit_logistic(evidence, outcomes)
+        weights[f"confidence.{name}.weight"] = weight.astype(np.float32)
+        weights[f"confidence.{name}.bias"] = np.array(bias, np.float32)
+        predicted = 1 / (1 + np.exp(-(evidence @ weight + bias)))
+        return {
+            "runs": len(results),
+            "share_right": float(outcomes.mean()),
+            "calibration_error": expected_calibration_error(predicted, outcomes),
+        }
+
+    def _map(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of the workers for every tuple of arguments, in order."""
+        futures = [self.pool.submit(worker.call, method, *each) for each in arguments]
+        return [future.result() for future in futures]
+
+    def _latest(self) -> dict[str, float]:
+        """Recent figures of the training, and those of the last validation."""
+        recent = _summarise("train", self.course.figures[-4 * self.recipe.batch :]) if self.course.figures else {}
+        row = (self.course.log[-1] if self.course.log else {}) | recent
+        return {name: row[name] for name in ("train_loss", "train_auc5", "val_loss", "val_auc5") if name in row}
+
+
+def _summarise(name: str, figures: Sequence[Figures | None]) -> dict[str, float]:
+    """Means over runs; one that found no model counts as a failed pose."""
+    found = [f for f in figures if f is not None]
+    errors = [FAILURE_DEG if f is None else f.pose_error_deg for f in figures]
+    return {
+        f"{name}_loss": float(np.mean([f.loss for f in found])) if found else float("nan"),
+        f"{name}_prior": float(np.mean([f.prior for f in found])) if found else float("nan"),
+        f"{name}_posterior": float(np.mean([f.posterior for f in found])) if found else float("nan"),
+        f"{name}_auc5": auc(errors, 5.0) if errors else float("nan"),
+        f"{name}_auc1": auc(errors, 1.0) if errors else float("nan"),
+    }
+
+
+def _short(folders: Sequence[str]) -> list[str]:
+    """Folders by their last two names: where they lay on the machine is nobody's business."""
+    return ["/".join(Path(folder).resolve().parts[-2:]) for folder in folders]
