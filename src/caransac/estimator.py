@@ -19,6 +19,7 @@ from caransac.types import Options, Round, StopReason
 FINALISTS = 3  # models compared in search of distinct ones, as a multiple of those attended to
 REGIONS = 16  # rows and columns of the grid of `spread_consensus`
 MIN_ROUNDS = 2  # before an early stop
+SCOUT_POINTS, SHORTLIST = 512, 4  # points that models are first compared on; how many go on, times those refined
 SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the attention
 NEGLIGIBLE_WEIGHT = 1e-3
 # The noise of the keypoints varies by a factor of ten between detectors and data sets. These multiples of its estimate
@@ -68,7 +69,8 @@ def ca_ransac(
         samples = draw_from_pool(likely, problem.sample_size, options.samples_per_round, options.seed, drawn)
         drawn += options.samples_per_round
         # 2. their models; the most promising refined on their own inliers (the LO step), next to the best so far
-        models = hypothesise(problem, samples, options.local_models, max_error, best)
+        scout = problem.subset(most_likely(probabilities, SCOUT_POINTS))
+        models = hypothesise(problem, samples, options.local_models, max_error, best, scout)
         if len(models) == 0:
             continue
         # 3. the distinct ones with the largest consensus
@@ -114,11 +116,30 @@ def first_belief(problem: Problem, prior: Floats) -> Round:
     return Round(models=problem.no_models, scores=no_scores, probabilities=prior, best=None, noise=0.0)
 
 
-def hypothesise(problem: Problem, samples: Indices, count: int, max_error: float, best: Array | None) -> Array:
-    """The best so far, then the most promising models of the samples, refined on their own inliers: (m, d)."""
+def hypothesise(
+    problem: Problem,
+    samples: Indices,
+    count: int,
+    max_error: float,
+    best: Array | None,
+    scout: Problem | None = None,
+) -> Array:
+    """The best so far, then the most promising models of the samples, refined on their own inliers: (m, d).
+
+    Models are compared on all points; with a scout, a few telling points, only those that do well on these.
+    """
     models = problem.solve(samples)
+    if scout is not None:
+        models = models[scout.rank(models, SHORTLIST * count, max_error)]
     models = problem.refine_locally(models[problem.rank(models, count, max_error)], max_error)
     return models if best is None else np.concatenate([best[None], models])
+
+
+def most_likely(probabilities: Floats, count: int) -> Indices:
+    """The `count` most probable points, or all of them: (min(count, n),), in no particular order."""
+    if len(probabilities) <= count:
+        return np.arange(len(probabilities), dtype=np.int32)
+    return np.argpartition(-probabilities, count)[:count].astype(np.int32)
 
 
 def regions_of(points: Array) -> NDArray[np.intp]:
