@@ -33,8 +33,18 @@ def test_neighbour_features_match_their_definition(num_points):
     points1, points2 = in_spreads(pair.points1), in_spreads(pair.points2)
     features = kernels.neighbour_features(points1, points2)
     assert features.shape == (num_points, 18)
-    assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-9)
-    assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-9)
+    assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
+    assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
+
+
+@pytest.mark.kernels
+def test_neighbours_are_found_in_clusters_and_far_outside(rng):
+    spots = rng.normal(size=(5, 2)) * 0.05 + rng.uniform(-1, 1, (60, 1, 2))
+    points1 = np.concatenate([spots.reshape(-1, 2), rng.normal(size=(100, 2)) * 30, [[1e6, -1e6], [0, 2e5]]])
+    points2 = np.stack([rng.uniform(-1, 1, len(points1)), np.zeros(len(points1))], axis=1)  # on a line
+    features = kernels.neighbour_features(points1, points2)
+    assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
+    assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
 
 
 @pytest.mark.kernels

@@ -150,7 +150,7 @@ def mlp(x: Floats, layers: Sequence[Layer]) -> Floats:
     return _native.mlp(np.ascontiguousarray(x, np.float32), list(layers))
 
 
-def neighbour_features(points1: Array, points2: Array, min_distance: float = 0.012) -> Array:
+def neighbour_features(points1: Array, points2: Array, min_distance: float = 0.012) -> Floats:
     """How each match agrees with its spatial neighbours in either image: (n, 18).
 
     Args:

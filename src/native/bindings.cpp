@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "five_point.h"
+#include "grid_buffer.h"
 #include "kernels.h"
-#include "neighbours.h"
 #include "polynomial.h"
 #include "pose.h"
 #include "refine.h"
@@ -470,15 +470,18 @@ Out<float> mlp_rows(const FloatMatrix& x, const std::vector<LayerIn>& layers) {
     return to_numpy(std::move(result), {static_cast<size_t>(rows), outputs});
 }
 
-Out<double> neighbour_features_array(const Points& points1, const Points& points2, double min_distance) {
+Out<float> neighbour_features_array(const Points& points1, const Points& points2, double min_distance) {
     require_same_length(points1, points2);
     const size_t n = points1.shape(0);
-    std::vector<double> result;
+    std::vector<float> result;
     {
         nb::gil_scoped_release release;
-        const ColumnBuffer<double> points(points1, points2, 0);
+        const ColumnBuffer<double> buffer(points1, points2, 0);
+        const Columns<double> p = buffer.view();
+        const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n), grid2(p.u2, p.v2, p.u1, p.v1, p.n);
         result.resize(n * kNeighbourFeatures);
-        neighbour_features(points.view(), min_distance, result.data());
+        kernels().neighbour_features(grid1.view(), min_distance, result.data());
+        kernels().neighbour_features(grid2.view(), min_distance, result.data() + kNeighbourFeaturesPerImage);
     }
     return to_numpy(std::move(result), {n, static_cast<size_t>(kNeighbourFeatures)});
 }

@@ -20,6 +20,7 @@ const Kernels table = {CARANSAC_STRING(CARANSAC_ISA),
                        top_models,
                        normal_equations,
                        residual_jacobian,
-                       mlp};
+                       mlp,
+                       neighbour_features};
 
 }  // namespace caransac::CARANSAC_ISA

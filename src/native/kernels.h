@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlp.h"
+#include "neighbours.h"
 #include "normal_equations.h"
 #include "points.h"
 
@@ -18,6 +19,7 @@ struct Kernels {
     void (*normal_equations)(const double*, const Columns<double>&, const double*, Loss, double, NormalEquations&);
     void (*residual_jacobian)(const double*, const Columns<double>&, double*, double*);
     void (*mlp)(const float*, int, const Layer*, int, float*);
+    void (*neighbour_features)(const Grid&, double, float*);
 };
 
 // The fastest table this CPU can run. The environment variable CARANSAC_INSTRUCTION_SET (baseline, avx2, avx512), read

@@ -1,136 +1,202 @@
 #include "neighbours.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#include "pack.h"
 
-namespace caransac {
+namespace caransac::CARANSAC_ISA {
 namespace {
 
-constexpr double kClose = 0.25;     // neighbours nearer than this in the other image stay close
-constexpr double kFarthest = 5;     // distances saturate here, relative changes at ten times it
-constexpr double kSmallest = 0.01;  // added before logarithms of distances
-constexpr double kSmallestChange = 0.05, kSmallestLength = 0.02;
+constexpr float kClose = 0.25f;     // neighbours nearer than this in the other image stay close
+constexpr float kFarthest = 5;      // distances saturate here, relative changes at ten times it
+constexpr float kSmallest = 0.01f;  // added before logarithms of distances
+constexpr float kSmallestChange = 0.05f, kSmallestLength = 0.02f;
 
-// Points of one image in a uniform grid over where most of them are; those outside go to the border cells.
-class Grid {
+constexpr int kMostCandidates = 1024;  // crowds are cut short here, an approximation that bounds the work on them
+constexpr double kInfinity = 1e30;     // more than any squared distance in a grid
+
+// A squared distance and the point it leads to in one number: the index takes the last bits of the mantissa. The
+// nearest points are then found by minima and maxima alone, whatever the lanes hold.
+constexpr long long kIndexBits = (1LL << 25) - 1;  // more than the points of any array (count_of in bindings.cpp)
+
+inline Doubles with_index(const Doubles& distance_sq, int index) {
+    Longs bits;
+    std::memcpy(&bits, &distance_sq, sizeof(bits));
+    bits = (bits & ~kIndexBits) | static_cast<long long>(index);
+    Doubles key;
+    std::memcpy(&key, &bits, sizeof(key));
+    return key;
+}
+
+inline int index_of(double key) {
+    long long bits;
+    std::memcpy(&bits, &key, sizeof(bits));
+    return static_cast<int>(bits & kIndexBits);
+}
+
+// Neighbours of a few points close to each other, a lane each, and the part of the grid they were found in.
+class Search {
   public:
-    Grid(const double* x, const double* y, int n) : members_(n), x_(n), y_(n) {
-        constexpr double kExtent = 4, kPerCell = 4;  // in spreads: nearly all points lie within two of the centre
-        side_ = std::clamp(static_cast<int>(std::sqrt(n / kPerCell)), 1, 256);
-        cell_size_ = kExtent / side_;
-        start_.assign(side_ * side_ + 1, 0);
-        std::vector<int> cell(n);
-        for (int i = 0; i < n; ++i) ++start_[(cell[i] = index(x[i]) + side_ * index(y[i])) + 1];
-        for (int c = 0; c < side_ * side_; ++c) start_[c + 1] += start_[c];
-        std::vector<int> next(start_.begin(), start_.end() - 1);
-        for (int i = 0; i < n; ++i) {
-            const int at = next[cell[i]]++;
-            members_[at] = i;
-            x_[at] = x[i];
-            y_[at] = y[i];
+    // Points first .. last - 1, at most as many as there are lanes, of the cells first_cell .. last_cell of one row.
+    Search(const Grid& grid, int first, int last, int first_cell, int last_cell, double min_distance)
+        : grid_(grid),
+          min_distance_sq_(min_distance * min_distance),
+          left_(first_cell % grid.columns),
+          right_(last_cell % grid.columns),
+          top_(first_cell / grid.columns),
+          bottom_(top_) {
+        for (int l = 0; l < kDoubles; ++l) {
+            const int i = first + l < last ? first + l : last - 1;
+            set_lane(x_, l, grid.x[i]);
+            set_lane(y_, l, grid.y[i]);
         }
+        for (Doubles& key : nearest_) key = broadcast(kInfinity);
+        visit(top_, left_, right_);
+        while (!complete()) grow();
     }
 
-    // The nearest points to (x, y) beyond min_distance, farthest first; returns how many (at most kNeighbours).
-    // Rings of cells outwards until no nearer point can follow; crowded cells are cut short, an approximation that
-    // bounds the work on clusters.
-    int nearest(double x, double y, double min_distance, int* found, double* distance_sq) const {
-        constexpr int kMostCandidates = 128;
-        const int cx = index(x), cy = index(y);
-        int count = 0, seen = 0;
-        for (int ring = 0; ring < side_ && seen < kMostCandidates; ++ring) {
-            const double reached = (ring - 1) * cell_size_;  // everything nearer than this has been seen
-            if (count == kNeighbours && reached > 0 && reached * reached > distance_sq[0]) break;
-            for (int row = std::max(cy - ring, 0); row <= std::min(cy + ring, side_ - 1); ++row) {
-                const bool edge_row = row == cy - ring || row == cy + ring;
-                for (int column = cx - ring; column <= cx + ring; column += edge_row ? 1 : std::max(2 * ring, 1)) {
-                    if (column < 0 || column >= side_) continue;
-                    const int cell = column + side_ * row;
-                    for (int m = start_[cell]; m < start_[cell + 1] && seen < 2 * kMostCandidates; ++m) {
-                        const double dx = x_[m] - x, dy = y_[m] - y, d = dx * dx + dy * dy;
-                        ++seen;
-                        if (d > min_distance * min_distance) insert(members_[m], d, found, distance_sq, count);
-                    }
-                }
-            }
-        }
-        return count;
+    // The k-th nearest point to that of lane l; -1 if there is none.
+    int neighbour(int k, int l) const {
+        const double key = lane(nearest_[k], l);
+        return key < 0.5 * kInfinity ? index_of(key) : -1;
     }
 
   private:
-    int index(double coordinate) const {
-        const double cell = std::floor(coordinate / cell_size_ + 0.5 * side_);
-        return static_cast<int>(std::clamp(cell, 0.0, side_ - 1.0));
-    }
-
-    // Keeps the kNeighbours smallest distances, the largest of them in front.
-    static void insert(int j, double d, int* found, double* distance_sq, int& count) {
-        int place = 0;
-        if (count < kNeighbours) {
-            for (place = count++; place > 0 && distance_sq[place - 1] < d; --place) {
-                distance_sq[place] = distance_sq[place - 1];
-                found[place] = found[place - 1];
-            }
-        } else {
-            if (d >= distance_sq[0]) return;
-            for (; place + 1 < count && distance_sq[place + 1] > d; ++place) {
-                distance_sq[place] = distance_sq[place + 1];
-                found[place] = found[place + 1];
+    // Cells left .. right of a row.
+    void visit(int row, int left, int right) {
+        const int* start = grid_.start + row * grid_.columns;
+        int end = start[right + 1];
+        if (end - start[left] > kMostCandidates - seen_) end = start[left] + kMostCandidates - seen_;
+        seen_ += end - start[left];
+        Doubles nearest[kNeighbours];
+        for (int k = 0; k < kNeighbours; ++k) nearest[k] = nearest_[k];
+        for (int m = start[left]; m < end; ++m) {
+            const Doubles dx = grid_.x[m] - x_, dy = grid_.y[m] - y_, distance_sq = dx * dx + dy * dy;
+            Doubles key = with_index(distance_sq > min_distance_sq_ ? distance_sq : broadcast(kInfinity), m);
+            for (Doubles& kept : nearest) {
+                const Doubles nearer = kept < key ? kept : key;
+                key = kept < key ? key : kept;
+                kept = nearer;
             }
         }
-        distance_sq[place] = d;
-        found[place] = j;
+        for (int k = 0; k < kNeighbours; ++k) nearest_[k] = nearest[k];
     }
 
-    int side_;
-    double cell_size_;
-    std::vector<int> start_, members_;  // the points of cell c are members_[start_[c]] .. members_[start_[c + 1] - 1]
-    std::vector<double> x_, y_;         // their coordinates, in the same order
+    // One more ring of cells.
+    void grow() {
+        const int left = left_ > 0 ? left_ - 1 : left_, right = right_ + 1 < grid_.columns ? right_ + 1 : right_;
+        const int top = top_, bottom = bottom_;
+        for (int row = top; row <= bottom; ++row) {
+            if (left < left_) visit(row, left, left);
+            if (right > right_) visit(row, right, right);
+        }
+        if (top > 0) visit(top_ = top - 1, left, right);
+        if (bottom + 1 < grid_.rows) visit(bottom_ = bottom + 1, left, right);
+        left_ = left;
+        right_ = right;
+    }
+
+    // No point outside of the visited cells is nearer than the neighbours, or enough has been seen.
+    bool complete() const {
+        if (seen_ >= kMostCandidates) return true;
+        Doubles reach = broadcast(kInfinity);
+        const auto limit = [&](const Doubles& distance) { reach = distance < reach ? distance : reach; };
+        const auto border = [&](double origin, int cells) { return origin + cells * grid_.cell_size; };
+        if (left_ > 0) limit(x_ - border(grid_.left, left_));
+        if (top_ > 0) limit(y_ - border(grid_.top, top_));
+        if (right_ + 1 < grid_.columns) limit(border(grid_.left, right_ + 1) - x_);
+        if (bottom_ + 1 < grid_.rows) limit(border(grid_.top, bottom_ + 1) - y_);
+        bool all = true;
+        for (int l = 0; l < kDoubles; ++l)
+            all = all && lane(nearest_[kNeighbours - 1], l) <= lane(reach, l) * lane(reach, l);
+        return all;
+    }
+
+    const Grid& grid_;
+    double min_distance_sq_;
+    int left_, right_, top_, bottom_;  // visited cells
+    int seen_ = 0;
+    Doubles x_{}, y_{};
+    Doubles nearest_[kNeighbours];  // nearest first
 };
 
-double log_distance(double d) { return std::log(std::min(d, kFarthest) + kSmallest); }
+inline Floats smaller(const Floats& a, const Floats& b) { return a < b ? a : b; }
+inline Floats larger(const Floats& a, const Floats& b) { return a < b ? b : a; }
 
-void features_of_image(const double* here_x, const double* here_y, const double* there_x, const double* there_y, int n,
-                       double min_distance, double* out) {
-    const Grid grid(here_x, here_y, n);
-    for (int i = 0; i < n; ++i, out += kNeighbourFeatures) {
-        int found[kNeighbours];
-        double here_sq[kNeighbours], there[kNeighbours], change[kNeighbours];
-        const int count = grid.nearest(here_x[i], here_y[i], min_distance, found, here_sq);
-        int close = 0;
-        for (int k = 0; k < kNeighbours; ++k) {
-            there[k] = kFarthest;
-            change[k] = 10 * kFarthest;
-            if (k >= count) continue;
-            const double hx = here_x[found[k]] - here_x[i], hy = here_y[found[k]] - here_y[i];
-            const double tx = there_x[found[k]] - there_x[i], ty = there_y[found[k]] - there_y[i];
-            there[k] = std::sqrt(tx * tx + ty * ty);
-            const double moved = std::sqrt((tx - hx) * (tx - hx) + (ty - hy) * (ty - hy));
-            change[k] = std::min(moved / (std::sqrt(here_sq[k]) + kSmallestLength), 10 * kFarthest);
-            close += there[k] < kClose;
+inline void sort(Floats values[kNeighbours]) {
+    for (int i = 0; i < kNeighbours; ++i)
+        for (int j = i + 1; j < kNeighbours; ++j) {
+            const Floats low = smaller(values[i], values[j]);
+            values[j] = larger(values[i], values[j]);
+            values[i] = low;
         }
-        std::sort(there, there + kNeighbours);
-        std::sort(change, change + kNeighbours);
-        const double features[kNeighbourFeaturesPerImage] = {
-            log_distance(there[0]),
-            log_distance(there[1]),
-            log_distance(there[3]),
-            log_distance(there[7]),
-            std::log(change[0] + kSmallestChange),
-            std::log(change[1] + kSmallestChange),
-            std::log(change[3] + kSmallestChange),
-            log_distance(count > 0 ? std::sqrt(here_sq[0]) : kFarthest),
-            static_cast<double>(close) / kNeighbours};
-        std::copy_n(features, kNeighbourFeaturesPerImage, out);
+}
+
+// Way from a point to a neighbour in this image and in the other; a lane a point.
+struct Ways {
+    float x[kFloats], y[kFloats], other_x[kFloats], other_y[kFloats];
+};
+
+inline void features_of(const Ways ways[kNeighbours], Floats features[kNeighbourFeaturesPerImage]) {
+    Floats there[kNeighbours], change[kNeighbours], farthest{}, close{};
+    for (int k = 0; k < kNeighbours; ++k) {
+        const Floats hx = load(ways[k].x), hy = load(ways[k].y);
+        const Floats tx = load(ways[k].other_x), ty = load(ways[k].other_y);
+        const Floats here = square_root(hx * hx + hy * hy);
+        const Floats moved = square_root((tx - hx) * (tx - hx) + (ty - hy) * (ty - hy));
+        there[k] = smaller(square_root(tx * tx + ty * ty), broadcast(kFarthest));
+        change[k] = smaller(moved / (here + kSmallestLength), broadcast(10 * kFarthest));
+        farthest = larger(farthest, here);
+        close += there[k] < kClose ? broadcast(1.0f / kNeighbours) : Floats{};
     }
+    farthest = farthest > 0.0f ? smaller(farthest, broadcast(kFarthest)) : broadcast(kFarthest);
+    sort(there);
+    sort(change);
+    features[0] = logarithm(there[0] + kSmallest);
+    features[1] = logarithm(there[1] + kSmallest);
+    features[2] = logarithm(there[3] + kSmallest);
+    features[3] = logarithm(there[7] + kSmallest);
+    features[4] = logarithm(change[0] + kSmallestChange);
+    features[5] = logarithm(change[1] + kSmallestChange);
+    features[6] = logarithm(change[3] + kSmallestChange);
+    features[7] = logarithm(farthest + kSmallest);
+    features[8] = close;
 }
 
 }  // namespace
 
-void neighbour_features(const Columns<double>& p, double min_distance, double* out) {
-    features_of_image(p.u1, p.v1, p.u2, p.v2, p.n, min_distance, out);
-    features_of_image(p.u2, p.v2, p.u1, p.v1, p.n, min_distance, out + kNeighbourFeaturesPerImage);
+void neighbour_features(const Grid& grid, double min_distance, float* out) {
+    int cell = 0;
+    for (int first = 0; first < grid.n; first += kFloats) {
+        const int end = first + kFloats < grid.n ? first + kFloats : grid.n;
+        Ways ways[kNeighbours] = {};
+        for (int i = first; i < end;) {
+            while (grid.start[cell + 1] <= i) ++cell;
+            // Lanes in one cell, or in two next to each other, mostly look at the same candidates.
+            const int next_cell = (cell + 1) % grid.columns != 0 ? cell + 1 : cell;
+            int last = i + kDoubles < end ? i + kDoubles : end;
+            if (last > grid.start[next_cell + 1]) last = grid.start[next_cell + 1];
+            const Search search(grid, i, last, cell, last > grid.start[cell + 1] ? next_cell : cell, min_distance);
+            for (int l = 0; i + l < last; ++l) {
+                const int lane = i + l - first;
+                for (int k = 0; k < kNeighbours; ++k) {
+                    const int j = search.neighbour(k, l);
+                    if (j < 0) {
+                        ways[k].other_x[lane] = 1e9f;  // no neighbour: saturates all but the distance here
+                        continue;
+                    }
+                    ways[k].x[lane] = static_cast<float>(grid.x[j] - grid.x[i + l]);
+                    ways[k].y[lane] = static_cast<float>(grid.y[j] - grid.y[i + l]);
+                    ways[k].other_x[lane] = static_cast<float>(grid.other_x[j] - grid.other_x[i + l]);
+                    ways[k].other_y[lane] = static_cast<float>(grid.other_y[j] - grid.other_y[i + l]);
+                }
+            }
+            i = last;
+        }
+        Floats features[kNeighbourFeaturesPerImage];
+        features_of(ways, features);
+        for (int i = first; i < end; ++i)
+            for (int f = 0; f < kNeighbourFeaturesPerImage; ++f)
+                out[static_cast<long long>(grid.point[i]) * kNeighbourFeatures + f] = lane(features[f], i - first);
+    }
 }
 
-}  // namespace caransac
+}  // namespace caransac::CARANSAC_ISA

@@ -3,6 +3,8 @@
 // GCC and Clang vector extensions give the arithmetic; elsewhere a pack is a single number and the code stays right.
 #pragma once
 
+#include <math.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -27,7 +29,9 @@ constexpr int kFloats = kPackBytes / static_cast<int>(sizeof(float));
 inline double lane(const Doubles& pack, int i) { return pack[i]; }
 inline float lane(const Floats& pack, int i) { return pack[i]; }
 inline void set_lane(Doubles& pack, int i, double value) { pack[i] = value; }
+inline void set_lane(Floats& pack, int i, float value) { pack[i] = value; }
 inline Doubles to_doubles(const Longs& pack) { return __builtin_convertvector(pack, Doubles); }
+inline Floats to_floats(const Ints& pack) { return __builtin_convertvector(pack, Floats); }
 #else
 typedef double Doubles;
 typedef float Floats;
@@ -38,7 +42,9 @@ constexpr int kFloats = 1;
 inline double lane(const Doubles& pack, int) { return pack; }
 inline float lane(const Floats& pack, int) { return pack; }
 inline void set_lane(Doubles& pack, int, double value) { pack = value; }
+inline void set_lane(Floats& pack, int, float value) { pack = value; }
 inline Doubles to_doubles(const Longs& pack) { return static_cast<double>(pack); }
+inline Floats to_floats(const Ints& pack) { return static_cast<float>(pack); }
 #endif
 
 inline Doubles broadcast(double value) { return Doubles{} + value; }
@@ -60,6 +66,13 @@ inline void store(double* to, const Doubles& pack) { std::memcpy(to, &pack, size
 inline Doubles square_root(const Doubles& pack) {
     Doubles root{};
     for (int i = 0; i < kDoubles; ++i) set_lane(root, i, std::sqrt(lane(pack, i)));
+    return root;
+}
+
+inline Floats square_root(const Floats& pack) {
+    Floats root{};
+    // Not std::sqrt, whose overload for floats is an inline function shared by all instruction sets (see isa.h).
+    for (int i = 0; i < kFloats; ++i) set_lane(root, i, ::sqrtf(lane(pack, i)));
     return root;
 }
 
@@ -90,6 +103,21 @@ inline Doubles logarithm(const Doubles& x) {
     Doubles series = broadcast(2.0 / 21);
     for (int power = 19; power >= 3; power -= 2) series = series * s2 + 2.0 / power;
     return to_doubles(exponent) * 0.6931471805599453 + (2.0 * s + s * s2 * series);
+}
+
+// The same in single precision.
+inline Floats logarithm(const Floats& x) {
+    Ints bits;
+    std::memcpy(&bits, &x, sizeof(bits));
+    constexpr int kSqrtHalf = 0x3f3504f3;
+    const Ints exponent = (bits - kSqrtHalf) >> 23;
+    const Ints mantissa_bits = bits - (exponent << 23);
+    Floats mantissa;
+    std::memcpy(&mantissa, &mantissa_bits, sizeof(mantissa));
+    const Floats s = (mantissa - 1.0f) / (mantissa + 1.0f), s2 = s * s;
+    Floats series = broadcast(2.0f / 9);
+    for (int power = 7; power >= 3; power -= 2) series = series * s2 + 2.0f / static_cast<float>(power);
+    return to_floats(exponent) * 0.69314718f + (2.0f * s + s * s2 * series);
 }
 
 constexpr float kInverseFactorials[] = {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
