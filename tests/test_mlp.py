@@ -27,11 +27,11 @@ def by_numpy(x, layers):
 
 @pytest.mark.parametrize("activation", list(Activation))
 @pytest.mark.parametrize(
-    ("rows", "inputs", "outputs"), [(0, 3, 2), (1, 1, 1), (5, 36, 32), (103, 64, 17), (9, 128, 128)]
+    ("rows", "inputs", "outputs"), [(0, 3, 2), (1, 1, 1), (50, 8, 4), (5, 36, 32), (103, 64, 17), (9, 256, 128)]
 )
 def test_layers_match_numpy(rng, rows, inputs, outputs, activation):
     x, layer = floats(rng, rows, inputs), (floats(rng, inputs, outputs), floats(rng, outputs), activation, False)
-    assert np.allclose(kernels.mlp(x, [layer]), by_numpy(x, [layer]), rtol=1e-4, atol=1e-4)
+    assert np.allclose(kernels.mlp([x], [layer]), by_numpy(x, [layer]), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("rows", [1, 31, 32, 33, 500])
@@ -42,13 +42,24 @@ def test_networks_match_numpy(rng, rows):
         for a, b, activation in zip(widths[:-1], widths[1:], [*Activation, Activation.NONE], strict=True)
     ]
     x = floats(rng, rows, 7)
-    assert np.allclose(kernels.mlp(x, layers), by_numpy(x, layers), rtol=1e-4, atol=1e-4)
+    assert np.allclose(kernels.mlp([x], layers), by_numpy(x, layers), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 47, 48, 200])
+@pytest.mark.parametrize("residual", [False, True])
+def test_inputs_stand_side_by_side_wherever_they_are_in_memory(rng, rows, residual):
+    parts = [floats(rng, 3, rows).T, floats(rng, rows, 24)[:, 5:21], floats(rng, 2 * rows, 1)[::-2]]
+    layer = (floats(rng, 20, 20), floats(rng, 20), Activation.LEAKY_RELU, residual)
+    expected = by_numpy(np.concatenate(parts, axis=1), [layer])
+    assert np.allclose(kernels.mlp(parts, [layer]), expected, rtol=1e-4, atol=1e-4)
+    strided = floats(rng, rows, 30)[:, 4:24]
+    assert np.allclose(kernels.mlp([strided], [layer]), by_numpy(strided, [layer]), rtol=1e-4, atol=1e-4)
 
 
 def test_tanh_is_accurate_everywhere():
     x = np.concatenate([np.linspace(-12, 12, 10_001), [-1e30, -1e-30, 0, 1e-30, 1e30]])[:, None].astype(np.float32)
     layer = (np.ones((1, 1), np.float32), np.zeros(1, np.float32), Activation.TANH, False)
-    assert np.abs(kernels.mlp(x, [layer]) - np.tanh(x)).max() < 3e-7
+    assert np.abs(kernels.mlp([x], [layer]) - np.tanh(x)).max() < 5e-7
 
 
 @pytest.mark.parametrize(
@@ -63,6 +74,16 @@ def test_tanh_is_accurate_everywhere():
 def test_shapes_must_fit(weight, bias, residual, message):
     layer = (np.zeros(weight, np.float32), np.zeros(bias, np.float32), Activation.NONE, residual)
     with pytest.raises(ValueError, match=message):
-        kernels.mlp(np.zeros((2, 3), np.float32), [layer])
-    with pytest.raises(ValueError, match="empty"):
-        kernels.mlp(np.zeros((2, 3), np.float32), [])
+        kernels.mlp([np.zeros((2, 3), np.float32)], [layer])
+
+
+def test_inputs_must_fit():
+    layer = (np.zeros((3, 5), np.float32), np.zeros(5, np.float32), Activation.NONE, False)
+    for x, layers, message in [
+        ([np.zeros((2, 3))], [], "empty"),
+        ([], [layer], "empty"),
+        ([np.zeros((2, 2)), np.zeros((1, 1))], [layer], "same length"),
+        ([np.zeros((2, 257))], [layer], "256"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            kernels.mlp(x, layers)

@@ -141,13 +141,14 @@ def positive_depths(rotations: Array, translations: Array, points1: Array, point
     return _native.positive_depths(_reals(rotations), _reals(translations), _reals(points1), _reals(points2))
 
 
-def mlp(x: Floats, layers: Sequence[Layer]) -> Floats:
-    """A small network applied to every row: (n, inputs of the first layer) -> (n, outputs of the last).
+def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
+    """A small network applied to every row of the arrays x side by side: (n, a), (n, b), ... -> (n, last outputs).
 
     A layer is ``(weight (a, b), bias (b,), activation, residual)``: ``activation(x @ weight + bias)``, plus x when
-    residual. Arrays are single precision, widths at most 128.
+    residual. Arrays are single precision, layers at most 128 wide, x together at most 256. x may be transposed
+    or a slice: only blocks of rows are ever copied.
     """
-    return _native.mlp(np.ascontiguousarray(x, np.float32), list(layers))
+    return _native.mlp([np.asarray(part, np.float32) for part in x], list(layers))
 
 
 def neighbour_features(points1: Array, points2: Array, min_distance: float = 0.012) -> Floats:

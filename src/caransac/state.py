@@ -58,26 +58,24 @@ class StateNetwork:
 
     def init_state(self, side: Floats) -> Floats:
         """State (n, c) from side information (n, d)."""
-        return kernels.mlp(side, self._layers("init", LEAKY_RELU, NONE))
+        return kernels.mlp([side], self._layers("init", LEAKY_RELU, NONE))
 
     def decode(self, state: Floats) -> Floats:
         """Inlier probabilities (n,) from states (n, c)."""
-        log_odds = kernels.mlp(state, self._layers("decoder", LEAKY_RELU, LEAKY_RELU, NONE))[:, 0]
+        log_odds = kernels.mlp([state], self._layers("decoder", LEAKY_RELU, LEAKY_RELU, NONE))[:, 0]
         return np.asarray(0.5 * (1 + np.tanh(0.5 * log_odds)))
 
     def update(self, state: Floats, scores: Floats) -> Floats:
         """State (n, c) after seeing the scores (k, n) of k models."""
         *hidden_layers, (weight, bias, _, _) = self._layers("message", TANH, TANH, NONE)
-        hidden = kernels.mlp(state, hidden_layers)
+        hidden = kernels.mlp([state], hidden_layers)
         totals = scores.sum(axis=1, keepdims=True)
         gathered = ((scores @ hidden) @ weight + totals * bias) / max(float(totals.sum()), 1e-6)  # (k, c)
 
         (weight, bias, activation, residual), *layers = self._layers("digest", TANH, TANH, NONE)
-        digest = kernels.mlp(scores.T, [(gathered @ weight, bias, activation, residual), *layers])
+        digest = kernels.mlp([scores.T], [(gathered @ weight, bias, activation, residual), *layers])
 
-        return kernels.mlp(
-            np.concatenate([state, digest], axis=1), self._layers("update", LEAKY_RELU, LEAKY_RELU, NONE)
-        )
+        return kernels.mlp([state, digest], self._layers("update", LEAKY_RELU, LEAKY_RELU, NONE))
 
 
 @lru_cache(maxsize=8)

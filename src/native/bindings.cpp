@@ -60,6 +60,22 @@ Out<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     return Out<T>(data, shape, owner);
 }
 
+// Memory for numpy that nobody has written to: zeros that are overwritten would cost as much as a narrow layer.
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(size_t size) : data_(new T[size]) {}
+    T* data() { return data_.get(); }
+    Out<T> to_numpy(std::initializer_list<size_t> shape) && {
+        T* data = data_.get();
+        nb::capsule owner(data_.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        return Out<T>(data, shape, owner);
+    }
+
+  private:
+    std::unique_ptr<T[]> data_;
+};
+
 void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
@@ -433,57 +449,71 @@ Out<int> sample_prosac_array(const Indices& pool, int size, int count, std::uint
     });
 }
 
-using FloatMatrix = In<float, Any, Any>;
-using LayerIn = std::tuple<FloatMatrix, In<float, Any>, Activation, bool>;  // weight, bias, activation, residual
+using StridedMatrix = nb::ndarray<const float, nb::shape<-1, -1>, nb::device::cpu>;
+using LayerIn =
+    std::tuple<In<float, Any, Any>, In<float, Any>, Activation, bool>;  // weight, bias, activation, residual
 
-Out<float> mlp_rows(const FloatMatrix& x, const std::vector<LayerIn>& layers) {
-    require(!layers.empty(), "layers must not be empty");
-    const int rows = count_of(x.shape(0));
-    size_t inputs = x.shape(1), outputs = inputs;
+// The panels of kPadding columns that the kernel reads, zero beyond the last column.
+std::vector<float> panels(const float* matrix, size_t rows, size_t columns) {
+    std::vector<float> result(rows * padded(static_cast<int>(columns)));
+    for (size_t i = 0; i < rows; ++i)
+        for (size_t first = 0; first < columns; first += kPadding)
+            std::copy_n(matrix + i * columns + first, std::min<size_t>(kPadding, columns - first),
+                        result.data() + first * rows + i * kPadding);
+    return result;
+}
+
+Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const std::vector<LayerIn>& layers) {
+    require(!x.empty() && !layers.empty(), "x and layers must not be empty");
+    const int rows = count_of(x[0].shape(0));
+    std::vector<Input> inputs;
+    size_t outputs = 0;
+    for (const StridedMatrix& part : x) {
+        require(part.shape(0) == x[0].shape(0), "all parts of x must have the same length");
+        outputs += part.shape(1);
+        require(outputs <= kMaxInputs, "x must not have more than 256 columns");
+        inputs.push_back({part.data(), part.stride(0), part.stride(1), static_cast<int>(part.shape(1))});
+    }
     for (const auto& [weight, bias, activation, residual] : layers) {
-        inputs = outputs;
+        const size_t width = outputs;
         outputs = weight.shape(1);
-        require(weight.shape(0) == inputs, "weight must have a row for every input of its layer");
+        require(weight.shape(0) == width, "weight must have a row for every input of its layer");
         require(bias.shape(0) == outputs, "bias must have an entry for every column of weight");
         require(outputs >= 1 && outputs <= kMaxLayerWidth, "layers must have 1 to 128 outputs");
-        require(!residual || inputs == outputs, "a residual layer must keep the width");
+        require(!residual || width == outputs, "a residual layer must keep the width");
     }
-    std::vector<float> result;
+    Buffer<float> result(rows * outputs);
     {
         nb::gil_scoped_release release;
-        std::vector<std::vector<float>> storage;  // weights and biases padded to the kernel's width
-        std::vector<Layer> padded_layers;
+        std::vector<std::vector<float>> storage;
+        std::vector<Layer> packed;
         for (const auto& [weight, bias, activation, residual] : layers) {
             const size_t in = weight.shape(0), width = weight.shape(1);
-            std::vector<float> padded_weight(in * kMaxLayerWidth), padded_bias(kMaxLayerWidth);
-            for (size_t i = 0; i < in; ++i)
-                std::copy_n(weight.data() + i * width, width, padded_weight.data() + i * kMaxLayerWidth);
-            std::copy_n(bias.data(), width, padded_bias.data());
-            padded_layers.push_back({padded_weight.data(), padded_bias.data(), static_cast<int>(in),
-                                     static_cast<int>(width), activation, residual});
-            storage.push_back(std::move(padded_weight));  // moving a vector keeps its data in place
-            storage.push_back(std::move(padded_bias));
+            storage.push_back(panels(weight.data(), in, width));
+            const float* packed_weight = storage.back().data();  // stays in place when the vector moves
+            storage.push_back(panels(bias.data(), 1, width));
+            packed.push_back({packed_weight, storage.back().data(), static_cast<int>(in), static_cast<int>(width),
+                              activation, residual});
         }
-        result.resize(rows * outputs);
-        kernels().mlp(x.data(), rows, padded_layers.data(), static_cast<int>(padded_layers.size()), result.data());
+        kernels().mlp(inputs.data(), static_cast<int>(inputs.size()), rows, packed.data(),
+                      static_cast<int>(packed.size()), result.data());
     }
-    return to_numpy(std::move(result), {static_cast<size_t>(rows), outputs});
+    return std::move(result).to_numpy({static_cast<size_t>(rows), outputs});
 }
 
 Out<float> neighbour_features_array(const Points& points1, const Points& points2, double min_distance) {
     require_same_length(points1, points2);
     const size_t n = points1.shape(0);
-    std::vector<float> result;
+    Buffer<float> result(n * kNeighbourFeatures);
     {
         nb::gil_scoped_release release;
         const ColumnBuffer<double> buffer(points1, points2, 0);
         const Columns<double> p = buffer.view();
         const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n), grid2(p.u2, p.v2, p.u1, p.v1, p.n);
-        result.resize(n * kNeighbourFeatures);
         kernels().neighbour_features(grid1.view(), min_distance, result.data());
         kernels().neighbour_features(grid2.view(), min_distance, result.data() + kNeighbourFeaturesPerImage);
     }
-    return to_numpy(std::move(result), {n, static_cast<size_t>(kNeighbourFeatures)});
+    return std::move(result).to_numpy({n, static_cast<size_t>(kNeighbourFeatures)});
 }
 
 // Real roots of cubics (m, 4) or polynomials of degree ten (m, 11), constant term first: (m, degree), padded with NaN.

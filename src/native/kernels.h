@@ -18,7 +18,7 @@ struct Kernels {
     int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);
     void (*normal_equations)(const double*, const Columns<double>&, const double*, Loss, double, NormalEquations&);
     void (*residual_jacobian)(const double*, const Columns<double>&, double*, double*);
-    void (*mlp)(const float*, int, const Layer*, int, float*);
+    void (*mlp)(const Input*, int, int, const Layer*, int, float*);
     void (*neighbour_features)(const Grid&, double, float*);
 };
 

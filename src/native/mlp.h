@@ -2,29 +2,38 @@
 #pragma once
 
 #include "isa.h"
+#include "points.h"
 
 namespace caransac {
 
 enum class Activation { kNone, kLeakyRelu, kTanh };
 
 constexpr int kMaxLayerWidth = 128;  // outputs of a layer, the paper's width
+constexpr int kMaxInputs = 256;      // of the first layer: two states side by side
 constexpr float kLeak = 0.01f;
 
 // y = activation(x weight + bias), plus x when residual (the layer then keeps its width).
 struct Layer {
-    const float* weight;  // inputs x kMaxLayerWidth, zero beyond the outputs
-    const float* bias;    // kMaxLayerWidth, likewise
+    const float* weight;  // padded(outputs) / kPadding panels of inputs x kPadding, zero beyond the outputs
+    const float* bias;    // padded(outputs), likewise
     int inputs, outputs;
     Activation activation;
     bool residual;
 };
 
+// Columns of the first layer's input, wherever they are: several of these stand side by side.
+struct Input {
+    const float* data;
+    long long row_stride, column_stride;
+    int columns;
+};
+
 namespace CARANSAC_ISA {
 
-// Applies the layers to every row of x (rows x inputs of the first layer); out: rows x outputs of the last one.
+// Applies the layers to every row of the inputs; out: rows x outputs of the last layer.
 // A few rows at a time go through all layers, so that everything between stays in the cache. Matrix libraries are made
 // for larger matrices, and leave the bias and the activation to further passes over memory.
-void mlp(const float* x, int rows, const Layer* layers, int num_layers, float* out);
+void mlp(const Input* inputs, int num_inputs, int rows, const Layer* layers, int num_layers, float* out);
 
 }  // namespace CARANSAC_ISA
 }  // namespace caransac

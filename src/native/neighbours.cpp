@@ -118,9 +118,6 @@ class Search {
     Doubles nearest_[kNeighbours];  // nearest first
 };
 
-inline Floats smaller(const Floats& a, const Floats& b) { return a < b ? a : b; }
-inline Floats larger(const Floats& a, const Floats& b) { return a < b ? b : a; }
-
 inline void sort(Floats values[kNeighbours]) {
     for (int i = 0; i < kNeighbours; ++i)
         for (int j = i + 1; j < kNeighbours; ++j) {

@@ -63,6 +63,9 @@ inline Floats load(const float* from) {
 inline void store(float* to, const Floats& pack) { std::memcpy(to, &pack, sizeof(pack)); }
 inline void store(double* to, const Doubles& pack) { std::memcpy(to, &pack, sizeof(pack)); }
 
+inline Floats smaller(const Floats& a, const Floats& b) { return a < b ? a : b; }
+inline Floats larger(const Floats& a, const Floats& b) { return a > b ? a : b; }
+
 inline Doubles square_root(const Doubles& pack) {
     Doubles root{};
     for (int i = 0; i < kDoubles; ++i) set_lane(root, i, std::sqrt(lane(pack, i)));
@@ -118,25 +121,6 @@ inline Floats logarithm(const Floats& x) {
     Floats series = broadcast(2.0f / 9);
     for (int power = 7; power >= 3; power -= 2) series = series * s2 + 2.0f / static_cast<float>(power);
     return to_floats(exponent) * 0.69314718f + (2.0f * s + s * s2 * series);
-}
-
-constexpr float kInverseFactorials[] = {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
-
-// exp(x) for |x| < 80, to about two units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, 2^n by the exponent
-// bits, exp(r) by its series.
-inline Floats exponential(const Floats& x) {
-    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to an integer, held in the low bits
-    const Floats shifted = x * 1.44269504f + kRound;
-    const Floats n = shifted - kRound;
-    const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
-    Floats series = broadcast(1.0f / 5040);
-    for (const float inverse : kInverseFactorials) series = series * r + inverse;
-    Ints bits;
-    std::memcpy(&bits, &shifted, sizeof(bits));
-    bits = (bits << 23) + 0x3f800000;
-    Floats power;
-    std::memcpy(&power, &bits, sizeof(power));
-    return series * power;
 }
 
 }  // namespace caransac::CARANSAC_ISA
