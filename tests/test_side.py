@@ -69,6 +69,16 @@ def test_features_do_not_depend_on_the_unit_of_the_points():
     assert np.allclose(pixels, moved, atol=1e-4)
 
 
+def test_scores_are_lifted_to_sines_and_cosines(rng):
+    scores = np.concatenate([rng.uniform(0, 1, 500), [0, 1.5]])
+    phases = scores[:, None] * np.pi * 2.0 ** np.arange(8) / 1.5
+    features = score_features(scores, "ratio", len(scores))
+    assert features.dtype == np.float32
+    assert np.allclose(features[:, :-2], np.concatenate([np.sin(phases), np.cos(phases)], axis=1), atol=1e-6, rtol=0)
+    beyond = score_features(np.array([-1, 7]), "ratio", 2)
+    assert np.array_equal(beyond, score_features(np.array([0, 1.5]), "ratio", 2))
+
+
 def test_kinds_of_scores_are_told_apart():
     scores = np.array([0.2, 0.9])
     assert not np.array_equal(score_features(scores, "ratio", 2), score_features(scores, "confidence", 2))
