@@ -61,6 +61,14 @@ def test_a_crowd_on_one_spot_has_finite_features(rng):
     assert np.isfinite(kernels.neighbour_features(crowd, rng.normal(size=(20_000, 2)))).all()
 
 
+@pytest.mark.parametrize("num_points", [1, 2, 7, 300])
+def test_points_are_centred_and_scaled_by_medians(rng, num_points):
+    points = rng.normal(size=(num_points, 2)) * 40 + 600
+    shifted = points - np.median(points, axis=0)
+    spread = 1.6 * np.median(np.abs(shifted))
+    assert np.array_equal(in_spreads(points), shifted / spread if num_points > 1 else shifted)
+
+
 def test_features_do_not_depend_on_the_unit_of_the_points():
     pair = make_pair(200, seed=1)
     pixels = side_information(pair.points1, pair.points2, pair.scores, "ratio")

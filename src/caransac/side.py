@@ -27,11 +27,23 @@ def score_features(scores: Array | None, score_kind: ScoreKind, num_points: int)
     return features
 
 
+def medians(rows: Array) -> Array:
+    """Medians of rows of finite numbers: (m, n) -> (m, 1).
+
+    Like np.median, which asks for several ranks at once and takes up to five times as long.
+    """
+    half = rows.shape[1] // 2
+    parted = np.partition(rows, half, axis=1)
+    upper = parted[:, half, None]
+    return np.asarray(upper if rows.shape[1] % 2 else 0.5 * (upper + parted[:, :half].max(axis=1, keepdims=True)))
+
+
 def in_spreads(points: Array) -> Array:
     """Points relative to their median, in units of their spread: (n, 2) -> (n, 2), blind to a few absurd ones."""
-    shifted = points - np.median(points, axis=0)
-    spread = 1.6 * np.median(np.abs(shifted))  # about the root mean square of points all over an image
-    return np.asarray(shifted / spread if spread > 0 else shifted)
+    columns = np.ascontiguousarray(points.T)
+    shifted = columns - medians(columns)
+    spread = 1.6 * medians(np.abs(shifted).reshape(1, -1))  # about the root mean square of points all over an image
+    return np.asarray(shifted / spread if spread > 0 else shifted).T
 
 
 def side_information(
