@@ -59,6 +59,7 @@ def ca_ransac(
     state = network.init_state(side)
     prior = probabilities = network.decode(state)
     best: Array | None = None
+    first_pool: Indices | None = None
     rounds = [first_belief(problem, prior)]
     regions = [regions_of(points) for points in (problem.points1, problem.points2)]
     drawn, max_error = 0, problem.max_error
@@ -68,6 +69,7 @@ def ca_ransac(
         likely = probabilities if static_pool is None else static_pool
         samples = draw_from_pool(likely, problem.sample_size, options.samples_per_round, options.seed, drawn)
         drawn += options.samples_per_round
+        first_pool = np.unique(samples) if first_pool is None else first_pool
         # 2. their models; the most promising refined on their own inliers (the LO step), next to the best so far
         scout = problem.subset(most_likely(probabilities, SCOUT_POINTS))
         models = hypothesise(problem, samples, options.local_models, max_error, best, scout)
@@ -92,8 +94,9 @@ def ca_ransac(
         else:
             best = problem.refine(models[0], problem.inliers(models[0]).astype(float), problem.max_error)
         rounds.append(Round(models=models, scores=scores, probabilities=probabilities, best=best, noise=noise))
-        # 6. stop when another outlier-free sample is no longer needed and the threshold has settled on the noise
-        inlier_ratio = float(np.mean(scores[0, np.unique(samples)] > 0))
+        # 6. stop when another outlier-free sample is no longer needed and the threshold has settled on the noise; later
+        # pools agree with the model because it chose them, so the first one is asked
+        inlier_ratio = float(np.mean(scores[0, first_pool] > 0))
         if (
             options.early_stop
             and len(rounds) > MIN_ROUNDS
