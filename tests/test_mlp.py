@@ -27,7 +27,7 @@ def by_numpy(x, layers):
 
 @pytest.mark.parametrize("activation", list(Activation))
 @pytest.mark.parametrize(
-    ("rows", "inputs", "outputs"), [(0, 3, 2), (1, 1, 1), (50, 8, 4), (5, 36, 32), (103, 64, 17), (9, 256, 128)]
+    ("rows", "inputs", "outputs"), [(0, 3, 2), (1, 1, 1), (50, 8, 4), (5, 36, 32), (103, 64, 17), (9, 1024, 128)]
 )
 def test_layers_match_numpy(rng, rows, inputs, outputs, activation):
     x, layer = floats(rng, rows, inputs), (floats(rng, inputs, outputs), floats(rng, outputs), activation, False)
@@ -83,7 +83,7 @@ def test_inputs_must_fit():
         ([np.zeros((2, 3))], [], "empty"),
         ([], [layer], "empty"),
         ([np.zeros((2, 2)), np.zeros((1, 1))], [layer], "same length"),
-        ([np.zeros((2, 257))], [layer], "256"),
+        ([np.zeros((2, 1025))], [layer], "1024"),
     ]:
         with pytest.raises(ValueError, match=message):
             kernels.mlp(x, layers)

@@ -145,7 +145,7 @@ def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
     """A small network applied to every row of the arrays x side by side: (n, a), (n, b), ... -> (n, last outputs).
 
     A layer is ``(weight (a, b), bias (b,), activation, residual)``: ``activation(x @ weight + bias)``, plus x when
-    residual. Arrays are single precision, layers at most 128 wide, x together at most 256. x may be transposed
+    residual. Arrays are single precision, layers at most 128 wide, x together at most 1024. x may be transposed
     or a slice: only blocks of rows are ever copied.
     """
     return _native.mlp([np.asarray(part, np.float32) for part in x], list(layers))

@@ -471,7 +471,7 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const std::vector<Layer
     for (const StridedMatrix& part : x) {
         require(part.shape(0) == x[0].shape(0), "all parts of x must have the same length");
         outputs += part.shape(1);
-        require(outputs <= kMaxInputs, "x must not have more than 256 columns");
+        require(outputs <= kMaxInputs, "x must not have more than 1024 columns");
         inputs.push_back({part.data(), part.stride(0), part.stride(1), static_cast<int>(part.shape(1))});
     }
     for (const auto& [weight, bias, activation, residual] : layers) {

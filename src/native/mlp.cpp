@@ -116,7 +116,7 @@ void apply(const float* x, long long stride, int rows, const Layer& layer, float
 }  // namespace
 
 void mlp(const Input* inputs, int num_inputs, int rows, const Layer* layers, int num_layers, float* out) {
-    float buffers[2][kBlock * kMaxInputs];
+    float gathered[kBlock * kMaxInputs], buffers[2][kBlock * kMaxLayerWidth];
     const int outputs = layers[num_layers - 1].outputs;
     // What is in place already, or can be written in place, is not copied.
     const bool direct_input = num_inputs == 1 && inputs[0].column_stride == 1 && !layers[0].residual;
@@ -124,13 +124,13 @@ void mlp(const Input* inputs, int num_inputs, int rows, const Layer* layers, int
     for (int first = 0; first < rows; first += kBlock) {
         const int count = first + kBlock < rows ? kBlock : rows - first;
         float* result = out + static_cast<long long>(first) * outputs;
-        const float* from = buffers[1];
+        const float* from = gathered;
         long long stride = row_stride(layers[0].inputs);
         if (direct_input) {
             stride = inputs[0].row_stride;
             from = inputs[0].data + first * inputs[0].row_stride;
         } else {
-            gather(inputs, num_inputs, first, count, stride, buffers[1]);
+            gather(inputs, num_inputs, first, count, stride, gathered);
         }
         for (int l = 0; l < num_layers; ++l) {
             float* to = direct_output && l + 1 == num_layers ? result : buffers[l % 2];

@@ -9,7 +9,7 @@ namespace caransac {
 enum class Activation { kNone, kLeakyRelu, kTanh };
 
 constexpr int kMaxLayerWidth = 128;  // outputs of a layer, the paper's width
-constexpr int kMaxInputs = 256;      // of the first layer: two states side by side
+constexpr int kMaxInputs = 1024;     // of the first layer: room for the descriptors of a match
 constexpr float kLeak = 0.01f;
 
 // y = activation(x weight + bias), plus x when residual (the layer then keeps its width).
