@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
-from caransac.estimator import distinct, regions_of, samples_needed, spread_consensus
+from caransac.estimator import distinct, regions_of, samples_needed
 from caransac.geometry import pose_error_deg, sampson_sq
+from caransac.kernels import spread_consensus
 from caransac.state import load_network
 from caransac.synthetic import make_pair
 
@@ -29,13 +30,13 @@ def test_distinct_skips_near_copies():
 
 def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
     points = rng.uniform(size=(400, 2))
-    regions = [regions_of(points), regions_of(points[:, ::-1])]
+    regions = np.stack([regions_of(points), regions_of(points[:, ::-1])])
     heap = (np.linalg.norm(points - 0.5, axis=1) < 0.2).astype(float)
     spread = np.zeros(400)
     spread[rng.permutation(400)[: int(heap.sum())]] = 1
-    few, all_over = spread_consensus(np.stack([heap, spread]), regions)
+    few, all_over = spread_consensus(np.stack([heap, spread]), regions, 256)
     assert few < all_over
-    assert spread_consensus(np.zeros((1, 400)), regions) == 0
+    assert spread_consensus(np.zeros((1, 400)), regions, 256) == 0
     assert max(region.max() for region in regions) < 256
     assert len(set(regions_of(np.ones((5, 2))))) == 1  # all points in one place
 

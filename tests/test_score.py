@@ -66,8 +66,30 @@ def test_scores_match_their_specification(rng):
     x1[7] = np.nan
     expected = geometry.msac_scores(kernels.residuals_sq(models, x1, x2), 1e-3)
     scores = kernels.msac_scores(models, x1, x2, 1e-3)
-    assert np.allclose(scores, expected, atol=1e-12)
+    assert np.allclose(scores, expected, atol=1e-6)
     assert np.all(scores[:, 7] == 0)
+
+
+def test_pose_scores_are_zero_behind_a_camera(rng):
+    x1, x2, R, t, _ = contaminated_scene(rng, 203)
+    rotations, translations = np.stack([R, R, R.T]), np.stack([t, -t, t])
+    models = geometry.essential_from_pose(rotations, translations)
+    in_front = kernels.positive_depths(rotations, translations, x1, x2)
+    scores = kernels.pose_scores(rotations, translations, x1, x2, 1e-3)
+    assert scores.dtype == np.float32
+    assert np.allclose(scores, kernels.msac_scores(models, x1, x2, 1e-3) * in_front, atol=1e-6)
+    assert scores[1].sum() < 0.1 * scores[0].sum()
+
+
+def test_spread_consensus_matches_its_definition(rng):
+    scores = rng.uniform(size=(7, 150)).astype(np.float32)
+    regions = rng.integers(0, 9, (2, 150))
+    expected = [sum(np.sqrt(np.bincount(region, row)).sum() for region in regions) for row in scores.astype(float)]
+    assert np.allclose(kernels.spread_consensus(scores, regions, 9), expected)
+    with pytest.raises(ValueError, match="below num_regions"):
+        kernels.spread_consensus(scores, regions, 8)
+    with pytest.raises(ValueError, match="every point"):
+        kernels.spread_consensus(scores[:, 1:], regions, 9)
 
 
 @pytest.mark.parametrize("max_error_px", [0.1, 1.0, 5.0])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices
+from caransac.kernels import Indices, spread_consensus
 from caransac.problems import Problem
 from caransac.sampler import draw_from_pool
 from caransac.state import StateNetwork
@@ -61,7 +59,7 @@ def ca_ransac(
     best: Array | None = None
     first_pool: Indices | None = None
     rounds = [first_belief(problem, prior)]
-    regions = [regions_of(points) for points in (problem.points1, problem.points2)]
+    regions = np.stack([regions_of(problem.points1), regions_of(problem.points2)])
     drawn, max_error = 0, problem.max_error
     stop_reason: StopReason = "budget"
     for _ in range(options.rounds):
@@ -75,10 +73,11 @@ def ca_ransac(
         models = hypothesise(problem, samples, options.local_models, max_error, best, scout)
         if len(models) == 0:
             continue
-        # 3. the distinct ones with the largest consensus
-        consensus = spread_consensus(problem.score(models, max_error), regions)
+        # 3. the distinct ones with the largest consensus; matches of one place fail together (a repeated pattern, a
+        # second motion), so that evidence all over the images counts for more than a heap of it
+        consensus = spread_consensus(problem.score(models, max_error), regions, REGIONS**2)
         models = models[np.argsort(-consensus, kind="stable")[: FINALISTS * options.top_models]]
-        scores = problem.score(models, problem.max_error).astype(np.float32)
+        scores = problem.score(models, problem.max_error)
         kept = distinct(scores, options.top_models)
         models, scores = models[kept], scores[kept]
         # 4. attend to their consensus
@@ -145,21 +144,12 @@ def most_likely(probabilities: Floats, count: int) -> Indices:
     return np.argpartition(-probabilities, count)[:count].astype(np.int32)
 
 
-def regions_of(points: Array) -> NDArray[np.intp]:
+def regions_of(points: Array) -> Indices:
     """The cell (n,) of every point in a grid over where most of them are."""
     low, high = np.percentile(points, (1, 99), axis=0)
     cells = (points - low) / np.maximum(high - low, 1e-12) * REGIONS
-    column, row = np.clip(cells, 0, REGIONS - 1).astype(np.intp).T
+    column, row = np.clip(cells, 0, REGIONS - 1).astype(np.int32).T
     return np.asarray(row * REGIONS + column)
-
-
-def spread_consensus(scores: Array, regions: Sequence[NDArray[np.intp]]) -> Array:
-    """Consensus (m,) of models with scores (m, n) that counts evidence all over both images for more than a heap of it.
-
-    The sum over the regions of either image of the square root of the scores there. Matches of one place fail together:
-    on a repeated pattern, or on a second motion, a wrong model gathers many of them, but only in that place.
-    """
-    return np.array([sum(np.sqrt(np.bincount(region, row)).sum() for region in regions) for row in scores], dtype=float)
 
 
 def distinct(scores: Floats, count: int) -> list[int]:

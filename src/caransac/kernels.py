@@ -30,6 +30,7 @@ __all__ = [
     "neighbour_features",
     "pose_from_essential",
     "pose_jacobian",
+    "pose_scores",
     "positive_depths",
     "real_roots",
     "refine_fundamental",
@@ -41,6 +42,7 @@ __all__ = [
     "sample_uniform",
     "sample_weighted",
     "seven_point",
+    "spread_consensus",
     "top_models",
 ]
 
@@ -131,9 +133,28 @@ def residuals_sq(models: Array, points1: Array, points2: Array) -> Array:
     return _native.residuals_sq(_reals(models), _reals(points1), _reals(points2))
 
 
-def msac_scores(models: Array, points1: Array, points2: Array, max_error: float) -> Array:
+def msac_scores(models: Array, points1: Array, points2: Array, max_error: float) -> Floats:
     """MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n); 0 where r is not defined."""
     return _native.msac_scores(_reals(models), _reals(points1), _reals(points2), max_error**2)
+
+
+def pose_scores(rotations: Array, translations: Array, points1: Array, points2: Array, max_error: float) -> Floats:
+    """MSAC scores of all points for the essential matrices of all poses: (m, n); 0 for a point behind a camera."""
+    return _native.pose_scores(_reals(rotations), _reals(translations), _reals(points1), _reals(points2), max_error**2)
+
+
+def spread_consensus(scores: Floats, regions: Indices, num_regions: int) -> Array:
+    """Consensus that counts evidence all over the images for more than a heap of it: (m,).
+
+    Args:
+        scores: (m, n) scores of the models.
+        regions: (images, n) the region of every point in each image, below `num_regions`.
+        num_regions: regions of an image.
+
+    Returns:
+        For each model the sum over the regions of all images of the square root of the total score there.
+    """
+    return _native.spread_consensus(np.ascontiguousarray(scores, np.float32), _integers(regions), num_regions)
 
 
 def positive_depths(rotations: Array, translations: Array, points1: Array, points2: Array) -> Array:

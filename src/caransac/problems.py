@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from caransac import kernels
 from caransac.camera import Camera
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, Loss
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Problem(ABC):
         """Indices of the k models with the largest total consensus, largest first."""
         return kernels.top_models(self.matrices(models), self.points1, self.points2, max_error, k)[0]
 
-    def score(self, models: Array, max_error: float) -> Array:
+    def score(self, models: Array, max_error: float) -> Floats:
         """MSAC scores (m, n); a point behind a camera scores 0."""
         return kernels.msac_scores(self.matrices(models), self.points1, self.points2, max_error)
 
@@ -136,10 +136,9 @@ class Essential(Problem):
         """See `Problem.matrices`."""
         return kernels.essential_from_pose(*self.split(models))
 
-    def score(self, models: Array, max_error: float) -> Array:
+    def score(self, models: Array, max_error: float) -> Floats:
         """See `Problem.score`."""
-        in_front = kernels.positive_depths(*self.split(models), self.points1, self.points2)
-        return np.asarray(super().score(models, max_error) * in_front)
+        return kernels.pose_scores(*self.split(models), self.points1, self.points2, max_error)
 
     def refine_locally(self, models: Array, max_error: float) -> Array:
         """See `Problem.refine_locally`."""

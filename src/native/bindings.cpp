@@ -24,6 +24,7 @@
 #include "refine.h"
 #include "sampler.h"
 #include "seven_point.h"
+#include "spread_consensus.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -38,6 +39,8 @@ using Dim = std::integral_constant<nb::ssize_t, N>;
 using Any = Dim<-1>;
 
 using Points = In<double, Any, Dim<2>>;
+using FloatRows = In<float, Any, Any>;
+using Regions = In<int, Any, Any>;
 using Samples5 = In<double, Any, Dim<5>, Dim<2>>;
 using Samples7 = In<double, Any, Dim<7>, Dim<2>>;
 using Samples = In<double, Any, Any, Dim<2>>;
@@ -213,11 +216,11 @@ Out<double> fundamental_from_pose_batch(const Matrices& rotations, const Vectors
 }
 
 // One row of n numbers per model: row(i, columns, out) fills padded(n) of them.
-template <class Row>
-Out<double> rows(size_t m, const Points& points1, const Points& points2, Row row) {
+template <class Real, class Row>
+Out<Real> rows(size_t m, const Points& points1, const Points& points2, Row row) {
     require_same_length(points1, points2);
     const size_t n = points1.shape(0);
-    std::vector<double> result;
+    std::vector<Real> result;
     {
         nb::gil_scoped_release release;
         const ColumnBuffer<double> points(points1, points2, kNaN);
@@ -225,14 +228,15 @@ Out<double> rows(size_t m, const Points& points1, const Points& points2, Row row
         result.resize(m * n);
         for (size_t i = 0; i < m; ++i) {
             row(i, points.view(), padded_row.data());
-            std::copy_n(padded_row.data(), n, result.data() + i * n);
+            std::transform(padded_row.data(), padded_row.data() + n, result.data() + i * n,
+                           [](double value) { return static_cast<Real>(value); });
         }
     }
     return to_numpy(std::move(result), {m, n});
 }
 
 Out<double> residuals_sq(const Matrices& models, const Points& points1, const Points& points2) {
-    return rows(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+    return rows<double>(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
         kernels().residuals_sq(models.data() + 9 * i, points, out);
     });
 }
@@ -240,16 +244,47 @@ Out<double> residuals_sq(const Matrices& models, const Points& points1, const Po
 Out<double> positive_depths(const Matrices& rotations, const Vectors& translations, const Points& points1,
                             const Points& points2) {
     require_paired(rotations, translations);
-    return rows(rotations.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
-        kernels().positive_depths(rotations.data() + 9 * i, translations.data() + 3 * i, points, out);
+    return rows<double>(
+        rotations.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+            kernels().positive_depths(rotations.data() + 9 * i, translations.data() + 3 * i, points, out);
+        });
+}
+
+Out<float> msac_scores(const Matrices& models, const Points& points1, const Points& points2, double max_error_sq) {
+    require(max_error_sq > 0, "max_error_sq must be positive");
+    return rows<float>(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+        kernels().msac_scores(models.data() + 9 * i, points, max_error_sq, out);
     });
 }
 
-Out<double> msac_scores(const Matrices& models, const Points& points1, const Points& points2, double max_error_sq) {
+Out<float> pose_scores(const Matrices& rotations, const Vectors& translations, const Points& points1,
+                       const Points& points2, double max_error_sq) {
+    require_paired(rotations, translations);
     require(max_error_sq > 0, "max_error_sq must be positive");
-    return rows(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
-        kernels().msac_scores(models.data() + 9 * i, points, max_error_sq, out);
+    std::vector<double> in_front(padded(static_cast<int>(points1.shape(0))));
+    return rows<float>(rotations.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+        const Matrix3 essential = essential_from_pose({matrix_at(rotations, i), vector_at(translations, i)});
+        kernels().msac_scores(essential.data(), points, max_error_sq, out);
+        kernels().positive_depths(rotations.data() + 9 * i, translations.data() + 3 * i, points, in_front.data());
+        for (int j = 0; j < points.n; ++j) out[j] *= in_front[j];
     });
+}
+
+Out<double> spread_consensus_batch(const FloatRows& scores, const Regions& regions, int num_regions) {
+    const size_t m = scores.shape(0), n = scores.shape(1), images = regions.shape(0);
+    require(regions.shape(1) == n, "regions must have one entry for every point");
+    require(num_regions > 0, "num_regions must be positive");
+    for (size_t i = 0; i < images * n; ++i)
+        require(0 <= regions.data()[i] && regions.data()[i] < num_regions, "regions must be below num_regions");
+    std::vector<double> result(m);
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < m; ++i)
+            for (size_t image = 0; image < images; ++image)
+                result[i] +=
+                    spread_consensus(scores.data() + i * n, regions.data() + image * n, count_of(n), num_regions);
+    }
+    return to_numpy(std::move(result), {m});
 }
 
 std::tuple<Out<int>, Out<double>> top_models(const Matrices& models, const Points& points1, const Points& points2,
@@ -558,6 +593,8 @@ NB_MODULE(_native, m) {
           "camera2"_a);
     m.def("residuals_sq", &residuals_sq, "models"_a, "points1"_a, "points2"_a);
     m.def("msac_scores", &msac_scores, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a);
+    m.def("pose_scores", &pose_scores, "rotations"_a, "translations"_a, "points1"_a, "points2"_a, "max_error_sq"_a);
+    m.def("spread_consensus", &spread_consensus_batch, "scores"_a, "regions"_a, "num_regions"_a);
     m.def("positive_depths", &positive_depths, "rotations"_a, "translations"_a, "points1"_a, "points2"_a);
     m.def("top_models", &top_models, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a, "k"_a);
     m.def("refine_pose", &refine_pose_batch, "rotations"_a, "translations"_a, "points1"_a, "points2"_a,
