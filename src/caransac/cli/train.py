@@ -107,6 +107,8 @@ def train(arguments: argparse.Namespace) -> int:
                 tasks[stage] = progress.add_task(stage, total=total, figures="")
             figures = "  ".join(f"{name} {value:.3f}" for name, value in latest.items())
             progress.update(tasks[stage], completed=done, figures=figures)
+            if not progress.console.is_terminal and (done % recipe.epoch == 0 or done == total):  # a log file
+                print(f"{stage} {done}/{total}  {figures}", flush=True)
 
         weights = trainer.train(
             recipe,
