@@ -154,30 +154,30 @@ def test_logistic_regression_finds_the_log_odds(rng):
     assert np.isfinite(separable[0]).all()
 
 
-SMALL = {"width": 8, "batch": 4, "epoch": 15, "val_pairs": 6, "learning_rate": 5e-3}
+SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
 
 
 def test_a_small_run_learns_resumes_and_exports(tmp_path):
     recipe = Recipe(**SMALL)
     seen = []
-    whole = train(recipe, tmp_path / "whole", steps=30, workers=2, evidence_runs=24, report=lambda *r: seen.append(r))
+    whole = train(recipe, tmp_path / "whole", steps=24, workers=2, evidence_runs=12, report=lambda *r: seen.append(r))
     assert {stage for stage, *_ in seen} == {"training", "confidence"}
     with (tmp_path / "whole" / "log.csv").open() as file:
         log = list(csv.DictReader(file))
-    assert [row["step"] for row in log] == ["15", "30"]
+    assert [row["step"] for row in log] == ["12", "24"]
     assert float(log[1]["val_loss"]) < 0.8 * start_loss(recipe)
     # stopped half-way, and continued by another number of workers: the same weights to the last bit
-    train(recipe, tmp_path / "halves", steps=17, workers=1, evidence_runs=8)
+    train(recipe, tmp_path / "halves", steps=14, workers=1, evidence_runs=6)
     with pytest.raises(ValueError, match="holds a training run"):
-        train(recipe, tmp_path / "halves", steps=30)
+        train(recipe, tmp_path / "halves", steps=24)
     with pytest.raises(ValueError, match="another width"):
-        train(replace(recipe, width=16), tmp_path / "halves", steps=30, resume=True)
-    halves = train(recipe, tmp_path / "halves", steps=30, workers=1, resume=True, evidence_runs=24)
+        train(replace(recipe, width=16), tmp_path / "halves", steps=24, resume=True)
+    halves = train(recipe, tmp_path / "halves", steps=24, workers=1, resume=True, evidence_runs=6)
     checkpoints = [torch.load(path.parent / "checkpoint.pt", weights_only=False) for path in (whole, halves)]
     assert all(torch.equal(value, checkpoints[1]["network"][name]) for name, value in checkpoints[0]["network"].items())
 
     card = json.loads(whole.with_suffix(".json").read_text())
-    assert card["steps"] == 30
+    assert card["steps"] == 24
     assert card["recipe"]["width"] == 8
     assert whole.with_name("curves.png").stat().st_size > 1000
     pair = caransac.synthetic.make_pair(seed=2)
@@ -206,7 +206,7 @@ def start_loss(recipe):
 def test_the_command_line_trains_and_refuses(tmp_path, capsys):
     small = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
     out = tmp_path / "run"
-    arguments = ["train", f"--out={out}", "--steps=2", "--workers=1", "--evidence-runs=8", *small]
+    arguments = ["train", f"--out={out}", "--steps=2", "--workers=1", "--evidence-runs=4", *small]
     assert main(arguments) == 0
     assert str(out / "weights.npz") in capsys.readouterr().out.replace("\n", "")
     assert main(arguments) == 2

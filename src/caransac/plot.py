@@ -70,7 +70,7 @@ def draw_training(path: str | Path, log: Sequence[Mapping[str, float]]) -> Path:
     figure = _figure((12, 4))
     steps = [row["step"] for row in log]
     panels = (
-        ("loss", ("train_loss", "val_loss")),
+        ("loss", ("train_loss", "val_loss", "train_entropy", "val_entropy")),
         ("cross entropy", ("train_prior", "val_prior", "train_posterior", "val_posterior")),
         ("AUC of the pose, %", ("train_auc5", "val_auc5", "val_auc1")),
     )

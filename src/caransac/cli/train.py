@@ -51,10 +51,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_number(network, "batch", recipe.batch, "pairs a step")
     _add_number(network, "epoch", recipe.epoch, "steps between two validations")
     _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
-    _add_number(
-        network, "learning-rate", recipe.learning_rate, "of Adam; halved when the validation loss stops falling"
-    )
-    _add_number(network, "patience", recipe.patience, "epochs without a lower validation loss before that")
+    _add_number(network, "learning-rate", recipe.learning_rate, "of Adam; halved when validation stops improving")
+    _add_number(network, "patience", recipe.patience, "epochs without an improvement before that")
     _add_number(network, "seed", recipe.seed, "seed of everything")
     parser.set_defaults(run=train)
 

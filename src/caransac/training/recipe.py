@@ -19,8 +19,8 @@ class Recipe:
         batch: pairs an optimiser step.
         epoch: steps between two validations.
         val_pairs: pairs to validate on, at most.
-        learning_rate: of Adam at the start; halved when the validation loss stops falling.
-        patience: epochs without a lower validation loss before that.
+        learning_rate: of Adam at the start; halved when the validation entropy stops falling.
+        patience: epochs without a lower validation entropy before that.
         start: weights to start from, a name or a path; empty starts at random.
         self_supervised: label matches by the run's own final model instead of the truth.
         seed: seed of everything.

@@ -28,13 +28,15 @@ class Losses:
     """What one example contributes: the loss, and figures to log.
 
     Attributes:
-        total: the sum over rounds, with gradient.
+        total: the loss, with gradient.
+        entropy: its part that the probabilities decide, the discounted sum of the cross entropies.
         prior: cross entropy of the probabilities before any model.
         posterior: cross entropy of the last ones.
         pose_error_deg: of the last best model, NaN without truth.
     """
 
     total: Tensor
+    entropy: float
     prior: float
     posterior: float
     pose_error_deg: float
@@ -58,7 +60,7 @@ def replay(network: TorchNetwork, example: Example, seed: int, self_supervised: 
         labels = example.problem.inliers(found.model).astype(np.float32)
     entropies = cross_entropies(network, example.side, found, labels)
     total = torch.stack([(1 - EPSILON) ** (len(entropies) - 1 - q) * e for q, e in enumerate(entropies)]).sum()
-    pose_error = np.nan
+    entropy, pose_error = total.item(), np.nan
     if example.R is not None:
         if not self_supervised:
             rounds = found.rounds[1:]
@@ -66,7 +68,7 @@ def replay(network: TorchNetwork, example: Example, seed: int, self_supervised: 
                 discount = (1 - EPSILON) ** (len(rounds) - 1 - q)
                 total = total + POSE_WEIGHT * discount * pose_loss(network, example, found.rounds[0], record)
         pose_error = example.pose_error_deg(found.model)
-    return Losses(total, entropies[0].item(), entropies[-1].item(), pose_error)
+    return Losses(total, entropy, entropies[0].item(), entropies[-1].item(), pose_error)
 
 
 def cross_entropies(network: TorchNetwork, side: Floats, found: Estimate, labels: Floats) -> list[Tensor]:

@@ -143,11 +143,12 @@ class Training:
             **_summarise("train", self.course.figures),
             **_summarise("val", results),
         }
-        if not self.course.log or row["val_loss"] < min(r["val_loss"] for r in self.course.log):
+        # The entropy decides: the pose errors of a hundred pairs are mostly luck.
+        if not self.course.log or row["val_entropy"] < min(r["val_entropy"] for r in self.course.log):
             self.course.best_weights = weights
         self.course.log.append(row)
         self.course.figures = []
-        self.schedule.step(row["val_loss"])
+        self.schedule.step(row["val_entropy"])
         with replacing(self.out / LOG) as path, path.open("w", newline="") as file:
             writer = csv.DictWriter(file, row.keys())
             writer.writeheader()
@@ -190,7 +191,7 @@ class Training:
             report("confidence", done, 2, {})
             calibration[name] = self._fit_confidence(weights, name, evidence_runs)
         report("confidence", 2, 2, {})
-        best = min(self.course.log, key=lambda row: row["val_loss"])
+        best = min(self.course.log, key=lambda row: row["val_entropy"])
         card = {
             "caransac": caransac.__version__,
             "parameters": int(sum(np.size(array) for array in weights.values())),
@@ -235,7 +236,7 @@ class Training:
         """Recent figures of the training, and those of the last validation."""
         recent = _summarise("train", self.course.figures[-4 * self.recipe.batch :]) if self.course.figures else {}
         row = (self.course.log[-1] if self.course.log else {}) | recent
-        return {name: row[name] for name in ("train_loss", "train_auc5", "val_loss", "val_auc5") if name in row}
+        return {name: row[name] for name in ("train_loss", "train_auc5", "val_entropy", "val_auc5") if name in row}
 
 
 def _summarise(name: str, figures: Sequence[Figures | None]) -> dict[str, float]:
@@ -244,6 +245,7 @@ def _summarise(name: str, figures: Sequence[Figures | None]) -> dict[str, float]
     errors = [FAILURE_DEG if f is None else f.pose_error_deg for f in figures]
     return {
         f"{name}_loss": float(np.mean([f.loss for f in found])) if found else float("nan"),
+        f"{name}_entropy": float(np.mean([f.entropy for f in found])) if found else float("nan"),
         f"{name}_prior": float(np.mean([f.prior for f in found])) if found else float("nan"),
         f"{name}_posterior": float(np.mean([f.posterior for f in found])) if found else float("nan"),
         f"{name}_auc5": auc(errors, 5.0) if errors else float("nan"),

@@ -21,7 +21,7 @@ from caransac.state import StateNetwork
 from caransac.training.data import PairSource, make_example, read_pairs, synthetic_pair, unrelated_pair
 from caransac.training.network import TorchNetwork
 from caransac.training.recipe import Recipe
-from caransac.training.replay import replay
+from caransac.training.replay import Losses, replay
 from caransac.types import Options
 
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
@@ -30,12 +30,18 @@ TRAINING, VALIDATION, EVIDENCE = range(3)  # streams of random numbers
 
 @dataclass(frozen=True)
 class Figures:
-    """What one run contributes to the log: its loss, cross entropies before any model and at the end, pose error."""
+    """What one run contributes to the log; see `Losses`."""
 
     loss: float
+    entropy: float
     prior: float
     posterior: float
     pose_error_deg: float
+
+
+def figures_of(losses: Losses) -> Figures:
+    """The numbers of a run's losses."""
+    return Figures(losses.total.item(), losses.entropy, losses.prior, losses.posterior, losses.pose_error_deg)
 
 
 class Worker:
@@ -65,7 +71,7 @@ class Worker:
             losses = replay(network, example, int(rng.integers(2**63)), self.recipe.self_supervised)
             if losses is not None:
                 losses.total.backward()  # type: ignore[no-untyped-call]
-                figures.append(Figures(losses.total.item(), losses.prior, losses.posterior, losses.pose_error_deg))
+                figures.append(figures_of(losses))
         gradients = [(torch.zeros_like(p) if p.grad is None else p.grad).numpy() for p in network.parameters()]
         return gradients, figures
 
@@ -76,7 +82,7 @@ class Worker:
             losses = replay(network, make_example(self.val_pairs[index]), index, self.recipe.self_supervised)
         if losses is None:
             return None
-        return Figures(losses.total.item(), losses.prior, losses.posterior, losses.pose_error_deg)
+        return figures_of(losses)
 
     def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
         """Evidence of one run on a training or unrelated pair, and whether its pose was right; None without a model."""
