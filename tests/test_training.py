@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 import torch
@@ -15,12 +16,14 @@ from caransac import kernels
 from caransac.cli import main
 from caransac.estimator import LOSS_SCALE_IN_NOISE, ca_ransac, refinement_weights
 from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair, random_pair
 from caransac.training.calibration import fit_logistic
-from caransac.training.data import PairSource, make_example, right_matches, synthetic_pair, unrelated_pair, vary
+from caransac.training.data import PairSource, make_example, right_matches, shuffled, synthetic_pair, vary
 from caransac.training.network import TorchNetwork
 from caransac.training.recipe import Recipe
 from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
 from caransac.training.trainer import train
+from caransac.training.worker import Worker
 from caransac.types import Options
 
 
@@ -138,7 +141,7 @@ def test_the_source_draws_by_the_generator_alone(rng):
 
 
 def test_shuffled_pairs_have_no_truth(rng):
-    pair = unrelated_pair(rng)
+    pair = shuffled(synthetic_pair(rng), rng)
     assert pair.R is None
     assert right_matches(pair).sum() == 0
 
@@ -152,6 +155,47 @@ def test_logistic_regression_finds_the_log_odds(rng):
     assert offset == pytest.approx(bias, abs=0.1)
     separable = fit_logistic(x, x[:, 0] > 0)
     assert np.isfinite(separable[0]).all()
+
+
+@pytest.fixture
+def scenes(tmp_path, rng):
+    """A folder of one scene of four pairs with three features a match."""
+    pairs = {f"a{i}-b{i}": random_pair(rng, num_points=200, inlier_ratio=0.5) for i in range(4)}
+    tables = {
+        "matches": {key: np.c_[pair.points1, pair.points2] for key, pair in pairs.items()},
+        "match_conf": {key: pair.scores for key, pair in pairs.items()},
+        "match_features": {key: rng.normal(size=(200, 3)) for key in pairs},
+        "K1_K2": {key: np.stack([pair.camera1.K, pair.camera2.K])[None] for key, pair in pairs.items()},
+        "R": {f"a{i}": np.eye(3) for i in range(4)} | {f"b{i}": p.R for i, p in enumerate(pairs.values())},
+        "T": {f"a{i}": np.zeros((3, 1)) for i in range(4)}
+        | {f"b{i}": p.t[:, None] for i, p in enumerate(pairs.values())},
+    }
+    folder = tmp_path / "mine" / "train" / "scene"
+    folder.mkdir(parents=True)
+    for name, table in tables.items():
+        with h5py.File(folder / f"{name}.h5", "w") as file:
+            for key, value in table.items():
+                file[key] = value
+    return folder.parent
+
+
+def test_real_pairs_with_features_of_their_own(scenes):
+    with pytest.raises(ValueError, match="synthetic_share"):
+        Worker(Recipe(data=(str(scenes),), width=8)).sizes()
+    worker = Worker(Recipe(data=(str(scenes),), width=8, synthetic_share=0.0))
+    assert worker.sizes() == (39, 1)
+    assert worker.source.pairs[0].scene == "mine/train/scene"
+    network = TorchNetwork(39, 8)
+    gradients, figures = worker.gradient(network.to_weights(), 0, range(2))
+    first = dict(zip(dict(network.named_parameters()), gradients, strict=True))["init.0.weight"]
+    assert first.shape == (39, 8)
+    assert np.abs(first[36:]).max() > 0
+    assert len(figures) == 2
+    numbers, right = worker.evidence(network.to_weights(), "essential", 1)
+    assert np.isfinite(numbers).all()
+    assert right in (True, False)
+    (scenes / "scene" / "match_features.h5").unlink()
+    assert Worker(Recipe(data=(str(scenes),), width=8)).sizes() == (36, 1)
 
 
 SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
@@ -180,7 +224,7 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
     assert card["steps"] == 24
     assert card["recipe"]["width"] == 8
     assert whole.with_name("curves.png").stat().st_size > 1000
-    pair = caransac.synthetic.make_pair(seed=2)
+    pair = make_pair(seed=2)
     result = caransac.estimate_relative_pose(
         pair.points1,
         pair.points2,
@@ -195,8 +239,6 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
 
 def start_loss(recipe):
     """Validation loss of the untrained network."""
-    from caransac.training.worker import Worker
-
     worker = Worker(recipe)
     torch.manual_seed(recipe.seed)
     weights = TorchNetwork(36, recipe.width).to_weights()

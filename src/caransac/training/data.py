@@ -152,9 +152,8 @@ def synthetic_pair(rng: np.random.Generator) -> Pair:
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
 
-def unrelated_pair(rng: np.random.Generator) -> Pair:
-    """A synthetic pair whose matches have been shuffled, so that no model explains them."""
-    pair = synthetic_pair(rng)
+def shuffled(pair: Pair, rng: np.random.Generator) -> Pair:
+    """A pair whose matches have been shuffled, so that no model explains them."""
     return replace(pair, points2=rng.permutation(pair.points2), R=None, t=None)
 
 

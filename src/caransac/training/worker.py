@@ -18,7 +18,7 @@ from caransac.geometry import Array, Floats, pose_error_deg
 from caransac.problems import Fundamental, Problem
 from caransac.side import NUM_FEATURES
 from caransac.state import StateNetwork
-from caransac.training.data import PairSource, make_example, read_pairs, synthetic_pair, unrelated_pair
+from caransac.training.data import PairSource, make_example, read_pairs, shuffled, synthetic_pair
 from caransac.training.network import TorchNetwork
 from caransac.training.recipe import Recipe
 from caransac.training.replay import Losses, replay
@@ -55,8 +55,13 @@ class Worker:
 
     def sizes(self) -> tuple[int, int]:
         """Numbers of side information a match, and the number of validation pairs."""
-        features = self.source.pairs[0].features if self.source.pairs else None
-        return NUM_FEATURES + (0 if features is None else features.shape[1]), len(self.val_pairs)
+        pairs = [*self.source.pairs, *self.val_pairs, *self.unrelated_pairs]
+        widths = {0 if pair.features is None else pair.features.shape[1] for pair in pairs}
+        if len(widths) > 1:
+            raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
+        if widths != {0} and self.source.synthetic_share > 0:
+            raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
+        return NUM_FEATURES + max(widths), len(self.val_pairs)
 
     def gradient(
         self, weights: Mapping[str, Floats], step: int, examples: Sequence[int]
@@ -96,12 +101,12 @@ class Worker:
         return evidence(network, example.problem, found), is_right(pair, example.problem, found.model)
 
     def _evidence_pair(self, rng: np.random.Generator) -> Pair:
-        """A related pair three times in four; else one of unrelated images, or a shuffled synthetic one."""
+        """A related pair three times in four; else one of unrelated images, or one whose matches are shuffled."""
         if rng.random() < 0.75:
             return self.source.draw(rng)
         if self.unrelated_pairs and rng.random() < 0.7:
             return self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
-        return unrelated_pair(rng)
+        return shuffled(self.source.draw(rng), rng)
 
     def _network(self, weights: Mapping[str, Floats]) -> TorchNetwork:
         network = TorchNetwork(self.sizes()[0], self.recipe.width)
