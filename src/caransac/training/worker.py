@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,10 +151,12 @@ _worker: Worker | None = None
 
 
 def start(recipe: Recipe) -> None:
-    """Make this process a worker of a recipe."""
+    """Make this process a worker of a recipe, that ends when its parent does, even if that was killed."""
     global _recipe, _worker
     torch.set_num_threads(1)
     _recipe, _worker = recipe, None
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 def call(method: str, *arguments: Any) -> Any:
