@@ -6,22 +6,27 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// r = c / sqrt(gradient) and dr/dM for one correspondence (or a pack of them), M row by row. A point on both epipoles,
-// where the gradient vanishes, constrains nothing: its residual is taken for zero.
-inline Doubles linearise(const Doubles m[9], const Doubles& u1, const Doubles& v1, const Doubles& u2, const Doubles& v2,
-                         Doubles jacobian[9]) {
+// The Sampson distance c / sqrt(gradient) of one pack of correspondences and its derivatives by the entries of M, row
+// by row, both up to the factor sqrt(inverse): most losses need nothing but its square.
+struct Linearised {
+    Doubles c, inverse, slope[9];
+};
+
+// A point on both epipoles, where the gradient vanishes, constrains nothing: its residual is taken for zero.
+inline Linearised linearise(const Doubles m[9], const Columns<double>& points, int i) {
+    const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
+                  v2 = load(points.v2 + i);
     const auto terms = epipolar_terms<Doubles>(m, u1, v1, u2, v2);
-    const Doubles gradient = terms.gradient > 0.0 ? terms.gradient : broadcast(1.0);
-    const Doubles inverse_norm = 1.0 / square_root(gradient);
-    const Doubles ratio = terms.c / gradient;
-    const Doubles x1[3] = {u1, v1, broadcast(1.0)};
-    const Doubles x2[3] = {u2 * inverse_norm, v2 * inverse_norm, inverse_norm};
-    const Doubles scaled = ratio * inverse_norm;
-    const Doubles left[3] = {x2[0] - scaled * terms.a0, x2[1] - scaled * terms.a1, x2[2]};
-    const Doubles right[3] = {ratio * terms.b0, ratio * terms.b1, Doubles{}};
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) jacobian[3 * i + j] = left[i] * x1[j] - x2[i] * right[j];
-    return terms.c * inverse_norm;
+    const Doubles inverse = 1.0 / (terms.gradient > 0.0 ? terms.gradient : broadcast(1.0));
+    // d(c / sqrt(gradient)) = sqrt(inverse) (x2 x1^T - (c / gradient) (a x1^T + x2 b^T)), and the third entries of a
+    // and b count for nothing.
+    const Doubles ratio = terms.c * inverse;
+    const Doubles a0 = ratio * terms.a0, a1 = ratio * terms.a1;
+    const Doubles y0 = u1 - ratio * terms.b0, y1 = v1 - ratio * terms.b1;
+    return {terms.c,
+            inverse,
+            {u2 * y0 - a0 * u1, u2 * y1 - a0 * v1, u2 - a0, v2 * y0 - a1 * u1, v2 * y1 - a1 * v1, v2 - a1, y0, y1,
+             broadcast(1.0)}};
 }
 
 // rho(s) and rho'(s)
@@ -36,7 +41,7 @@ inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative
         derivative = s < scale_sq ? one : Doubles{};
         return s < scale_sq ? s : broadcast(scale_sq);
     } else if constexpr (kLoss == Loss::kCauchy) {
-        const Doubles growth = 1.0 + s / scale_sq;
+        const Doubles growth = 1.0 + s * (1 / scale_sq);
         derivative = 1.0 / growth;
         return scale_sq * logarithm(growth);
     } else {
@@ -46,43 +51,57 @@ inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative
     }
 }
 
-template <Loss kLoss>
-void accumulate(const double model[9], const Columns<double>& points, const double* weights, double scale,
-                NormalEquations& out) {
-    Doubles m[9], cost{}, gradient[9] = {}, hessian[45] = {};
+template <Loss kLoss, int kDof>
+void accumulate(const double model[9], const double* jacobian, const Columns<double>& points, const double* weights,
+                double scale, NormalEquations& out) {
+    Doubles m[9], by_parameter[kDof][9], cost{}, gradient[kDof] = {}, hessian[kDof * (kDof + 1) / 2] = {};
     for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
+    for (int p = 0; p < kDof; ++p)
+        for (int i = 0; i < 9; ++i) by_parameter[p][i] = broadcast(jacobian[9 * p + i]);
     for (int i = 0; i < points.n; i += kDoubles) {
-        Doubles jacobian[9], derivative;
-        const Doubles residual =
-            linearise(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i), load(points.v2 + i), jacobian);
+        const Linearised at = linearise(m, points, i);
         const Doubles weight = load(weights + i);
-        cost += weight * evaluate_loss<kLoss>(residual * residual, scale, derivative);
-        const Doubles effective = weight * derivative;
-        int at = 0;
-        for (int p = 0; p < 9; ++p) {
-            const Doubles weighted = effective * jacobian[p];
-            gradient[p] += weighted * residual;
-            for (int q = p; q < 9; ++q) hessian[at++] += weighted * jacobian[q];
+        Doubles derivative, slope[kDof];
+        cost += weight * evaluate_loss<kLoss>(at.c * at.c * at.inverse, scale, derivative);
+        for (int p = 0; p < kDof; ++p) {
+            slope[p] = by_parameter[p][8];
+            for (int j = 0; j < 8; ++j) slope[p] += by_parameter[p][j] * at.slope[j];
+        }
+        const Doubles effective = weight * derivative * at.inverse;
+        int next = 0;
+        for (int p = 0; p < kDof; ++p) {
+            const Doubles weighted = effective * slope[p];
+            gradient[p] += weighted * at.c;
+            for (int q = p; q < kDof; ++q) hessian[next++] += weighted * slope[q];
         }
     }
     out.cost = sum(cost);
-    for (int i = 0; i < 9; ++i) out.gradient[i] = sum(gradient[i]);
-    for (int i = 0; i < 45; ++i) out.hessian[i] = sum(hessian[i]);
+    for (int p = 0; p < kDof; ++p) out.gradient[p] = sum(gradient[p]);
+    for (int i = 0; i < kDof * (kDof + 1) / 2; ++i) out.hessian[i] = sum(hessian[i]);
+}
+
+template <Loss kLoss>
+void accumulate(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
+                const double* weights, double scale, NormalEquations& out) {
+    if (dof == 5)
+        accumulate<kLoss, 5>(model, jacobian, points, weights, scale, out);
+    else
+        accumulate<kLoss, 7>(model, jacobian, points, weights, scale, out);
 }
 
 }  // namespace
 
-void normal_equations(const double model[9], const Columns<double>& points, const double* weights, Loss loss,
-                      double loss_scale, NormalEquations& out) {
+void normal_equations(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
+                      const double* weights, Loss loss, double loss_scale, NormalEquations& out) {
     switch (loss) {
         case Loss::kSquared:
-            return accumulate<Loss::kSquared>(model, points, weights, loss_scale, out);
+            return accumulate<Loss::kSquared>(model, jacobian, dof, points, weights, loss_scale, out);
         case Loss::kTruncated:
-            return accumulate<Loss::kTruncated>(model, points, weights, loss_scale, out);
+            return accumulate<Loss::kTruncated>(model, jacobian, dof, points, weights, loss_scale, out);
         case Loss::kCauchy:
-            return accumulate<Loss::kCauchy>(model, points, weights, loss_scale, out);
+            return accumulate<Loss::kCauchy>(model, jacobian, dof, points, weights, loss_scale, out);
         case Loss::kHuber:
-            return accumulate<Loss::kHuber>(model, points, weights, loss_scale, out);
+            return accumulate<Loss::kHuber>(model, jacobian, dof, points, weights, loss_scale, out);
     }
 }
 
@@ -90,12 +109,11 @@ void residual_jacobian(const double model[9], const Columns<double>& points, dou
     Doubles m[9];
     for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
     for (int i = 0; i < points.n; i += kDoubles) {
-        Doubles packed[9];
-        const Doubles r =
-            linearise(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i), load(points.v2 + i), packed);
+        const Linearised at = linearise(m, points, i);
+        const Doubles factor = square_root(at.inverse);
         for (int l = 0; l < kDoubles && i + l < points.n; ++l) {
-            residual[i + l] = lane(r, l);
-            for (int p = 0; p < 9; ++p) jacobian[9 * (i + l) + p] = lane(packed[p], l);
+            residual[i + l] = lane(factor * at.c, l);
+            for (int p = 0; p < 9; ++p) jacobian[9 * (i + l) + p] = lane(factor * at.slope[p], l);
         }
     }
 }

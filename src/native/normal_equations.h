@@ -13,18 +13,19 @@ enum class Loss {
     kHuber,      // s up to c^2, then 2 c sqrt(s) - c^2
 };
 
-// Gauss-Newton model of cost = sum_i w_i rho(r_i^2) in the nine entries of the matrix, r the signed Sampson distance:
-// half the gradient and half the Hessian (upper triangle, row by row). A parametrisation of the matrix with Jacobian G
-// has gradient G^T g and Hessian G^T H G, so every problem shares this pass.
+// Gauss-Newton model of cost = sum_i w_i rho(r_i^2) in the parameters of the matrix, r the signed Sampson distance:
+// half the gradient and half the Hessian (upper triangle, row by row).
+constexpr int kMaxDof = 7;
 struct NormalEquations {
-    double cost, gradient[9], hessian[45];
+    double cost, gradient[kMaxDof], hessian[kMaxDof * (kMaxDof + 1) / 2];
 };
 
 namespace CARANSAC_ISA {
 
+// jacobian: for each of the dof (5 or 7) parameters the derivative of the matrix, row by row.
 // weights: padded(n) numbers, zero in the padding. All coordinates, the padding's too, must be finite.
-void normal_equations(const double model[9], const Columns<double>& points, const double* weights, Loss loss,
-                      double loss_scale, NormalEquations& out);
+void normal_equations(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
+                      const double* weights, Loss loss, double loss_scale, NormalEquations& out);
 
 // Signed Sampson distances (n) and their derivatives by the nine entries of the matrix (n x 9).
 void residual_jacobian(const double model[9], const Columns<double>& points, double* residual, double* jacobian);

@@ -75,16 +75,13 @@ struct LinearSystem {
 
     LinearSystem(const Manifold& at, const Selection& selection, const RefineOptions& options) {
         NormalEquations raw;
-        kernels().normal_equations(at.matrix().data(), selection.points(), selection.weights(), options.loss,
-                                   options.loss_scale, raw);
-        Eigen::Matrix<double, 9, 9> full;
-        int next = 0;
-        for (int i = 0; i < 9; ++i)
-            for (int j = i; j < 9; ++j) full(i, j) = full(j, i) = raw.hessian[next++];
-        const auto jacobian = at.jacobian();
+        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, selection.points(),
+                                   selection.weights(), options.loss, options.loss_scale, raw);
         cost = raw.cost;
-        hessian.noalias() = jacobian.transpose() * full * jacobian;
-        gradient.noalias() = jacobian.transpose() * Eigen::Map<const Eigen::Matrix<double, 9, 1>>(raw.gradient);
+        gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
+        int next = 0;
+        for (int i = 0; i < Manifold::kDof; ++i)
+            for (int j = i; j < Manifold::kDof; ++j) hessian(i, j) = hessian(j, i) = raw.hessian[next++];
     }
 };
 
