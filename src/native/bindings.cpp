@@ -356,10 +356,10 @@ std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(
     CostBatch costs;
     {
         nb::gil_scoped_release release;
-        const ColumnBuffer<double> points(points1, points2, 0);
+        Refiner refiner(ColumnBuffer<double>(points1, points2, 0).view(), w, options);
         for (size_t i = 0; i < m; ++i) {
             Pose pose{matrix_at(rotations, i), vector_at(translations, i)};
-            costs.add(refine_pose(pose, points.view(), w, options));
+            costs.add(refiner.refine(pose));
             append(refined_rotations, pose.rotation);
             append(refined_translations, pose.translation);
         }
@@ -382,10 +382,10 @@ std::tuple<Out<double>, Out<double>> refine_fundamental_batch(const Matrices& mo
     CostBatch costs;
     {
         nb::gil_scoped_release release;
-        const ColumnBuffer<double> points(points1, points2, 0);
+        Refiner refiner(ColumnBuffer<double>(points1, points2, 0).view(), w, options);
         for (size_t i = 0; i < m; ++i) {
             Matrix3 model = matrix_at(models, i);
-            costs.add(refine_fundamental(model, points.view(), w, options));
+            costs.add(refiner.refine(model));
             append(refined, model);
         }
     }

@@ -13,6 +13,7 @@ struct Kernels {
     int (*five_point)(const double*, const double*, int, double*, int*);
     int (*seven_point)(const double*, const double*, int, double*, int*);
     void (*residuals_sq)(const double*, const Columns<double>&, double*);
+    int (*close_points)(const double*, const Columns<double>&, double, int*);
     void (*msac_scores)(const double*, const Columns<double>&, double, double*);
     void (*positive_depths)(const double*, const double*, const Columns<double>&, double*);
     int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);

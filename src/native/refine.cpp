@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
@@ -23,48 +24,12 @@ void set_column(Eigen::MatrixBase<Derived>& jacobian, int column, const Matrix3&
     jacobian.col(column) = Eigen::Map<const Eigen::Matrix<double, 9, 1>>(derivative.data());
 }
 
-// The points that take part in one refinement, packed together.
-class Selection {
-  public:
-    Selection(const Columns<double>& points, const double* weights, const std::vector<double>& keep, int max_points) {
-        const auto qualifies = [&](int i) {
-            return (weights == nullptr || weights[i] > 0) && usable(points, i) && (keep.empty() || keep[i] != 0);
-        };
-        std::vector<int> chosen;
-        chosen.reserve(points.n);
-        for (int i = 0; i < points.n; ++i)
-            if (qualifies(i)) chosen.push_back(i);
-        count_ = static_cast<int>(chosen.size());
-        if (max_points > 0 && count_ > max_points) {
-            const double stride = static_cast<double>(count_) / max_points;
-            for (int i = 0; i < max_points; ++i) chosen[i] = chosen[static_cast<int>(i * stride)];
-            count_ = max_points;
-        }
-        for (auto& column : columns_) column.reserve(padded(count_));
-        for (int i = 0; i < count_; ++i) push(points, chosen[i], weights == nullptr ? 1 : weights[chosen[i]]);
-        while (count_ > 0 && static_cast<int>(columns_[0].size()) < padded(count_))
-            for (int c = 0; c < 5; ++c) columns_[c].push_back(c == 4 ? 0 : columns_[c].back());
-    }
-    int count() const { return count_; }
-    Columns<double> points() const {
-        return {columns_[0].data(), columns_[1].data(), columns_[2].data(), columns_[3].data(), count_};
-    }
-    const double* weights() const { return columns_[4].data(); }
-
-  private:
-    // One infinite coordinate would make every cost infinite. Meaningful ones are of the order of one.
-    static bool usable(const Columns<double>& points, int i) {
-        constexpr double kFarthest = 1e6;
-        return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&
-               std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest;
-    }
-    void push(const Columns<double>& points, int i, double weight) {
-        const double values[5] = {points.u1[i], points.v1[i], points.u2[i], points.v2[i], weight};
-        for (int c = 0; c < 5; ++c) columns_[c].push_back(values[c]);
-    }
-    std::vector<double> columns_[5];
-    int count_ = 0;
-};
+// One infinite coordinate would make every cost infinite. Meaningful ones are of the order of one.
+bool usable(const Columns<double>& points, int i) {
+    constexpr double kFarthest = 1e6;
+    return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&
+           std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest;
+}
 
 // Normal equations in the manifold's own parameters.
 template <class Manifold>
@@ -73,10 +38,10 @@ struct LinearSystem {
     Eigen::Matrix<double, Manifold::kDof, Manifold::kDof> hessian;
     typename Manifold::Delta gradient;
 
-    LinearSystem(const Manifold& at, const Selection& selection, const RefineOptions& options) {
+    LinearSystem(const Manifold& at, const WeightedPoints& points, const RefineOptions& options) {
         NormalEquations raw;
-        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, selection.points(),
-                                   selection.weights(), options.loss, options.loss_scale, raw);
+        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, points.points(),
+                                   points.weights(), options.loss, options.loss_scale, raw);
         cost = raw.cost;
         gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
         int next = 0;
@@ -86,11 +51,11 @@ struct LinearSystem {
 };
 
 template <class Manifold>
-RefineReport levenberg_marquardt(Manifold& model, const Selection& selection, const RefineOptions& options) {
+RefineReport levenberg_marquardt(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
     constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
     RefineReport report{0, 0, 0};
-    if (selection.count() < Manifold::kDof) return report;
-    LinearSystem<Manifold> system(model, selection, options);
+    if (points.points().n < Manifold::kDof) return report;
+    LinearSystem<Manifold> system(model, points, options);
     report.initial_cost = report.cost = system.cost;
     double damping = 1e-4;
     while (report.steps < options.max_steps && damping < kMaxDamping) {
@@ -102,7 +67,7 @@ RefineReport levenberg_marquardt(Manifold& model, const Selection& selection, co
         const double length = delta.norm();
         if (!(length > kMinStep)) break;  // converged, or not a number
         const Manifold candidate = model.retract(delta);
-        const LinearSystem<Manifold> next(candidate, selection, options);
+        const LinearSystem<Manifold> next(candidate, points, options);
         if (!(next.cost < system.cost)) {
             damping *= 10;
             continue;
@@ -115,15 +80,6 @@ RefineReport levenberg_marquardt(Manifold& model, const Selection& selection, co
         if (converged) break;
     }
     return report;
-}
-
-std::vector<double> below(const Matrix3& matrix, const Columns<double>& points, double max_residual_sq) {
-    std::vector<double> keep;
-    if (!(max_residual_sq > 0)) return keep;
-    keep.resize(padded(points.n));
-    kernels().residuals_sq(matrix.data(), points, keep.data());
-    for (double& value : keep) value = value < max_residual_sq ? 1 : 0;
-    return keep;
 }
 
 }  // namespace
@@ -180,28 +136,74 @@ FundamentalManifold FundamentalManifold::retract(const Delta& delta) const {
                                s_ + delta[6]);
 }
 
-RefineReport refine_pose(Pose& pose, const Columns<double>& points, const double* weights,
-                         const RefineOptions& options) {
-    PoseManifold model(pose);
-    std::vector<double> keep = below(model.matrix(), points, options.max_residual_sq);
-    if (!keep.empty()) {
-        std::vector<double> front(padded(points.n));
-        kernels().positive_depths(pose.rotation.data(), pose.translation.data(), points, front.data());
-        for (int i = 0; i < points.n; ++i) keep[i] *= front[i];
+void WeightedPoints::gather(const Columns<double>& points, const double* weights, const std::vector<int>& index) {
+    const int count = static_cast<int>(index.size()), stride = padded(count);
+    data_.resize(5 * static_cast<size_t>(stride));
+    const double* from[5] = {points.u1, points.v1, points.u2, points.v2, weights};
+    for (int c = 0; c < 5; ++c) {
+        double* to = data_.data() + c * static_cast<size_t>(stride);
+        for (int i = 0; i < count; ++i) to[i] = from[c] == nullptr ? 1 : from[c][index[i]];
+        std::fill(to + count, to + stride, 0.0);
     }
-    const RefineReport report =
-        levenberg_marquardt(model, Selection(points, weights, keep, options.max_points), options);
+    const double* data = data_.data();
+    points_ = {data, data + stride, data + 2 * stride, data + 3 * stride, count};
+    weights_ = data + 4 * static_cast<size_t>(stride);
+}
+
+Refiner::Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options)
+    : options_(options) {
+    index_.reserve(points.n);
+    for (int i = 0; i < points.n; ++i)
+        if ((weights == nullptr || weights[i] > 0) && usable(points, i)) index_.push_back(i);
+    usable_.gather(points, weights, index_);
+    std::iota(index_.begin(), index_.end(), 0);
+}
+
+void Refiner::select_close(const Matrix3& matrix) {
+    index_.resize(padded(usable_.points().n));
+    index_.resize(kernels().close_points(matrix.data(), usable_.points(), options_.max_residual_sq, index_.data()));
+}
+
+void Refiner::select_in_front(const Pose& pose) {
+    in_front_.resize(padded(usable_.points().n));
+    kernels().positive_depths(pose.rotation.data(), pose.translation.data(), usable_.points(), in_front_.data());
+    size_t count = 0;
+    for (const int i : index_) {
+        index_[count] = i;
+        count += in_front_[i] > 0;  // no branch: nobody could predict it
+    }
+    index_.resize(count);
+}
+
+// The selected points, or evenly spread ones among them when there are too many.
+const WeightedPoints& Refiner::thinned() {
+    const int count = static_cast<int>(index_.size()), most = options_.max_points;
+    if (most > 0 && count > most) {
+        const double stride = static_cast<double>(count) / most;
+        for (int i = 0; i < most; ++i) index_[i] = index_[static_cast<int>(i * stride)];
+        index_.resize(most);
+    }
+    if (index_.size() == static_cast<size_t>(usable_.points().n)) return usable_;
+    selected_.gather(usable_.points(), usable_.weights(), index_);
+    return selected_;
+}
+
+RefineReport Refiner::refine(Pose& pose) {
+    PoseManifold model(pose);
+    if (options_.max_residual_sq > 0) {
+        select_close(model.matrix());
+        select_in_front(pose);
+    }
+    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
     pose.translation = model.pose().translation;
     return report;
 }
 
-RefineReport refine_fundamental(Matrix3& fundamental, const Columns<double>& points, const double* weights,
-                                const RefineOptions& options) {
+RefineReport Refiner::refine(Matrix3& fundamental) {
     FundamentalManifold model(fundamental);
-    const std::vector<double> keep = below(model.matrix(), points, options.max_residual_sq);
-    const RefineReport report =
-        levenberg_marquardt(model, Selection(points, weights, keep, options.max_points), options);
+    if (options_.max_residual_sq > 0) select_close(model.matrix());
+    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
     return report;
 }

@@ -58,12 +58,39 @@ class FundamentalManifold {
     double s_;
 };
 
-// points: columns with padding; weights: n numbers or null for ones; points without a positive weight or with absurd
-// coordinates take no part. The cost never rises: no step is taken that does not lower it, and none at all when fewer
-// points than degrees of freedom take part. A fundamental matrix comes back with rank two and norm one in any case.
-RefineReport refine_pose(Pose& pose, const Columns<double>& points, const double* weights,
-                         const RefineOptions& options);
-RefineReport refine_fundamental(Matrix3& fundamental, const Columns<double>& points, const double* weights,
-                                const RefineOptions& options);
+// Correspondences and their weights, packed into columns of their own.
+class WeightedPoints {
+  public:
+    // The given points of a set; no weights are ones. Keeps its memory from one call to the next.
+    void gather(const Columns<double>& points, const double* weights, const std::vector<int>& index);
+    const Columns<double>& points() const { return points_; }
+    const double* weights() const { return weights_; }
+
+  private:
+    std::vector<double> data_;
+    Columns<double> points_{};
+    const double* weights_ = nullptr;
+};
+
+// Refines one model after the other on the same points. Points without a positive weight or with absurd coordinates
+// take no part. The cost never rises: no step is taken that does not lower it, and none at all when fewer points than
+// degrees of freedom take part. A fundamental matrix comes back with rank two and norm one in any case.
+class Refiner {
+  public:
+    // points: columns, read only here; weights: n numbers or null for ones.
+    Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options);
+    RefineReport refine(Pose& pose);
+    RefineReport refine(Matrix3& fundamental);
+
+  private:
+    const WeightedPoints& thinned();
+    void select_close(const Matrix3& matrix);
+    void select_in_front(const Pose& pose);
+
+    RefineOptions options_;
+    WeightedPoints usable_, selected_;
+    std::vector<int> index_;  // of the usable points, those selected for the current model
+    std::vector<double> in_front_;
+};
 
 }  // namespace caransac

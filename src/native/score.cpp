@@ -15,6 +15,23 @@ void residuals_sq(const double model[9], const Columns<double>& points, double* 
     }
 }
 
+int close_points(const double model[9], const Columns<double>& points, double max_residual_sq, int* index) {
+    Doubles m[9];
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
+    int count = 0;
+    for (int i = 0; i < points.n; i += kDoubles) {
+        const auto terms = epipolar_terms<Doubles>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
+                                                   load(points.v2 + i));
+        const Doubles residual_sq = terms.residual_sq();
+        for (int l = 0; l < kDoubles; ++l) {
+            index[count] = i + l;
+            count += lane(residual_sq, l) < max_residual_sq;  // no branch: nobody could predict it
+        }
+    }
+    while (count > 0 && index[count - 1] >= points.n) --count;  // the padding
+    return count;
+}
+
 void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, double* out) {
     residuals_sq(model, points, out);
     const double inverse = 1 / max_error_sq;
