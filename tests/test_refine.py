@@ -6,6 +6,8 @@ from scenes import contaminated_scene, random_problems
 
 from caransac import geometry, kernels
 from caransac.kernels import Loss
+from caransac.problems import Essential, Fundamental
+from caransac.synthetic import make_pair
 
 pytestmark = pytest.mark.kernels
 
@@ -56,13 +58,21 @@ def test_fundamental_jacobian_matches_central_differences(rng):
 
 @pytest.mark.parametrize("loss", list(Loss))
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cost_is_as_specified_and_never_rises(rng, loss, weighted):
+@pytest.mark.parametrize("single_precision", [False, True])
+def test_cost_is_as_specified_and_never_rises(rng, loss, weighted, single_precision):
     x1, x2, R, t, _ = contaminated_scene(rng, 301)
     weights = rng.uniform(0, 1, 301) if weighted else np.ones(301)
     starts = [nearby(rng, R, t, size) for size in (0.001, 0.01, 0.1, 1.0)]
     rotations, translations = (np.stack(parts) for parts in zip(*starts, strict=True))
     refined_R, refined_t, costs = kernels.refine_pose(
-        rotations, translations, x1, x2, weights=weights if weighted else None, loss=loss, loss_scale=1e-3
+        rotations,
+        translations,
+        x1,
+        x2,
+        weights=weights if weighted else None,
+        loss=loss,
+        loss_scale=1e-3,
+        single_precision=single_precision,
     )
     start = geometry.essential_from_pose(rotations, translations)
     end = geometry.essential_from_pose(refined_R, refined_t)
@@ -91,6 +101,28 @@ def test_the_gradient_vanishes_where_refinement_ends(rng, loss):
     curvature = [(cost(h) + cost(-h) - 2 * cost(0 * h))[0] / 1e-8 for h in 1e-4 * np.eye(5)]
     newton_step = central_differences(cost, 5, 1e-6)[0] / np.abs(curvature)
     assert np.abs(newton_step).max() < 1e-4
+
+
+@pytest.mark.parametrize("max_error_px", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("problem", [Essential, Fundamental])
+def test_single_precision_steps_reach_the_same_costs(problem, max_error_px):
+    pair = make_pair(3000, outlier_ratio=0.5, noise_px=0.5 * max_error_px, seed=1)
+    cameras = (pair.camera1, pair.camera2) if problem is Essential else ()
+    scene = problem.from_pixels(pair.points1, pair.points2, *cameras, max_error_px)
+    samples = kernels.sample_uniform(np.flatnonzero(pair.inliers), scene.sample_size, 100, seed=0)
+    models = scene.solve(samples)
+    models = models[scene.rank(models, 32, scene.max_error)]
+    options = {"loss": Loss.TRUNCATED, "loss_scale": scene.max_error, "max_residual": 2 * scene.max_error}
+    costs = []
+    for single_precision in (False, True):
+        options["single_precision"] = single_precision
+        if problem is Essential:
+            *_, cost = kernels.refine_pose(*scene.split(models), scene.points1, scene.points2, **options)
+        else:
+            _, cost = kernels.refine_fundamental(scene.matrices(models), scene.points1, scene.points2, **options)
+        costs.append(cost)
+    assert np.allclose(costs[1][:, 0], costs[0][:, 0], rtol=1e-12, atol=0)
+    assert np.allclose(costs[1][:, 1], costs[0][:, 1], rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])

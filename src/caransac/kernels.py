@@ -207,6 +207,7 @@ def refine_pose(
     max_steps: int = 25,
     max_points: int = 0,
     min_decrease: float = 1e-7,
+    single_precision: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Refine poses by Levenberg-Marquardt on the robust Sampson cost; no cost ever rises.
 
@@ -223,6 +224,8 @@ def refine_pose(
         max_steps: Levenberg-Marquardt steps, at most.
         max_points: use this many evenly spread points when more qualify; 0 uses all.
         min_decrease: stop after a step that lowers the cost by a smaller fraction.
+        single_precision: find the steps in single precision, half as long, for models that will be refined again;
+            costs stay in double precision, so none rises here either.
 
     Returns:
         (m, 3, 3) rotations, (m, 3) translations, and (m, 2) the cost before and after.
@@ -239,6 +242,7 @@ def refine_pose(
         max_steps,
         max_points,
         min_decrease,
+        single_precision,
     )
 
 
@@ -254,6 +258,7 @@ def refine_fundamental(
     max_steps: int = 25,
     max_points: int = 0,
     min_decrease: float = 1e-7,
+    single_precision: bool = False,
 ) -> tuple[Array, Array]:
     """Refine fundamental matrices on the rank-two manifold; arguments as in `refine_pose`.
 
@@ -271,6 +276,7 @@ def refine_fundamental(
         max_steps,
         max_points,
         min_decrease,
+        single_precision,
     )
 
 

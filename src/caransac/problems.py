@@ -152,6 +152,7 @@ class Essential(Problem):
             max_steps=LOCAL_MAX_STEPS,
             max_points=LOCAL_MAX_POINTS,
             min_decrease=LOCAL_MIN_DECREASE,
+            single_precision=True,
         )
         return self._join(rotations, translations)
 
@@ -225,6 +226,7 @@ class Fundamental(Problem):
             max_steps=LOCAL_MAX_STEPS,
             max_points=LOCAL_MAX_POINTS,
             min_decrease=LOCAL_MIN_DECREASE,
+            single_precision=True,
         )
         return refined.reshape(-1, 9)
 

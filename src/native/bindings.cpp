@@ -318,13 +318,19 @@ const double* weights_data(const std::optional<Weights>& weights, const Points& 
 }
 
 RefineOptions refine_options(Loss loss, double loss_scale, double max_residual_sq, int max_steps, int max_points,
-                             double min_decrease) {
+                             double min_decrease, bool single_precision) {
     require(loss_scale > 0, "loss_scale must be positive");
     require(max_residual_sq >= 0, "max_residual_sq must not be negative");
     require(max_steps >= 0, "max_steps must not be negative");
     require(min_decrease >= 0, "min_decrease must not be negative");
     require(max_points >= 0, "max_points must not be negative");
-    return {loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease};
+    return {loss,
+            loss_scale,
+            max_residual_sq,
+            max_steps,
+            max_points,
+            min_decrease,
+            single_precision ? Precision::kSingle : Precision::kDouble};
 }
 
 // Costs of a batch of refinements, and the two arrays Python sees of them.
@@ -345,11 +351,11 @@ struct CostBatch {
 std::tuple<Out<double>, Out<double>, Out<double>> refine_pose_batch(
     const Matrices& rotations, const Vectors& translations, const Points& points1, const Points& points2,
     const std::optional<Weights>& weights, Loss loss, double loss_scale, double max_residual_sq, int max_steps,
-    int max_points, double min_decrease) {
+    int max_points, double min_decrease, bool single_precision) {
     require_same_length(points1, points2);
     require_paired(rotations, translations);
     const RefineOptions options =
-        refine_options(loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease);
+        refine_options(loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease, single_precision);
     const double* w = weights_data(weights, points1);
     const size_t m = rotations.shape(0);
     std::vector<double> refined_rotations, refined_translations;
@@ -372,10 +378,11 @@ std::tuple<Out<double>, Out<double>> refine_fundamental_batch(const Matrices& mo
                                                               const Points& points2,
                                                               const std::optional<Weights>& weights, Loss loss,
                                                               double loss_scale, double max_residual_sq, int max_steps,
-                                                              int max_points, double min_decrease) {
+                                                              int max_points, double min_decrease,
+                                                              bool single_precision) {
     require_same_length(points1, points2);
     const RefineOptions options =
-        refine_options(loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease);
+        refine_options(loss, loss_scale, max_residual_sq, max_steps, max_points, min_decrease, single_precision);
     const double* w = weights_data(weights, points1);
     const size_t m = models.shape(0);
     std::vector<double> refined;
@@ -599,9 +606,10 @@ NB_MODULE(_native, m) {
     m.def("top_models", &top_models, "models"_a, "points1"_a, "points2"_a, "max_error_sq"_a, "k"_a);
     m.def("refine_pose", &refine_pose_batch, "rotations"_a, "translations"_a, "points1"_a, "points2"_a,
           "weights"_a.none(), "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "max_points"_a,
-          "min_decrease"_a);
+          "min_decrease"_a, "single_precision"_a);
     m.def("refine_fundamental", &refine_fundamental_batch, "models"_a, "points1"_a, "points2"_a, "weights"_a.none(),
-          "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "max_points"_a, "min_decrease"_a);
+          "loss"_a, "loss_scale"_a, "max_residual_sq"_a, "max_steps"_a, "max_points"_a, "min_decrease"_a,
+          "single_precision"_a);
     m.def(
         "pose_jacobian",
         [](const Matrix33& rotation, const Vector3In& translation, const Points& points1, const Points& points2) {

@@ -18,7 +18,7 @@ struct Kernels {
     void (*positive_depths)(const double*, const double*, const Columns<double>&, double*);
     int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);
     void (*normal_equations)(const double*, const double*, int, const Columns<double>&, const double*, Loss, double,
-                             NormalEquations&);
+                             Precision, NormalEquations&);
     void (*residual_jacobian)(const double*, const Columns<double>&, double*, double*);
     void (*mlp)(const Input*, int, int, const Layer*, int, float*);
     void (*neighbour_features)(const Grid&, double, float*);

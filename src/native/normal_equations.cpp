@@ -6,27 +6,29 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// The Sampson distance c / sqrt(gradient) of one pack of correspondences and its derivatives by the entries of M, row
-// by row, both up to the factor sqrt(inverse): most losses need nothing but its square.
-struct Linearised {
-    Doubles c, inverse, slope[9];
-};
+// A point on both epipoles, where the gradient vanishes but for rounding, constrains nothing.
+inline Doubles inverse_gradient(const EpipolarTerms<Doubles>& terms) {
+    constexpr double kSmallest = 1e-30;
+    return 1.0 / (terms.gradient > kSmallest ? terms.gradient : broadcast(1.0));
+}
 
-// A point on both epipoles, where the gradient vanishes, constrains nothing: its residual is taken for zero.
-inline Linearised linearise(const Doubles m[9], const Columns<double>& points, int i) {
-    const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
-                  v2 = load(points.v2 + i);
-    const auto terms = epipolar_terms<Doubles>(m, u1, v1, u2, v2);
-    const Doubles inverse = 1.0 / (terms.gradient > 0.0 ? terms.gradient : broadcast(1.0));
-    // d(c / sqrt(gradient)) = sqrt(inverse) (x2 x1^T - (c / gradient) (a x1^T + x2 b^T)), and the third entries of a
-    // and b count for nothing.
-    const Doubles ratio = terms.c * inverse;
-    const Doubles a0 = ratio * terms.a0, a1 = ratio * terms.a1;
-    const Doubles y0 = u1 - ratio * terms.b0, y1 = v1 - ratio * terms.b1;
-    return {terms.c,
-            inverse,
-            {u2 * y0 - a0 * u1, u2 * y1 - a0 * v1, u2 - a0, v2 * y0 - a1 * u1, v2 * y1 - a1 * v1, v2 - a1, y0, y1,
-             broadcast(1.0)}};
+// The derivatives of the Sampson distance c / sqrt(gradient) by the entries of M, row by row, times sqrt(gradient):
+// x2 x1^T - ratio (a x1^T + x2 b^T) with ratio = c / gradient, where the third entries of a and b count for nothing.
+// The last of the nine is one.
+template <class T>
+inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, const T& v2, const T& ratio,
+                          T slope[8]) {
+    const auto terms = epipolar_terms<T>(m, u1, v1, u2, v2);
+    const T a0 = ratio * terms.a0, a1 = ratio * terms.a1;
+    const T y0 = u1 - ratio * terms.b0, y1 = v1 - ratio * terms.b1;
+    slope[0] = u2 * y0 - a0 * u1;
+    slope[1] = u2 * y1 - a0 * v1;
+    slope[2] = u2 - a0;
+    slope[3] = v2 * y0 - a1 * u1;
+    slope[4] = v2 * y1 - a1 * v1;
+    slope[5] = v2 - a1;
+    slope[6] = y0;
+    slope[7] = y1;
 }
 
 // rho(s) and rho'(s)
@@ -51,69 +53,107 @@ inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative
     }
 }
 
-template <Loss kLoss, int kDof>
-void accumulate(const double model[9], const double* jacobian, const Columns<double>& points, const double* weights,
-                double scale, NormalEquations& out) {
-    Doubles m[9], by_parameter[kDof][9], cost{}, gradient[kDof] = {}, hessian[kDof * (kDof + 1) / 2] = {};
+// A few points and what is known of their residuals: c, c / gradient, and the weight that c^2 has in the cost.
+template <class Real>
+struct Block {
+    static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; short enough for sums in single precision
+    Real u1[kSize], v1[kSize], u2[kSize], v2[kSize], c[kSize], ratio[kSize], weight[kSize];
+    int count;
+};
+
+// Fills the block with the points from `first` on; returns their cost.
+template <Loss kLoss, class Real>
+double evaluate(const double model[9], const Columns<double>& points, const double* weights, double scale, int first,
+                Block<Real>& block) {
+    Doubles m[9], cost{};
     for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
+    block.count = points.n - first < Block<Real>::kSize ? points.n - first : Block<Real>::kSize;
+    for (int to = 0; to < padded(block.count); to += kDoubles) {
+        const int i = first + to;
+        const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
+                      v2 = load(points.v2 + i), weight = load(weights + i);
+        const auto terms = epipolar_terms<Doubles>(m, u1, v1, u2, v2);
+        const Doubles inverse = inverse_gradient(terms), ratio = terms.c * inverse;
+        Doubles derivative;
+        cost += weight * evaluate_loss<kLoss>(terms.c * ratio, scale, derivative);
+        store(block.u1 + to, u1);
+        store(block.v1 + to, v1);
+        store(block.u2 + to, u2);
+        store(block.v2 + to, v2);
+        store(block.c + to, terms.c);
+        store(block.ratio + to, ratio);
+        store(block.weight + to, weight * derivative * inverse);
+    }
+    return sum(cost);
+}
+
+// Adds the block's gradient and Hessian.
+template <int kDof, class Real>
+void accumulate(const double model[9], const double* jacobian, const Block<Real>& block, NormalEquations& out) {
+    using Pack = decltype(broadcast(Real()));
+    constexpr int kLanes = sizeof(Pack) / sizeof(Real);
+    Pack m[9], by_parameter[kDof][9], gradient[kDof] = {}, hessian[kDof * (kDof + 1) / 2] = {};
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(static_cast<Real>(model[i]));
     for (int p = 0; p < kDof; ++p)
-        for (int i = 0; i < 9; ++i) by_parameter[p][i] = broadcast(jacobian[9 * p + i]);
-    for (int i = 0; i < points.n; i += kDoubles) {
-        const Linearised at = linearise(m, points, i);
-        const Doubles weight = load(weights + i);
-        Doubles derivative, slope[kDof];
-        cost += weight * evaluate_loss<kLoss>(at.c * at.c * at.inverse, scale, derivative);
+        for (int i = 0; i < 9; ++i) by_parameter[p][i] = broadcast(static_cast<Real>(jacobian[9 * p + i]));
+    for (int i = 0; i < block.count; i += kLanes) {
+        Pack by_entry[8], slope[kDof];
+        differentiate<Pack>(m, load(block.u1 + i), load(block.v1 + i), load(block.u2 + i), load(block.v2 + i),
+                            load(block.ratio + i), by_entry);
         for (int p = 0; p < kDof; ++p) {
             slope[p] = by_parameter[p][8];
-            for (int j = 0; j < 8; ++j) slope[p] += by_parameter[p][j] * at.slope[j];
+            for (int j = 0; j < 8; ++j) slope[p] += by_parameter[p][j] * by_entry[j];
         }
-        const Doubles effective = weight * derivative * at.inverse;
+        const Pack c = load(block.c + i), weight = load(block.weight + i);
         int next = 0;
         for (int p = 0; p < kDof; ++p) {
-            const Doubles weighted = effective * slope[p];
-            gradient[p] += weighted * at.c;
+            const Pack weighted = weight * slope[p];
+            gradient[p] += weighted * c;
             for (int q = p; q < kDof; ++q) hessian[next++] += weighted * slope[q];
         }
     }
-    out.cost = sum(cost);
-    for (int p = 0; p < kDof; ++p) out.gradient[p] = sum(gradient[p]);
-    for (int i = 0; i < kDof * (kDof + 1) / 2; ++i) out.hessian[i] = sum(hessian[i]);
+    for (int p = 0; p < kDof; ++p) out.gradient[p] += sum(gradient[p]);
+    for (int i = 0; i < kDof * (kDof + 1) / 2; ++i) out.hessian[i] += sum(hessian[i]);
 }
 
-template <Loss kLoss>
-void accumulate(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
-                const double* weights, double scale, NormalEquations& out) {
-    if (dof == 5)
-        accumulate<kLoss, 5>(model, jacobian, points, weights, scale, out);
-    else
-        accumulate<kLoss, 7>(model, jacobian, points, weights, scale, out);
+template <class Real>
+void accumulate_blocks(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
+                       const double* weights, Loss loss, double loss_scale, NormalEquations& out) {
+    const auto fill = loss == Loss::kSquared     ? evaluate<Loss::kSquared, Real>
+                      : loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real>
+                      : loss == Loss::kCauchy    ? evaluate<Loss::kCauchy, Real>
+                                                 : evaluate<Loss::kHuber, Real>;
+    const auto add = dof == 5 ? accumulate<5, Real> : accumulate<7, Real>;
+    Block<Real> block;
+    out = {};
+    for (int first = 0; first < points.n; first += Block<Real>::kSize) {
+        out.cost += fill(model, points, weights, loss_scale, first, block);
+        add(model, jacobian, block, out);
+    }
 }
 
 }  // namespace
 
 void normal_equations(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
-                      const double* weights, Loss loss, double loss_scale, NormalEquations& out) {
-    switch (loss) {
-        case Loss::kSquared:
-            return accumulate<Loss::kSquared>(model, jacobian, dof, points, weights, loss_scale, out);
-        case Loss::kTruncated:
-            return accumulate<Loss::kTruncated>(model, jacobian, dof, points, weights, loss_scale, out);
-        case Loss::kCauchy:
-            return accumulate<Loss::kCauchy>(model, jacobian, dof, points, weights, loss_scale, out);
-        case Loss::kHuber:
-            return accumulate<Loss::kHuber>(model, jacobian, dof, points, weights, loss_scale, out);
-    }
+                      const double* weights, Loss loss, double loss_scale, Precision precision, NormalEquations& out) {
+    const auto accumulate_as = precision == Precision::kSingle ? accumulate_blocks<float> : accumulate_blocks<double>;
+    accumulate_as(model, jacobian, dof, points, weights, loss, loss_scale, out);
 }
 
 void residual_jacobian(const double model[9], const Columns<double>& points, double* residual, double* jacobian) {
     Doubles m[9];
     for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
     for (int i = 0; i < points.n; i += kDoubles) {
-        const Linearised at = linearise(m, points, i);
-        const Doubles factor = square_root(at.inverse);
+        const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
+                      v2 = load(points.v2 + i);
+        const auto terms = epipolar_terms<Doubles>(m, u1, v1, u2, v2);
+        const Doubles inverse = inverse_gradient(terms), factor = square_root(inverse);
+        Doubles slope[9];
+        differentiate<Doubles>(m, u1, v1, u2, v2, terms.c * inverse, slope);
+        slope[8] = broadcast(1.0);
         for (int l = 0; l < kDoubles && i + l < points.n; ++l) {
-            residual[i + l] = lane(factor * at.c, l);
-            for (int p = 0; p < 9; ++p) jacobian[9 * (i + l) + p] = lane(factor * at.slope[p], l);
+            residual[i + l] = lane(factor, l) * lane(terms.c, l);
+            for (int p = 0; p < 9; ++p) jacobian[9 * (i + l) + p] = lane(factor, l) * lane(slope[p], l);
         }
     }
 }

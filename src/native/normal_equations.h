@@ -13,6 +13,8 @@ enum class Loss {
     kHuber,      // s up to c^2, then 2 c sqrt(s) - c^2
 };
 
+enum class Precision { kDouble, kSingle };
+
 // Gauss-Newton model of cost = sum_i w_i rho(r_i^2) in the parameters of the matrix, r the signed Sampson distance:
 // half the gradient and half the Hessian (upper triangle, row by row).
 constexpr int kMaxDof = 7;
@@ -22,10 +24,12 @@ struct NormalEquations {
 
 namespace CARANSAC_ISA {
 
-// jacobian: for each of the dof (5 or 7) parameters the derivative of the matrix, row by row.
-// weights: padded(n) numbers, zero in the padding. All coordinates, the padding's too, must be finite.
+// precision: of the gradient and the Hessian; residuals and cost are always computed in double precision, so that
+// single precision disturbs the direction of a step but not the decision whether it helps. jacobian: for each of the
+// dof (5 or 7) parameters the derivative of the matrix, row by row. weights: padded(n) numbers, zero in the padding.
+// All coordinates, the padding's too, must be finite.
 void normal_equations(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
-                      const double* weights, Loss loss, double loss_scale, NormalEquations& out);
+                      const double* weights, Loss loss, double loss_scale, Precision precision, NormalEquations& out);
 
 // Signed Sampson distances (n) and their derivatives by the nine entries of the matrix (n x 9).
 void residual_jacobian(const double model[9], const Columns<double>& points, double* residual, double* jacobian);

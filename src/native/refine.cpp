@@ -41,7 +41,7 @@ struct LinearSystem {
     LinearSystem(const Manifold& at, const WeightedPoints& points, const RefineOptions& options) {
         NormalEquations raw;
         kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, points.points(),
-                                   points.weights(), options.loss, options.loss_scale, raw);
+                                   points.weights(), options.loss, options.loss_scale, options.precision, raw);
         cost = raw.cost;
         gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
         int next = 0;

@@ -13,8 +13,9 @@ struct RefineOptions {
     double loss_scale = 1;       // same unit as the points
     double max_residual_sq = 0;  // use only points below it at the start, in front of the cameras; 0 takes all
     int max_steps = 25;
-    int max_points = 0;          // use evenly spread ones when more qualify; 0 for no limit
-    double min_decrease = 1e-7;  // relative decrease of the cost below which a step is the last
+    int max_points = 0;                        // use evenly spread ones when more qualify; 0 for no limit
+    double min_decrease = 1e-7;                // relative decrease of the cost below which a step is the last
+    Precision precision = Precision::kDouble;  // of the steps; single for models that will be refined again
 };
 
 struct RefineReport {
