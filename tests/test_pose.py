@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scenes import essentials, random_problems
+from scenes import contaminated_scene, essentials, random_problems
 
 from caransac import geometry, kernels
 
@@ -36,6 +36,30 @@ def test_what_is_no_essential_matrix_has_no_pose(rng):
     assert len(index) == 0
     with pytest.raises(ValueError, match="at least one point"):
         kernels.pose_from_essential(essentials(R, t), x1[:, :0], x2[:, :0])
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 150])
+def test_poses_of_samples_are_those_of_their_essential_matrices(rng, count):
+    x1, x2, _, _, _ = contaminated_scene(rng, 100)
+    samples = kernels.sample_uniform(np.arange(100), 5, count, seed=0)
+    models, sample = kernels.five_point(x1[samples], x2[samples])
+    members = samples[sample]
+    expected_R, expected_t, index = kernels.pose_from_essential(models, x1[members], x2[members])
+    rotations, translations, origin = kernels.five_point_poses(x1, x2, samples)
+    assert np.array_equal(origin, sample[index])
+    assert np.allclose(rotations, expected_R, atol=1e-9)
+    assert np.allclose(translations, expected_t, atol=1e-9)
+
+
+def test_samples_of_no_points_are_refused():
+    points = np.zeros((6, 2))
+    for member in (-1, 6):
+        with pytest.raises(ValueError, match="indices of points"):
+            kernels.five_point_poses(points, points, [[0, 1, 2, 3, member]])
+    with pytest.raises(ValueError, match="same length"):
+        kernels.five_point_poses(points, points[1:], [[0, 1, 2, 3, 4]])
+    with pytest.raises(TypeError):
+        kernels.five_point_poses(points, points, [[0, 1, 2, 3]])
 
 
 def test_positive_depths_match_triangulation(rng):

@@ -22,6 +22,7 @@ __all__ = [
     "Loss",
     "essential_from_pose",
     "five_point",
+    "five_point_poses",
     "fundamental_from_pose",
     "fundamental_jacobian",
     "instruction_set",
@@ -87,6 +88,22 @@ def five_point(x1: Array, x2: Array) -> tuple[Array, Indices]:
         sample each comes from.
     """
     return _native.five_point(_reals(x1), _reals(x2))
+
+
+def five_point_poses(points1: Array, points2: Array, samples: Indices) -> tuple[Array, Array, Indices]:
+    """Poses through samples of five correspondences that put them in front of both cameras.
+
+    `five_point`, then `pose_from_essential`, without arrays in between.
+
+    Args:
+        points1: (n, 2) normalised image coordinates.
+        points2: (n, 2) normalised image coordinates.
+        samples: (S, 5) indices of points.
+
+    Returns:
+        (p, 3, 3) rotations, (p, 3) translations of length one, and (p,) the sample each comes from.
+    """
+    return _native.five_point_poses(_reals(points1), _reals(points2), _integers(samples))
 
 
 def seven_point(x1: Array, x2: Array) -> tuple[Array, Indices]:

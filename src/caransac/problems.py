@@ -125,11 +125,7 @@ class Essential(Problem):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""
-        essentials, sample = kernels.five_point(self.points1[samples], self.points2[samples])
-        members = samples[sample]
-        rotations, translations, _ = kernels.pose_from_essential(
-            essentials, self.points1[members], self.points2[members]
-        )
+        rotations, translations, _ = kernels.five_point_poses(self.points1, self.points2, samples)
         return self._join(rotations, translations)
 
     def matrices(self, models: Array) -> Array:
@@ -207,7 +203,7 @@ class Fundamental(Problem):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`."""
-        fundamentals, _ = kernels.seven_point(self.points1[samples], self.points2[samples])
+        fundamentals, _ = kernels.seven_point(self.points1.take(samples, axis=0), self.points2.take(samples, axis=0))
         return fundamentals.reshape(-1, 9)
 
     def matrices(self, models: Array) -> Array:

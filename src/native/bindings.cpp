@@ -50,6 +50,7 @@ using Matrices = In<double, Any, Dim<3>, Dim<3>>;
 using Vectors = In<double, Any, Dim<3>>;
 using Weights = In<double, Any>;
 using Indices = In<int, Any>;
+using Indices5 = In<int, Any, Dim<5>>;
 
 template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::c_contig>;
@@ -158,31 +159,72 @@ void append(std::vector<double>& to, const Eigen::MatrixBase<Derived>& values) {
         for (int j = 0; j < values.cols(); ++j) to.push_back(values(i, j));
 }
 
-std::tuple<Out<double>, Out<double>, Out<int>> pose_from_essential_batch(const Matrices& essentials, const Samples& x1,
-                                                                         const Samples& x2) {
+// Rotations, translations, and what each pose comes from.
+using PoseArrays = std::tuple<Out<double>, Out<double>, Out<int>>;
+
+struct PoseBatch {
+    std::vector<double> rotations, translations;
+    std::vector<int> origins;
+    void add(const Pose& pose, int origin) {
+        append(rotations, pose.rotation);
+        append(translations, pose.translation);
+        origins.push_back(origin);
+    }
+    PoseArrays to_arrays() && {
+        const size_t count = origins.size();
+        return {to_numpy(std::move(rotations), {count, 3, 3}), to_numpy(std::move(translations), {count, 3}),
+                to_numpy(std::move(origins), {count})};
+    }
+};
+
+PoseArrays pose_from_essential_batch(const Matrices& essentials, const Samples& x1, const Samples& x2) {
     const size_t m = count_of(essentials.shape(0)), p = x1.shape(1);
     require(p > 0, "x1 and x2 must hold at least one point a sample");
     require(x1.shape(0) == m && x2.shape(0) == m && x2.shape(1) == p,
             "x1 and x2 must hold one sample of equal size for every essential matrix");
-    std::vector<double> rotations, translations;
-    std::vector<int> index;
+    PoseBatch poses;
     {
         nb::gil_scoped_release release;
-        rotations.reserve(9 * m);
-        translations.reserve(3 * m);
         for (size_t i = 0; i < m; ++i) {
             Pose pose;
-            if (!pose_from_essential(matrix_at(essentials, i), x1.data() + 2 * p * i, x2.data() + 2 * p * i,
-                                     static_cast<int>(p), pose))
-                continue;
-            append(rotations, pose.rotation);
-            append(translations, pose.translation);
-            index.push_back(static_cast<int>(i));
+            if (pose_from_essential(matrix_at(essentials, i), x1.data() + 2 * p * i, x2.data() + 2 * p * i,
+                                    static_cast<int>(p), pose))
+                poses.add(pose, static_cast<int>(i));
         }
     }
-    const size_t count = index.size();
-    return {to_numpy(std::move(rotations), {count, 3, 3}), to_numpy(std::move(translations), {count, 3}),
-            to_numpy(std::move(index), {count})};
+    return std::move(poses).to_arrays();
+}
+
+PoseArrays five_point_poses(const Points& points1, const Points& points2, const Indices5& samples) {
+    require_same_length(points1, points2);
+    const int n = count_of(points1.shape(0)), num_samples = count_of(samples.shape(0));
+    const int* members = samples.data();
+    require(std::all_of(members, members + samples.size(), [n](int i) { return 0 <= i && i < n; }),
+            "samples must be indices of points");
+    PoseBatch poses;
+    {
+        nb::gil_scoped_release release;
+        constexpr int kChunk = 64;  // samples at a time, so that what lies between the steps stays in the cache
+        std::vector<double> x1(kChunk * 10), x2(kChunk * 10), models(kChunk * baseline::kFivePointMaxSolutions * 9);
+        std::vector<int> sample(kChunk * baseline::kFivePointMaxSolutions);
+        for (int first = 0; first < num_samples; first += kChunk) {
+            const int size = std::min(kChunk, num_samples - first);
+            for (int i = 0; i < 5 * size; ++i) {
+                const int from = members[5 * first + i];
+                std::copy_n(points1.data() + 2 * from, 2, x1.data() + 2 * i);
+                std::copy_n(points2.data() + 2 * from, 2, x2.data() + 2 * i);
+            }
+            const int count = kernels().five_point(x1.data(), x2.data(), size, models.data(), sample.data());
+            for (int i = 0; i < count; ++i) {
+                Pose pose;
+                const int at = 10 * sample[i];
+                if (pose_from_essential(Eigen::Map<const Matrix3>(models.data() + 9 * i), x1.data() + at,
+                                        x2.data() + at, 5, pose))
+                    poses.add(pose, first + sample[i]);
+            }
+        }
+    }
+    return std::move(poses).to_arrays();
 }
 
 void require_paired(const Matrices& rotations, const Vectors& translations) {
@@ -593,6 +635,7 @@ NB_MODULE(_native, m) {
     m.def("neighbour_features", &neighbour_features_array, "points1"_a, "points2"_a, "min_distance"_a);
     m.def("real_roots", &real_roots, "coefficients"_a);
     m.def("five_point", &five_point, "x1"_a, "x2"_a);
+    m.def("five_point_poses", &five_point_poses, "points1"_a, "points2"_a, "samples"_a);
     m.def("seven_point", &seven_point, "x1"_a, "x2"_a);
     m.def("pose_from_essential", &pose_from_essential_batch, "essentials"_a, "x1"_a, "x2"_a);
     m.def("essential_from_pose", &essential_from_pose_batch, "rotations"_a, "translations"_a);
