@@ -262,19 +262,17 @@ template <class Real, class Row>
 Out<Real> rows(size_t m, const Points& points1, const Points& points2, Row row) {
     require_same_length(points1, points2);
     const size_t n = points1.shape(0);
-    std::vector<Real> result;
+    Buffer<Real> result(m * n);
     {
         nb::gil_scoped_release release;
         const ColumnBuffer<double> points(points1, points2, kNaN);
-        std::vector<double> padded_row(padded(static_cast<int>(n)));
-        result.resize(m * n);
+        std::vector<Real> padded_row(padded(static_cast<int>(n)));
         for (size_t i = 0; i < m; ++i) {
             row(i, points.view(), padded_row.data());
-            std::transform(padded_row.data(), padded_row.data() + n, result.data() + i * n,
-                           [](double value) { return static_cast<Real>(value); });
+            std::copy_n(padded_row.data(), n, result.data() + i * n);
         }
     }
-    return to_numpy(std::move(result), {m, n});
+    return std::move(result).to_numpy({m, n});
 }
 
 Out<double> residuals_sq(const Matrices& models, const Points& points1, const Points& points2) {
@@ -294,7 +292,7 @@ Out<double> positive_depths(const Matrices& rotations, const Vectors& translatio
 
 Out<float> msac_scores(const Matrices& models, const Points& points1, const Points& points2, double max_error_sq) {
     require(max_error_sq > 0, "max_error_sq must be positive");
-    return rows<float>(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
+    return rows<float>(models.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, float* out) {
         kernels().msac_scores(models.data() + 9 * i, points, max_error_sq, out);
     });
 }
@@ -303,12 +301,10 @@ Out<float> pose_scores(const Matrices& rotations, const Vectors& translations, c
                        const Points& points2, double max_error_sq) {
     require_paired(rotations, translations);
     require(max_error_sq > 0, "max_error_sq must be positive");
-    std::vector<double> in_front(padded(static_cast<int>(points1.shape(0))));
-    return rows<float>(rotations.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, double* out) {
-        const Matrix3 essential = essential_from_pose({matrix_at(rotations, i), vector_at(translations, i)});
-        kernels().msac_scores(essential.data(), points, max_error_sq, out);
-        kernels().positive_depths(rotations.data() + 9 * i, translations.data() + 3 * i, points, in_front.data());
-        for (int j = 0; j < points.n; ++j) out[j] *= in_front[j];
+    return rows<float>(rotations.shape(0), points1, points2, [&](size_t i, const Columns<double>& points, float* out) {
+        const Pose pose{matrix_at(rotations, i), vector_at(translations, i)};
+        kernels().pose_scores(essential_from_pose(pose).data(), pose.rotation.data(), pose.translation.data(), points,
+                              max_error_sq, out);
     });
 }
 
@@ -321,10 +317,8 @@ Out<double> spread_consensus_batch(const FloatRows& scores, const Regions& regio
     std::vector<double> result(m);
     {
         nb::gil_scoped_release release;
-        for (size_t i = 0; i < m; ++i)
-            for (size_t image = 0; image < images; ++image)
-                result[i] +=
-                    spread_consensus(scores.data() + i * n, regions.data() + image * n, count_of(n), num_regions);
+        spread_consensus(scores.data(), count_of(m), count_of(n), regions.data(), count_of(images), num_regions,
+                         result.data());
     }
     return to_numpy(std::move(result), {m});
 }

@@ -14,7 +14,8 @@ struct Kernels {
     int (*seven_point)(const double*, const double*, int, double*, int*);
     void (*residuals_sq)(const double*, const Columns<double>&, double*);
     int (*close_points)(const double*, const Columns<double>&, double, int*);
-    void (*msac_scores)(const double*, const Columns<double>&, double, double*);
+    void (*msac_scores)(const double*, const Columns<double>&, double, float*);
+    void (*pose_scores)(const double*, const double*, const double*, const Columns<double>&, double, float*);
     void (*positive_depths)(const double*, const double*, const Columns<double>&, double*);
     int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);
     void (*normal_equations)(const double*, const double*, int, const Columns<double>&, const double*, Loss, double,

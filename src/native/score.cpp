@@ -4,6 +4,14 @@
 #include "pack.h"
 
 namespace caransac::CARANSAC_ISA {
+namespace {
+
+inline Doubles msac_score(const Doubles& residual_sq, double inverse_max_error_sq) {
+    const Doubles score = 1.0 - residual_sq * inverse_max_error_sq;
+    return score > 0.0 ? score : Doubles{};  // also drops NaN
+}
+
+}  // namespace
 
 void residuals_sq(const double model[9], const Columns<double>& points, double* out) {
     Doubles m[9];
@@ -32,12 +40,27 @@ int close_points(const double model[9], const Columns<double>& points, double ma
     return count;
 }
 
-void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, double* out) {
-    residuals_sq(model, points, out);
-    const double inverse = 1 / max_error_sq;
+void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, float* out) {
+    Doubles m[9];
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
     for (int i = 0; i < points.n; i += kDoubles) {
-        const Doubles score = 1.0 - load(out + i) * inverse;
-        store(out + i, score > 0.0 ? score : Doubles{});  // also drops NaN
+        const auto terms = epipolar_terms<Doubles>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
+                                                   load(points.v2 + i));
+        store(out + i, msac_score(terms.residual_sq(), 1 / max_error_sq));
+    }
+}
+
+void pose_scores(const double essential[9], const double rotation[9], const double translation[3],
+                 const Columns<double>& points, double max_error_sq, float* out) {
+    Doubles m[9], r[9], t[3];
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(essential[i]);
+    for (int i = 0; i < 9; ++i) r[i] = broadcast(rotation[i]);
+    for (int i = 0; i < 3; ++i) t[i] = broadcast(translation[i]);
+    for (int i = 0; i < points.n; i += kDoubles) {
+        const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
+                      v2 = load(points.v2 + i);
+        const Doubles score = msac_score(epipolar_terms<Doubles>(m, u1, v1, u2, v2).residual_sq(), 1 / max_error_sq);
+        store(out + i, nearer_depth<Doubles>(r, t, u1, v1, u2, v2) > 0.0 ? score : Doubles{});
     }
 }
 

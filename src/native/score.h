@@ -17,7 +17,11 @@ void positive_depths(const double rotation[9], const double translation[3], cons
 
 // MSAC score 1 - min(r, T^2) / T^2 of every point, r its squared Sampson distance: 1 on the model, 0 from T on, and 0
 // where the distance is not defined. Room for padded(n).
-void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, double* out);
+void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, float* out);
+
+// The same for the essential matrix of a pose, and 0 for a point behind a camera.
+void pose_scores(const double essential[9], const double rotation[9], const double translation[3],
+                 const Columns<double>& points, double max_error_sq, float* out);
 
 // Total consensus of one model, the sum of its MSAC scores. Stops as soon as the total can no longer reach `at_least`,
 // and returns -1 then. Single precision per point, double precision across blocks of points.
