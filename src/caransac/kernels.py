@@ -241,8 +241,8 @@ def refine_pose(
         max_steps: Levenberg-Marquardt steps, at most.
         max_points: use this many evenly spread points when more qualify; 0 uses all.
         min_decrease: stop after a step that lowers the cost by a smaller fraction.
-        single_precision: find the steps in single precision, half as long, for models that will be refined again;
-            costs stay in double precision, so none rises here either.
+        single_precision: find the steps in single precision, two thirds of the time, for models that will be
+            refined again; costs stay in double precision, so none rises here either.
 
     Returns:
         (m, 3, 3) rotations, (m, 3) translations, and (m, 2) the cost before and after.

@@ -6,7 +6,8 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// A point on both epipoles, where the gradient vanishes but for rounding, constrains nothing.
+// A point on both epipoles, where the gradient vanishes but for rounding, constrains nothing: its residual, c alone
+// then, is as good as zero.
 inline Doubles inverse_gradient(const EpipolarTerms<Doubles>& terms) {
     constexpr double kSmallest = 1e-30;
     return 1.0 / (terms.gradient > kSmallest ? terms.gradient : broadcast(1.0));
@@ -56,19 +57,20 @@ inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative
 // A few points and what is known of their residuals: c, c / gradient, and the weight that c^2 has in the cost.
 template <class Real>
 struct Block {
-    static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; short enough for sums in single precision
+    static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; few enough for sums in single precision
     Real u1[kSize], v1[kSize], u2[kSize], v2[kSize], c[kSize], ratio[kSize], weight[kSize];
     int count;
 };
 
-// Fills the block with the points from `first` on; returns their cost.
+// Fills the block with the points from `first` on, the last pack with padding; returns their cost.
 template <Loss kLoss, class Real>
 double evaluate(const double model[9], const Columns<double>& points, const double* weights, double scale, int first,
                 Block<Real>& block) {
     Doubles m[9], cost{};
     for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
     block.count = points.n - first < Block<Real>::kSize ? points.n - first : Block<Real>::kSize;
-    for (int to = 0; to < padded(block.count); to += kDoubles) {
+    const int whole_packs = (block.count + kFloats - 1) / kFloats * kFloats;
+    for (int to = 0; to < whole_packs; to += kDoubles) {
         const int i = first + to;
         const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
                       v2 = load(points.v2 + i), weight = load(weights + i);

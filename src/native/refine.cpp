@@ -40,7 +40,7 @@ struct LinearSystem {
 
     LinearSystem(const Manifold& at, const WeightedPoints& points, const RefineOptions& options) {
         NormalEquations raw;
-        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, points.points(),
+        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, points.columns(),
                                    points.weights(), options.loss, options.loss_scale, options.precision, raw);
         cost = raw.cost;
         gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
@@ -54,7 +54,7 @@ template <class Manifold>
 RefineReport levenberg_marquardt(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
     constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
     RefineReport report{0, 0, 0};
-    if (points.points().n < Manifold::kDof) return report;
+    if (points.columns().n < Manifold::kDof) return report;
     LinearSystem<Manifold> system(model, points, options);
     report.initial_cost = report.cost = system.cost;
     double damping = 1e-4;
@@ -137,17 +137,14 @@ FundamentalManifold FundamentalManifold::retract(const Delta& delta) const {
 }
 
 void WeightedPoints::gather(const Columns<double>& points, const double* weights, const std::vector<int>& index) {
-    const int count = static_cast<int>(index.size()), stride = padded(count);
-    data_.resize(5 * static_cast<size_t>(stride));
+    count_ = static_cast<int>(index.size());
+    data_.resize(5 * static_cast<size_t>(padded(count_)));
     const double* from[5] = {points.u1, points.v1, points.u2, points.v2, weights};
-    for (int c = 0; c < 5; ++c) {
-        double* to = data_.data() + c * static_cast<size_t>(stride);
-        for (int i = 0; i < count; ++i) to[i] = from[c] == nullptr ? 1 : from[c][index[i]];
-        std::fill(to + count, to + stride, 0.0);
+    double* to = data_.data();
+    for (const double* column : from) {
+        for (const int i : index) *to++ = column == nullptr ? 1 : column[i];
+        to = std::fill_n(to, padded(count_) - count_, 0.0);
     }
-    const double* data = data_.data();
-    points_ = {data, data + stride, data + 2 * stride, data + 3 * stride, count};
-    weights_ = data + 4 * static_cast<size_t>(stride);
 }
 
 Refiner::Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options)
@@ -160,13 +157,13 @@ Refiner::Refiner(const Columns<double>& points, const double* weights, const Ref
 }
 
 void Refiner::select_close(const Matrix3& matrix) {
-    index_.resize(padded(usable_.points().n));
-    index_.resize(kernels().close_points(matrix.data(), usable_.points(), options_.max_residual_sq, index_.data()));
+    index_.resize(padded(usable_.columns().n));
+    index_.resize(kernels().close_points(matrix.data(), usable_.columns(), options_.max_residual_sq, index_.data()));
 }
 
 void Refiner::select_in_front(const Pose& pose) {
-    in_front_.resize(padded(usable_.points().n));
-    kernels().positive_depths(pose.rotation.data(), pose.translation.data(), usable_.points(), in_front_.data());
+    in_front_.resize(padded(usable_.columns().n));
+    kernels().positive_depths(pose.rotation.data(), pose.translation.data(), usable_.columns(), in_front_.data());
     size_t count = 0;
     for (const int i : index_) {
         index_[count] = i;
@@ -183,8 +180,8 @@ const WeightedPoints& Refiner::thinned() {
         for (int i = 0; i < most; ++i) index_[i] = index_[static_cast<int>(i * stride)];
         index_.resize(most);
     }
-    if (index_.size() == static_cast<size_t>(usable_.points().n)) return usable_;
-    selected_.gather(usable_.points(), usable_.weights(), index_);
+    if (index_.size() == static_cast<size_t>(usable_.columns().n)) return usable_;
+    selected_.gather(usable_.columns(), usable_.weights(), index_);
     return selected_;
 }
 

@@ -64,13 +64,13 @@ class WeightedPoints {
   public:
     // The given points of a set; no weights are ones. Keeps its memory from one call to the next.
     void gather(const Columns<double>& points, const double* weights, const std::vector<int>& index);
-    const Columns<double>& points() const { return points_; }
-    const double* weights() const { return weights_; }
+    Columns<double> columns() const { return {column(0), column(1), column(2), column(3), count_}; }
+    const double* weights() const { return column(4); }
 
   private:
+    const double* column(int c) const { return data_.data() + static_cast<size_t>(c) * padded(count_); }
     std::vector<double> data_;
-    Columns<double> points_{};
-    const double* weights_ = nullptr;
+    int count_ = 0;
 };
 
 // Refines one model after the other on the same points. Points without a positive weight or with absurd coordinates
@@ -84,9 +84,9 @@ class Refiner {
     RefineReport refine(Matrix3& fundamental);
 
   private:
-    const WeightedPoints& thinned();
     void select_close(const Matrix3& matrix);
     void select_in_front(const Pose& pose);
+    const WeightedPoints& thinned();
 
     RefineOptions options_;
     WeightedPoints usable_, selected_;
