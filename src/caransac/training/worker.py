@@ -155,8 +155,13 @@ def start(recipe: Recipe) -> None:
     global _recipe, _worker
     torch.set_num_threads(1)
     _recipe, _worker = recipe, None
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
     if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+        parent.join()
+        os._exit(1)
 
 
 def call(method: str, *arguments: Any) -> Any:
