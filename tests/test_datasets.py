@@ -1,10 +1,19 @@
-"""The reader of the RANSAC Tutorial's layout."""
+"""The readers, on tiny files of their layouts."""
 
 import h5py
 import numpy as np
 import pytest
 
-from caransac.datasets import read_ransac_tutorial
+from caransac.datasets import (
+    Pair,
+    make_synthetic,
+    open_dataset,
+    read_npz,
+    read_pair_list,
+    read_posebench,
+    read_ransac_tutorial,
+    write_npz,
+)
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
 
@@ -64,3 +73,115 @@ def test_missing_files_are_named(folder, tmp_path):
     (folder / "alley" / "match_conf.h5").unlink()
     with pytest.raises(ValueError, match=r"alley.*match_conf\.h5"):
         next(read_ransac_tutorial(folder, scenes=["alley"]))
+
+
+def write_pair_list(folder, pairs, score_kind=None):
+    """A list in SuperGlue's form with its cache of matches."""
+    lines = []
+    with h5py.File(folder / "list.h5", "w") as cache:
+        if score_kind:
+            cache.attrs["score_kind"] = score_kind
+        for number, pair in enumerate(pairs):
+            T = np.eye(4)
+            T[:3, :3], T[:3, 3] = pair.R, 2.5 * pair.t
+            numbers = [*pair.camera1.K.ravel(), *pair.camera2.K.ravel(), *T.ravel()]
+            lines.append(f"scene/a{number}.jpg scene/b{number}.jpg 0 3 " + " ".join(map(repr, map(float, numbers))))
+            group = cache.create_group(f"scene-a{number}.jpg/scene-b{number}.jpg")
+            group["x1"], group["x2"], group["scores"] = pair.points1, pair.points2, pair.scores
+    (folder / "list.txt").write_text("\n".join(lines) + "\n")
+    return folder / "list.txt"
+
+
+def assert_same(read, truth):
+    assert np.array_equal(read.points1, truth.points1)
+    assert np.array_equal(read.points2, truth.points2)
+    assert pose_error_deg(read.R, read.t, truth.R, truth.t) < 1e-5
+    assert np.isclose(np.linalg.norm(read.t), 1)
+    assert np.allclose(read.camera1.K, truth.camera1.K)
+
+
+def test_pair_lists_come_with_cached_matches(tmp_path):
+    truth = [make_pair(30, seed=seed) for seed in range(3)]
+    path = write_pair_list(tmp_path, truth)
+    read = list(read_pair_list(path))
+    assert len(read) == 3
+    for pair, made in zip(read, truth, strict=True):
+        assert_same(pair, made)
+        assert np.array_equal(pair.scores, made.scores)
+        assert pair.score_kind == "confidence"
+        assert pair.scene == "list"
+    write_pair_list(tmp_path, truth, "ratio")
+    assert next(read_pair_list(path)).score_kind == "ratio"
+    assert len(list(read_pair_list(path, max_pairs=2))) == 2
+
+
+def test_broken_pair_lists_say_where(tmp_path):
+    path = write_pair_list(tmp_path, [make_pair(30)])
+    path.write_text(path.read_text().replace("scene/a0.jpg", "scene/c0.jpg"))
+    with pytest.raises(ValueError, match=r"no matches of scene-c0\.jpg/scene-b0\.jpg"):
+        list(read_pair_list(path))
+    path.write_text("a b 0 0 1 2 3\n")
+    with pytest.raises(ValueError, match=r"line 1 has 7 words"):
+        list(read_pair_list(path))
+    path.with_suffix(".h5").unlink()
+    with pytest.raises(ValueError, match=r"no such file.*list\.h5"):
+        list(read_pair_list(path))
+
+
+def test_posebench_files_have_cameras(tmp_path):
+    made = make_pair(30)
+    with h5py.File(tmp_path / "some.h5", "w") as file:
+        group = file.create_group("pair")
+        group["x1"], group["x2"], group["R"], group["t"] = made.points1, made.points2, made.R, 3 * made.t
+        for name in ("camera1", "camera2"):
+            camera = group.create_group(name)
+            camera["model"], camera["params"] = made.camera1.model, made.camera1.params
+            camera["width"], camera["height"] = made.camera1.width, made.camera1.height
+    (pair,) = read_posebench(tmp_path / "some.h5")
+    assert_same(pair, made)
+    assert pair.camera1 == made.camera1
+    assert pair.scores is None
+    assert open_dataset(tmp_path / "some.h5").num_pairs == 1
+
+
+@pytest.mark.parametrize("scored", [True, False])
+def test_npz_files_come_back_as_they_were(tmp_path, scored):
+    made = make_pair(30)
+    scores = made.scores if scored else None
+    features = np.ones((30, 2)) if scored else None
+    cameras = made.camera1, made.camera2
+    truth = Pair("x", "a/b", made.points1, made.points2, scores, *cameras, made.R, made.t, "confidence", features)
+    write_npz(tmp_path, truth)
+    (pair,) = read_npz(tmp_path)
+    assert_same(pair, truth)
+    assert (pair.scene, pair.name) == ("x", "a-b")
+    assert pair.camera2 == truth.camera2
+    if scored:
+        assert pair.score_kind == "confidence"
+        assert np.array_equal(pair.scores, scores)
+        assert np.array_equal(pair.features, features)
+
+
+def test_synthetic_pairs_depend_on_their_number_alone():
+    few, many = list(make_synthetic(2)), list(make_synthetic(3))
+    assert np.array_equal(few[1].points2, many[1].points2)
+    assert next(make_synthetic(1, first=1)).name == few[1].name
+    assert not np.array_equal(many[1].R, many[2].R)
+
+
+def test_layouts_are_seen_from_the_files(folder, tmp_path):
+    assert open_dataset(folder).num_pairs == 6
+    assert open_dataset(folder, max_pairs=2).num_pairs == len(list(open_dataset(folder, max_pairs=2).read())) == 4
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    dataset = open_dataset(write_pair_list(lists, [make_pair(30)]))
+    assert (dataset.name, dataset.num_pairs) == ("lists/list", 1)
+    assert len(list(dataset.read())) == len(list(dataset.read())) == 1
+    pair = next(make_synthetic(1))
+    write_npz(tmp_path / "archives", pair)
+    assert open_dataset(tmp_path / "archives").num_pairs == 1
+    assert open_dataset("synthetic:3").num_pairs == len(list(open_dataset("synthetic:3").read())) == 3
+    with pytest.raises(ValueError, match="nowhere"):
+        open_dataset(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="synthetic:N"):
+        open_dataset("synthetic:many")

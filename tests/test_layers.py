@@ -19,8 +19,10 @@ LAYERS = [
     {"classical", "confidence"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"datasets", "synthetic", "plot"},
+    {"synthetic", "plot"},
+    {"datasets"},
     {"training"},
+    {"bench"},
     {"cli"},
 ]
 PACKAGE = Path(caransac.__file__).parent

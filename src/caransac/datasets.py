@@ -1,16 +1,23 @@
-"""Readers of correspondences with ground truth."""
+"""Readers of correspondences with ground truth, one a layout; docs/formats.md describes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import Array
+from caransac.synthetic import random_pair
 from caransac.types import ScoreKind
+
+if TYPE_CHECKING:
+    import h5py
+
+SYNTHETIC_PAIRS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +67,6 @@ def read_ransac_tutorial(
     Raises:
         ValueError: a folder or file is missing; the message names it.
     """
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError("reading h5 files needs h5py: pip install 'caransac[bench]'") from error
-
     root = Path(root)
     if not root.is_dir():
         raise ValueError(f"root: no such folder: {root}")
@@ -80,9 +82,9 @@ def read_ransac_tutorial(
         features = _read_all(folder / "match_features.h5") if (folder / "match_features.h5").is_file() else {}
         rotations, translations = (_read_all(folder / f"{n}.h5") if has_truth else {} for n in "RT")
         with (
-            h5py.File(folder / "matches.h5") as matches,
-            h5py.File(folder / "match_conf.h5") as confidences,
-            h5py.File(folder / "K1_K2.h5") as cameras,
+            _open(folder / "matches.h5") as matches,
+            _open(folder / "match_conf.h5") as confidences,
+            _open(folder / "K1_K2.h5") as cameras,
         ):
             keys = sorted(matches.keys())
             np.random.default_rng(shuffle_seed).shuffle(keys)
@@ -105,9 +107,7 @@ def read_ransac_tutorial(
 
 
 def _read_all(path: Path) -> dict[str, Array]:
-    import h5py
-
-    with h5py.File(path) as file:
+    with _open(path) as file:
         return {key: np.asarray(file[key], float) for key in file}
 
 
@@ -117,3 +117,223 @@ def _relative_pose(key: str, rotations: dict[str, Array], translations: dict[str
     R = rotations[second] @ rotations[first].T
     t = (translations[second] - R @ translations[first]).ravel()
     return R, t / np.linalg.norm(t)
+
+
+def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
+    """Pairs of a list in SuperGlue's text form, as of ScanNet-1500, MegaDepth-1500 and YFCC, with matches cached in h5.
+
+    A line is ``path1 path2 rotation1 rotation2 K1(9) K2(9) T(16)``, with T the pose of camera 2 from camera 1. The
+    matches lie beside the list, ``list.h5`` for ``list.txt``: a group ``path1/path2`` for each pair, with ``-`` for
+    every ``/`` in a path, that holds ``x1`` and ``x2`` (n, 2) and optionally ``scores`` (n,). Pixels are those of the
+    image that K belongs to; the rotations (quarter turns a matcher may apply before) are ignored. Scores are
+    confidences unless the file's attribute ``score_kind`` says "ratio".
+
+    Args:
+        path: the list.
+        max_pairs: the first so many lines.
+
+    Raises:
+        ValueError: a line is not of this form, or a pair has no matches; the message says which.
+    """
+    path = Path(path)
+    with _open(path.with_suffix(".h5")) as cache:
+        kind = cast(ScoreKind, str(cache.attrs.get("score_kind", "confidence")))
+        for number, line in enumerate(_lines(path)[:max_pairs], 1):
+            words = line.split()
+            if len(words) != 38:
+                raise ValueError(f"{path}: line {number} has {len(words)} words, not 38")
+            numbers = np.array(words[4:], float)
+            pose = numbers[18:].reshape(4, 4)
+            key = "/".join(word.replace("/", "-") for word in words[:2])
+            if key not in cache:
+                raise ValueError(f"{path.with_suffix('.h5')}: no matches of {key}")
+            matches = cache[key]
+            yield Pair(
+                scene=path.stem,
+                name=key,
+                points1=np.asarray(matches["x1"], float),
+                points2=np.asarray(matches["x2"], float),
+                scores=np.asarray(matches["scores"], float) if "scores" in matches else None,
+                camera1=Camera.from_matrix(numbers[:9].reshape(3, 3)),
+                camera2=Camera.from_matrix(numbers[9:18].reshape(3, 3)),
+                R=pose[:3, :3],
+                t=pose[:3, 3] / np.linalg.norm(pose[:3, 3]),
+                score_kind=kind,
+            )
+
+
+def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
+    """Pairs of an h5 file of posebench: a group each with x1, x2 (n, 2), camera1, camera2, R and t; without scores.
+
+    Args:
+        path: the file.
+        max_pairs: the first so many pairs by name.
+    """
+    path = Path(path)
+    with _open(path) as file:
+        for name in sorted(file)[:max_pairs]:
+            group = file[name]
+            t = np.asarray(group["t"], float).ravel()
+            yield Pair(
+                scene=path.stem,
+                name=name,
+                points1=np.asarray(group["x1"], float),
+                points2=np.asarray(group["x2"], float),
+                scores=None,
+                camera1=_camera(group["camera1"]),
+                camera2=_camera(group["camera2"]),
+                R=np.asarray(group["R"], float),
+                t=t / np.linalg.norm(t),
+            )
+
+
+def write_npz(root: str | Path, pair: Pair) -> Path:
+    """Write a pair as ``root/<scene>/<name>.npz``, for `read_npz`; returns the path."""
+    if pair.R is None or pair.t is None:
+        raise ValueError(f"pair {pair.name!r} has no true pose")
+    path = Path(root) / pair.scene / f"{pair.name.replace('/', '-')}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {"points1": pair.points1, "points2": pair.points2, "R": pair.R, "t": pair.t}
+    for name, camera in (("camera1", pair.camera1), ("camera2", pair.camera2)):
+        arrays |= {f"{name}_model": np.array(camera.model), f"{name}_params": np.array(camera.params)}
+        arrays[f"{name}_size"] = np.array([camera.width, camera.height])
+    if pair.scores is not None:
+        arrays |= {"scores": pair.scores, "score_kind": np.array(pair.score_kind)}
+    if pair.features is not None:
+        arrays["features"] = pair.features
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
+    """Pairs of a folder ``root/<scene>/<name>.npz``, as `write_npz` writes them.
+
+    An archive holds points1, points2 (n, 2), camera1_model, camera1_params, camera1_size and the same of camera2, R and
+    t, and optionally scores (n,) with score_kind, and features (n, d).
+
+    Args:
+        root: folder of scenes.
+        max_pairs: pairs a scene at most, the first ones by name.
+    """
+    for scene in _folders(Path(root)):
+        for path in sorted(scene.glob("*.npz"))[:max_pairs]:
+            with np.load(path) as arrays:
+                cameras = [
+                    Camera(str(arrays[f"{c}_model"]), tuple(arrays[f"{c}_params"]), *map(int, arrays[f"{c}_size"]))
+                    for c in ("camera1", "camera2")
+                ]
+                yield Pair(
+                    scene=scene.name,
+                    name=path.stem,
+                    points1=arrays["points1"],
+                    points2=arrays["points2"],
+                    scores=arrays.get("scores"),
+                    camera1=cameras[0],
+                    camera2=cameras[1],
+                    R=arrays["R"],
+                    t=arrays["t"] / np.linalg.norm(arrays["t"]),
+                    score_kind=cast(ScoreKind, str(arrays["score_kind"])) if "score_kind" in arrays else "ratio",
+                    features=arrays.get("features"),
+                )
+
+
+def make_synthetic(num_pairs: int, *, first: int = 0, score_kind: ScoreKind = "ratio") -> Iterator[Pair]:
+    """Pairs of `synthetic.random_pair` with 300 to 2000 matches; pair i is the same whatever else is asked for."""
+    for index in range(first, first + num_pairs):
+        rng = np.random.default_rng([index, 1])
+        made = random_pair(rng, num_points=int(rng.integers(300, 2000)), score_kind=score_kind)
+        yield Pair(
+            scene="synthetic",
+            name=f"{index:04d}",
+            points1=made.points1,
+            points2=made.points2,
+            scores=made.scores,
+            camera1=made.camera1,
+            camera2=made.camera2,
+            R=made.R,
+            t=made.t,
+            score_kind=score_kind,
+        )
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Pairs that can be read again and again.
+
+    Attributes:
+        name: its name in tables.
+        num_pairs: how many there are.
+        read: starts reading.
+    """
+
+    name: str
+    num_pairs: int
+    read: Callable[[], Iterator[Pair]]
+
+
+def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
+    """A data set by its place; its layout is seen from the files.
+
+    Args:
+        source: a folder of scenes (RANSAC Tutorial, or npz files), a pair list ``.txt``, a posebench ``.h5``, or
+            ``synthetic:N`` for N synthetic pairs.
+        max_pairs: pairs a scene at most.
+
+    Raises:
+        ValueError: there is nothing of a known layout; the message names it.
+    """
+    if str(source).partition(":")[0] == "synthetic":
+        return _open_synthetic(str(source), max_pairs)
+    path = Path(source)
+    name = "/".join(path.resolve().with_suffix("").parts[-2:])  # where it lay on the machine is nobody's business
+    limit = max_pairs if max_pairs is not None else 10**9
+    if path.suffix == ".txt" and path.is_file():
+        return Dataset(name, min(limit, len(_lines(path))), lambda: read_pair_list(path, max_pairs=max_pairs))
+    if path.suffix == ".h5" and path.is_file():
+        with _open(path) as file:
+            count = min(limit, len(file))
+        return Dataset(name, count, lambda: read_posebench(path, max_pairs=max_pairs))
+    if path.is_dir() and any(path.glob("*/matches.h5")):
+        count = 0
+        for matches in path.glob("*/matches.h5"):
+            with _open(matches) as file:
+                count += min(limit, len(file))
+        return Dataset(name, count, lambda: read_ransac_tutorial(path, max_pairs=max_pairs))
+    if path.is_dir() and any(path.glob("*/*.npz")):
+        count = sum(min(limit, len(list(scene.glob("*.npz")))) for scene in _folders(path))
+        return Dataset(name, count, lambda: read_npz(path, max_pairs=max_pairs))
+    raise ValueError(f"no pairs in {source}: want a folder of scenes, a pair list .txt, a posebench .h5 or synthetic:N")
+
+
+def _open_synthetic(source: str, max_pairs: int | None) -> Dataset:
+    number = source.partition(":")[2]
+    if number and not number.isdigit():
+        raise ValueError(f"{source!r}: want synthetic:N with N pairs")
+    count = min(int(number) if number else SYNTHETIC_PAIRS, max_pairs or 10**9)
+    return Dataset("synthetic", count, lambda: make_synthetic(count))
+
+
+def _open(path: Path) -> h5py.File:
+    """An h5 file to read; the error names it."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("reading h5 files needs h5py: pip install 'caransac[bench]'") from error
+    if not path.is_file():
+        raise ValueError(f"no such file: {path}")
+    return h5py.File(path)
+
+
+def _camera(group: Any) -> Camera:
+    """A camera of posebench: model, width, height, params, as h5 datasets."""
+    model = group["model"][()]
+    model = model.decode() if isinstance(model, bytes) else str(model)
+    return Camera(model, tuple(np.ravel(group["params"])), int(group["width"][()]), int(group["height"][()]))
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(folder for folder in root.iterdir() if folder.is_dir())
+
+
+def _lines(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if line.strip()]
