@@ -201,6 +201,11 @@ class Fundamental(Problem):
         models /= np.abs(models).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
         return np.asarray(models / np.linalg.norm(models, axis=1, keepdims=True))
 
+    def from_matrix(self, F: Array) -> Array:
+        """A fundamental matrix (3, 3) of pixels as a model (9,): the inverse of `in_pixels`."""
+        model = np.linalg.inv(self._normalise2).T @ F @ np.linalg.inv(self._normalise1)
+        return np.asarray(model / np.linalg.norm(model)).reshape(9)
+
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`."""
         fundamentals, _ = kernels.seven_point(self.points1.take(samples, axis=0), self.points2.take(samples, axis=0))

@@ -1,0 +1,1 @@
+"""The benchmark: robust estimators side by side, on the same matches, under the same rules (docs/benchmark.md)."""

@@ -1,0 +1,12 @@
+"""Robust estimators behind one contract: one file a library, each at its best public settings."""
+
+from __future__ import annotations
+
+from caransac.bench.adapters import opencv, ours, poselib, pycolmap, pydegensac, pygcransac, pymagsac
+from caransac.bench.contract import Estimator
+
+ESTIMATORS: dict[str, Estimator] = {
+    estimator.name: estimator
+    for module in (ours, poselib, opencv, pymagsac, pygcransac, pydegensac, pycolmap)
+    for estimator in module.ESTIMATORS
+}

@@ -1,0 +1,107 @@
+"""OpenCV: its classical RANSAC and the USAC framework, including the settings that correspond to VSAC."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.datasets import Pair
+
+MIN_MATCHES = {"E": 6, "F": 8}
+
+
+def run(pair: Pair, problem: ProblemName, settings: Settings, *, flag: str) -> Estimate | None:
+    """``cv2.findEssentialMat`` and ``cv2.findFundamentalMat`` with a method's flag."""
+    import cv2
+
+    cv2.setNumThreads(1)
+    if len(pair.points1) < MIN_MATCHES[problem]:
+        return None
+    iterations, method = settings.limits[1], getattr(cv2, flag)
+    if problem == "F":
+        method = cv2.FM_RANSAC if flag == "RANSAC" else method
+        matrix, _ = cv2.findFundamentalMat(
+            pair.points1, pair.points2, method, settings.max_error_px, settings.confidence, iterations
+        )
+        return _only(matrix)
+    # One threshold serves both images, so it is measured on the normalised image plane, where a pixel is the inverse
+    # focal length.
+    pixel = 0.5 * (1 / pair.camera1.mean_focal + 1 / pair.camera2.mean_focal)
+    rays = pair.camera1.pixels_to_rays(pair.points1), pair.camera2.pixels_to_rays(pair.points2)
+    matrix, _ = cv2.findEssentialMat(
+        *rays,
+        np.eye(3),
+        method=method,
+        prob=settings.confidence,
+        threshold=settings.max_error_px * pixel,
+        maxIters=iterations,
+    )
+    return _only(matrix)
+
+
+def run_vsac(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+    """OpenCV's USAC framework as VSAC sets it up: MSAC, inner local optimisation, covariance polishing at the end.
+
+    VSAC's authors put it into OpenCV as this framework's defaults; it is not their own program.
+    """
+    import cv2
+
+    cv2.setNumThreads(1)
+    if len(pair.points1) < MIN_MATCHES[problem]:
+        return None
+    params = cv2.UsacParams()
+    params.confidence = settings.confidence
+    params.maxIterations = settings.limits[1]
+    params.threshold = settings.max_error_px
+    params.randomGeneratorState = settings.seed
+    params.sampler = cv2.SAMPLING_UNIFORM
+    params.score = cv2.SCORE_METHOD_MSAC
+    params.loMethod = cv2.LOCAL_OPTIM_INNER_LO
+    params.final_polisher = cv2.COV_POLISHER
+    if problem == "F":
+        matrix, _ = cv2.findFundamentalMat(pair.points1, pair.points2, params)
+    else:
+        undistorted = np.zeros(5)
+        matrix, _ = cv2.findEssentialMat(
+            pair.points1, pair.points2, pair.camera1.K, pair.camera2.K, undistorted, undistorted, params
+        )
+    return _only(matrix)
+
+
+def _only(matrix: Any) -> Estimate | None:
+    """The answer, if it is one: OpenCV also returns nothing, or several matrices in a column."""
+    if matrix is None or matrix.shape != (3, 3) or not np.all(np.isfinite(matrix)) or not np.any(matrix):
+        return None
+    return Estimate(matrix=np.asarray(matrix, float))
+
+
+ESTIMATORS = (
+    *(
+        Estimator(
+            name=name,
+            about=about,
+            module="cv2",
+            package="opencv-python-headless",
+            min_version="4.8",
+            run=partial(run, flag=flag),
+            seeding="shuffle",
+        )
+        for name, flag, about in (
+            ("OpenCV RANSAC", "RANSAC", "plain RANSAC"),
+            ("OpenCV USAC_DEFAULT", "USAC_DEFAULT", "MSAC, local optimisation"),
+            ("OpenCV USAC_ACCURATE", "USAC_ACCURATE", "MSAC, graph-cut local optimisation"),
+            ("OpenCV USAC_MAGSAC", "USAC_MAGSAC", "MAGSAC score, sigma local optimisation"),
+        )
+    ),
+    Estimator(
+        name="OpenCV VSAC",
+        about="USAC framework with the settings that correspond to VSAC: MSAC, inner LO, covariance polisher",
+        module="cv2",
+        package="opencv-python-headless",
+        min_version="4.8",
+        run=run_vsac,
+    ),
+)

@@ -1,0 +1,112 @@
+"""CA-RANSAC, its ablations and budgets, and its classical rival LM-LO."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import caransac
+from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
+from caransac.datasets import Pair
+from caransac.types import Options
+
+ROUND = 256  # hypotheses a round
+
+
+def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> Estimate | None:
+    """One of our methods through the public call."""
+    options = Options(
+        **{
+            "max_error_px": settings.max_error_px,
+            "early_stop": settings.iterations is None,
+            "success_probability": ADAPTIVE_CONFIDENCE,
+            "seed": settings.seed,
+            **budget(settings.iterations, adaptive_rounds=4 if given.get("method") is None else 40),
+            **given,
+        }
+    )
+    scores: dict[str, Any] = {"scores": pair.scores, "score_kind": pair.score_kind}
+    if problem == "F":
+        found = caransac.estimate_fundamental(pair.points1, pair.points2, **scores, options=options)
+        if found.F is None:
+            return None
+        return Estimate(
+            matrix=found.F,
+            iterations=found.num_hypotheses,
+            probabilities=found.probabilities,
+            confidence=found.confidence,
+        )
+    posed = caransac.estimate_relative_pose(
+        pair.points1, pair.points2, pair.camera1, pair.camera2, **scores, options=options
+    )
+    if posed.R is None or posed.t is None:
+        return None
+    return Estimate(
+        pose=(posed.R, posed.t),
+        iterations=posed.num_hypotheses,
+        probabilities=posed.probabilities,
+        confidence=posed.confidence,
+    )
+
+
+def budget(iterations: int | None, adaptive_rounds: int) -> dict[str, int]:
+    """A number of hypotheses as rounds of at most 256, all of the same size: exact for multiples of 256."""
+    if iterations is None:
+        return {"rounds": adaptive_rounds, "samples_per_round": ROUND}
+    rounds = -(-iterations // ROUND)
+    return {"rounds": rounds, "samples_per_round": -(-iterations // rounds)}
+
+
+def _estimator(
+    name: str, about: str, *, filtered: bool = False, iterations: int | None = None, **given: Any
+) -> Estimator:
+    return Estimator(
+        name=name,
+        about=about,
+        module="caransac",
+        package="caransac",
+        min_version="0.1",
+        run=partial(run, **given),
+        refines=True,
+        filtered=filtered,
+        iterations=iterations,
+    )
+
+
+def _batches(rounds: int, samples: int) -> Estimator:
+    return _estimator(
+        f"CA-RANSAC {rounds}x{samples}",
+        f"{rounds} rounds of {samples} hypotheses",
+        iterations=rounds * samples,
+        rounds=rounds,
+        samples_per_round=samples,
+    )
+
+
+def _lm_lo(name: str, iterations: int | None = None) -> Estimator:
+    sampling = "uniform sampling" if name.startswith("LM-LO-U") else "PROSAC"
+    method = "lm-lo-u" if name.startswith("LM-LO-U") else "lm-lo"
+    about = f"LO-RANSAC with LM inside and at the end, {sampling}"
+    return _estimator(name, about, filtered=True, iterations=iterations, method=method)
+
+
+ESTIMATORS = (
+    _estimator("CA-RANSAC", "default weights, rounds of 256 hypotheses, all matches with their scores"),
+    _estimator("CA-RANSAC -C", "no state update", state_update=False),
+    _estimator("CA-RANSAC -S", "uniform samples of matches with a ratio below 0.8", adaptive_sampling=False),
+    _estimator("CA-RANSAC -R", "equal weights in the refinement", adaptive_refinement=False),
+    *(_batches(rounds, 256) for rounds in (1, 2, 4, 8)),
+    *(_batches(rounds, 128) for rounds in (1, 2, 4, 8, 16)),
+    *(
+        _lm_lo(f"{name} {label}".strip(), iterations)
+        for name in ("LM-LO", "LM-LO-U")
+        for label, iterations in (
+            ("", None),
+            ("256", 256),
+            ("512", 512),
+            ("2048", 2048),
+            ("10k", 10_240),
+            ("100k", 102_400),
+        )
+    ),
+)

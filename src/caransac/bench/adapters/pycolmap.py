@@ -1,0 +1,43 @@
+"""COLMAP's LO-RANSAC."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
+from caransac.datasets import Pair
+
+
+def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+    """COLMAP's estimators."""
+    import pycolmap
+
+    options = pycolmap.RANSACOptions()
+    fewest, most = settings.limits
+    options.max_error = settings.max_error_px
+    options.confidence = ADAPTIVE_CONFIDENCE
+    options.max_num_trials = most
+    options.random_seed = settings.seed
+    if fewest is not None:
+        options.min_num_trials = fewest
+    if problem == "F":
+        found = pycolmap.estimate_fundamental_matrix(pair.points1, pair.points2, options)
+        return None if found is None else Estimate(matrix=np.asarray(found["F"], float))
+    camera1, camera2 = (
+        pycolmap.Camera(model=camera.model, width=camera.width, height=camera.height, params=list(camera.params))
+        for camera in (pair.camera1, pair.camera2)
+    )
+    found = pycolmap.estimate_essential_matrix(pair.points1, pair.points2, camera1, camera2, options)
+    return None if found is None else Estimate(matrix=np.asarray(found["E"], float))
+
+
+ESTIMATORS = (
+    Estimator(
+        name="COLMAP",
+        about="pycolmap, LO-RANSAC, uniform sampling",
+        module="pycolmap",
+        package="pycolmap",
+        min_version="3.12",
+        run=run,
+    ),
+)

@@ -1,0 +1,41 @@
+"""DEGENSAC: LO-RANSAC for fundamental matrices that sees through dominant planes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.datasets import Pair
+
+MIN_MATCHES = 8
+
+
+def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+    """Its fundamental matrix, with the check for degeneracy."""
+    import pydegensac
+
+    assert problem == "F"
+    if len(pair.points1) < MIN_MATCHES:
+        return None
+    matrix, inliers = pydegensac.findFundamentalMatrix(
+        pair.points1,
+        pair.points2,
+        px_th=settings.max_error_px,
+        conf=settings.confidence,
+        max_iters=settings.limits[1],
+        seed=settings.seed,
+    )
+    return Estimate(matrix=np.asarray(matrix, float)) if np.any(inliers) else None
+
+
+ESTIMATORS = (
+    Estimator(
+        name="DEGENSAC",
+        about="pydegensac, Sampson distance, check for degeneracy",
+        problems=("F",),
+        module="pydegensac",
+        package="pydegensac",
+        min_version="0.2",
+        run=run,
+    ),
+)

@@ -1,0 +1,126 @@
+"""What an adapter of a foreign library provides, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Literal
+
+from caransac.datasets import Pair
+from caransac.geometry import Array
+
+ProblemName = Literal["E", "F"]
+Seeding = Literal["seed", "shuffle", "none"]
+
+# A library without a minimum number of iterations is kept from stopping early by asking for near certainty.
+NEAR_CERTAINTY = 1 - 1e-12
+# With their own stopping, all methods aim at the same certainty within the same limit.
+ADAPTIVE_CONFIDENCE, ADAPTIVE_ITERATIONS = 0.9999, 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What every method is told.
+
+    Attributes:
+        max_error_px: the method's threshold in pixels, in the sense it has for the method.
+        iterations: hypotheses to draw, no fewer if the library can be made to; None for the method's own stopping.
+        seed: of the random numbers.
+    """
+
+    max_error_px: float = 1.0
+    iterations: int | None = 1024
+    seed: int = 0
+
+    @property
+    def limits(self) -> tuple[int | None, int]:
+        """Smallest (None: the library's own) and largest number of iterations."""
+        return (None, ADAPTIVE_ITERATIONS) if self.iterations is None else (self.iterations, self.iterations)
+
+    @property
+    def confidence(self) -> float:
+        """The confidence to stop at, for libraries that know no smallest number of iterations."""
+        return ADAPTIVE_CONFIDENCE if self.iterations is None else NEAR_CERTAINTY
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate:
+    """What a method found: a matrix, or a pose.
+
+    Attributes:
+        matrix: (3, 3) essential matrix of normalised coordinates or fundamental matrix of pixels; None with a pose.
+        pose: R (3, 3) and t (3,), ``x2 = R x1 + t``; None with a matrix.
+        iterations: hypotheses drawn, if the library tells.
+        probabilities: (n,) of the matches as given to be right, if the method tells.
+        confidence: probability that the pose is right to five degrees, if the method tells.
+    """
+
+    matrix: Array | None = None
+    pose: tuple[Array, Array] | None = None
+    iterations: int | None = None
+    probabilities: Array | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimator:
+    """One way to call one library.
+
+    Attributes:
+        name: its name in tables and on the command line.
+        about: the settings, in a few words.
+        problems: what it estimates.
+        module: the module it imports.
+        package: what to install for it.
+        min_version: the oldest version whose behaviour is known.
+        run: estimates; matches come best first if they have scores. None is a failure.
+        refines: whether it ends with a nonlinear refinement on its inliers of its own.
+        filtered: whether it gets the matches that pass the filter, best first, or all of them with their scores.
+        seeding: "seed": takes one; "shuffle": always draws the same numbers, so matches are shuffled instead (all such
+            methods sample uniformly); "none": neither can be had, and its figures vary from run to run.
+        max_error_px: the threshold at which it does well by default.
+        iterations: hypotheses, whatever the others draw; None for the common number.
+    """
+
+    name: str
+    about: str
+    problems: tuple[ProblemName, ...] = ("E", "F")
+    module: str
+    package: str
+    min_version: str
+    run: Callable[[Pair, ProblemName, Settings], Estimate | None]
+    refines: bool = False
+    filtered: bool = True
+    seeding: Seeding = "seed"
+    max_error_px: float = 1.0
+    iterations: int | None = None
+
+    @property
+    def missing(self) -> str:
+        """What keeps it from running, with the remedy; empty if nothing does."""
+        if find_spec(self.module) is None:
+            return f"needs {self.package}>={self.min_version}: pip install 'caransac[bench]'"
+        found = installed_version(self.module)
+        if _numbers(found) < _numbers(self.min_version):
+            return f"needs {self.package}>={self.min_version}, found {found}: pip install -U {self.package}"
+        return ""
+
+
+def installed_version(module: str) -> str:
+    """Version of the distribution that provides a module; "0" if nothing says."""
+    names = _distributions().get(module, [])
+    return metadata.version(names[0]) if names else "0"
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(metadata.packages_distributions())
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version: (4, 8, 1) of "4.8.1rc2"."""
+    parts = (part for part in version.replace("rc", ".").split("."))
+    return tuple(int(part) for part in parts if part.isdigit())

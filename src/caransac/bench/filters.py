@@ -1,0 +1,102 @@
+"""What stands before an estimator: a filter gives every match a weight, keeps those above zero, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from caransac.datasets import Pair
+from caransac.geometry import Array
+
+MIN_KEPT = 20  # matches a filter leaves at least, the best ones
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter by name.
+
+    Attributes:
+        name: its name in tables.
+        weights: (n,) numbers for a pair's matches, higher for better ones, above zero for those to keep; None if
+            nothing is known of them, and all stay in their order. Must be picklable: it runs in worker processes.
+    """
+
+    name: str
+    weights: Callable[[Pair], Array | None]
+
+    def apply(self, pair: Pair) -> Pair:
+        """The matches that pass, best first, with the weights as their confidences."""
+        weights = self.weights(pair)
+        if weights is None:
+            return pair
+        if weights.shape != (len(pair.points1),):
+            raise ValueError(f"filter {self.name}: {weights.shape} weights for {len(pair.points1)} matches")
+        order = np.argsort(-weights, kind="stable")
+        order = order[: max(int((weights > 0).sum()), MIN_KEPT)]
+        return replace(
+            pair,
+            points1=pair.points1[order],
+            points2=pair.points2[order],
+            scores=weights[order],
+            score_kind="confidence",
+            features=None if pair.features is None else pair.features[order],
+        )
+
+
+@dataclass(frozen=True)
+class BelowRatio:
+    """Keeps matches with a ratio below a limit; of confidences it knows the order alone."""
+
+    max_ratio: float
+
+    def __call__(self, pair: Pair) -> Array | None:
+        """See `Filter.weights`."""
+        if pair.scores is None:
+            return None
+        if pair.score_kind == "ratio":
+            return np.asarray(self.max_ratio - pair.scores)
+        return np.asarray(pair.scores - pair.scores.min() + 1.0) if len(pair.scores) else pair.scores
+
+
+@dataclass(frozen=True)
+class SavedWeights:
+    """Weights that another program computed: an npz file with an array (n,) for every ``scene/pair``."""
+
+    path: Path
+    threshold: float = 0.0
+
+    def __call__(self, pair: Pair) -> Array:
+        """See `Filter.weights`."""
+        saved, key = _load(self.path), f"{pair.scene}/{pair.name}"
+        if key not in saved:
+            raise ValueError(f"{self.path}: no weights of {key}")
+        return np.asarray(saved[key] - self.threshold)
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path) -> dict[str, Array]:
+    with np.load(path) as arrays:
+        return {key: np.asarray(arrays[key], float) for key in arrays.files}
+
+
+def ratio_filter(max_ratio: float) -> Filter:
+    """The classical filter by the second-nearest-neighbour ratio."""
+    return Filter(f"ratio<{max_ratio:g}", BelowRatio(max_ratio))
+
+
+def saved_filter(text: str) -> Filter:
+    """The filter ``NAME=FILE`` or ``NAME=FILE:THRESHOLD`` of the command line."""
+    name, _, rest = text.partition("=")
+    file, colon, number = rest.rpartition(":")
+    path, threshold = (file, number) if colon else (rest, "0")
+    try:
+        limit = float(threshold)
+    except ValueError as error:
+        raise ValueError(f"--filter must be NAME=FILE or NAME=FILE:THRESHOLD, not {text!r}") from error
+    if not name or not Path(path).is_file():
+        raise ValueError(f"--filter must be NAME=FILE with a file of weights, not {text!r}")
+    return Filter(name, SavedWeights(Path(path), limit))
