@@ -276,7 +276,7 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
 
     Args:
         source: a folder of scenes (RANSAC Tutorial, or npz files), a pair list ``.txt``, a posebench ``.h5``, or
-            ``synthetic:N`` for N synthetic pairs.
+            ``synthetic:N`` for N synthetic pairs, ``synthetic:N:FIRST`` for those from number FIRST on.
         max_pairs: pairs a scene at most.
 
     Raises:
@@ -306,11 +306,12 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
 
 
 def _open_synthetic(source: str, max_pairs: int | None) -> Dataset:
-    number = source.partition(":")[2]
-    if number and not number.isdigit():
-        raise ValueError(f"{source!r}: want synthetic:N with N pairs")
-    count = min(int(number) if number else SYNTHETIC_PAIRS, max_pairs or 10**9)
-    return Dataset("synthetic", count, lambda: make_synthetic(count))
+    numbers = source.split(":")[1:]
+    if len(numbers) > 2 or not all(number.isdigit() for number in numbers):
+        raise ValueError(f"{source!r}: want synthetic:N, or synthetic:N:FIRST")
+    count, first = [int(number) for number in numbers] + [SYNTHETIC_PAIRS, 0][len(numbers) :]
+    count = count if max_pairs is None else min(count, max_pairs)
+    return Dataset("synthetic", count, lambda: make_synthetic(count, first=first))
 
 
 def _open(path: Path) -> h5py.File:

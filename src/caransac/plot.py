@@ -40,7 +40,7 @@ def draw_matches(
     """
     width, height = size
     gap = 0.03 * width
-    figure = _figure((12, 12 * height / (2 * width + gap) + 0.5))
+    figure = new_figure((12, 12 * height / (2 * width + gap) + 0.5))
     from matplotlib.collections import LineCollection
 
     lines = np.stack([np.asarray(points1, float), np.asarray(points2, float) + np.array([width + gap, 0])], axis=1)
@@ -54,7 +54,7 @@ def draw_matches(
         axes.plot([left, left + width, left + width, left, left], [0, 0, height, height, 0], color="0.4", lw=1)
     axes.set(xlim=(-gap, 2 * width + 2 * gap), ylim=(height + gap, -gap), aspect="equal", title=title)
     axes.set_axis_off()
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def draw_training(path: str | Path, log: Sequence[Mapping[str, float]]) -> Path:
@@ -67,7 +67,7 @@ def draw_training(path: str | Path, log: Sequence[Mapping[str, float]]) -> Path:
     Returns:
         The path.
     """
-    figure = _figure((12, 4))
+    figure = new_figure((12, 4))
     steps = [row["step"] for row in log]
     panels = (
         ("loss", ("train_loss", "val_loss", "train_entropy", "val_entropy")),
@@ -81,7 +81,7 @@ def draw_training(path: str | Path, log: Sequence[Mapping[str, float]]) -> Path:
         axes.set(title=title, xlabel="step")
         axes.grid(alpha=0.3)
         axes.legend()
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
@@ -94,7 +94,7 @@ def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
     Returns:
         The path.
     """
-    figure = _figure((5, 5))
+    figure = new_figure((5, 5))
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for label, bins in curves.items():
@@ -102,10 +102,10 @@ def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
     axes.set(xlabel="predicted probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.grid(alpha=0.3)
     axes.legend()
-    return _save(figure, path)
+    return save(figure, path)
 
 
-def _figure(size: tuple[float, float]) -> Figure:
+def new_figure(size: tuple[float, float]) -> Figure:
     """An empty figure of a size in inches, drawn without a screen."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -118,7 +118,8 @@ def _figure(size: tuple[float, float]) -> Figure:
     return figure
 
 
-def _save(figure: Figure, path: str | Path) -> Path:
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write a figure to a file, whose ending chooses the format; returns the path."""
     path = Path(path)
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=100)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 import caransac
-from caransac.cli import demo, train
+from caransac.cli import bench, demo, train
 
-COMMANDS = (demo, train)
+COMMANDS = (demo, train, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

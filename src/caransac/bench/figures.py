@@ -1,0 +1,95 @@
+"""The plots of a benchmark."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caransac import plot
+from caransac.bench import summary
+from caransac.bench.benchmark import Row
+
+BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
+
+
+def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
+    """Every plot of every data set and problem, into a folder."""
+    for number, ((dataset, problem), group) in enumerate(groupby(rows, lambda row: (row.dataset, row.problem))):
+        found = list(group)
+        records = [r for r in result["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
+        stem = f"{problem}-{number}-{re.sub('[^A-Za-z0-9]+', '-', dataset)}"
+        title = f"{problem}, {dataset}"
+        draw_curves(out / f"{stem}-curves.png", found, title)
+        draw_points(out / f"{stem}-pareto.png", records, "ms", "milliseconds a pair", title)
+        draw_points(out / f"{stem}-iterations.png", records, "iterations", "hypotheses", title)
+        draw_times(out / f"{stem}-times.png", records, title)
+        draw_inlier_ratios(out / f"{stem}-inlier-ratios.png", records, title)
+        curves = {row.method.label: summary.reliability(row) for row in found}
+        known = {label: bins for label, bins in curves.items() if bins is not None}
+        if known:
+            plot.draw_reliability(out / f"{stem}-reliability.png", known)
+
+
+def draw_curves(path: Path, rows: Sequence[Row], title: str) -> Path:
+    """Share of the pairs below an error, over the error."""
+    figure = plot.new_figure((8, 5))
+    axes = figure.add_subplot()
+    for row in rows:
+        errors = np.sort([outcome.error_deg for run in row.outcomes for outcome in run.values()])
+        axes.step(errors, 100 * np.arange(1, len(errors) + 1) / len(errors), where="post", label=row.method.label)
+    axes.set(xscale="log", xlim=(0.05, 30), ylim=(0, 100), xlabel="pose error, degrees", ylabel="pairs, %", title=title)
+    _finish(axes)
+    return plot.save(figure, path)
+
+
+def draw_points(path: Path, records: Sequence[Mapping[str, Any]], name: str, label: str, title: str) -> Path:
+    """AUC@5 over time or hypotheses, budgets of one method joined to a line."""
+    families: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for record in records:
+        if record[name] is not None:
+            families[BUDGET.sub("", record["method"])].append((record[name], record["figures"]["AUC5"]["mean"]))
+    figure = plot.new_figure((8, 5))
+    axes = figure.add_subplot()
+    for family, points in families.items():
+        axes.plot(*np.transpose(sorted(points)), marker="o", label=family)
+    axes.set(xscale="log", xlabel=label, ylabel="AUC@5°, %", title=title)
+    _finish(axes)
+    return plot.save(figure, path)
+
+
+def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
+    """Milliseconds a pair, a bar a method."""
+    timed = [record for record in records if record["ms"] is not None]
+    figure = plot.new_figure((8, 1 + 0.3 * max(len(timed), 1)))
+    axes = figure.add_subplot()
+    bars = axes.barh([record["method"] for record in timed], [record["ms"] for record in timed])
+    axes.bar_label(bars, fmt="%.1f", padding=3)
+    axes.invert_yaxis()
+    axes.set(xlabel="milliseconds a pair, median", title=title)
+    return plot.save(figure, path)
+
+
+def draw_inlier_ratios(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
+    """AUC@5 over the share of right matches."""
+    figure = plot.new_figure((8, 5))
+    axes = figure.add_subplot()
+    for record in records:
+        bins = record["by_inlier_ratio"]
+        axes.plot(
+            [0.5 * (b["from"] + b["to"]) for b in bins], [b["AUC5"] for b in bins], marker="o", label=record["method"]
+        )
+    axes.set(xlabel="right matches, share", ylabel="AUC@5°, %", xlim=(0, 1), title=title)
+    _finish(axes)
+    return plot.save(figure, path)
+
+
+def _finish(axes: Any) -> None:
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="x-small", ncols=2)

@@ -1,0 +1,70 @@
+"""The resume file: a JSON line for every outcome, written as it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from caransac.bench.protocol import Outcome
+from caransac.files import replacing
+
+Key = tuple[str, ...]
+
+
+class Journal:
+    """Outcomes by key, in memory and on disk. The first line says under which versions they came about."""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        """Open or begin a journal.
+
+        Raises:
+            ValueError: it was written under another header; the message says what differs.
+        """
+        self.path, self.outcomes = path, dict[Key, Outcome]()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = (self._read(header) if path.exists() else "") or json.dumps(header) + "\n"
+        if not path.exists() or path.read_text() != kept:  # new, or a run was killed in the middle of a line
+            with replacing(path) as whole:
+                whole.write_text(kept)
+        self._file: TextIO = path.open("a")
+
+    def add(self, key: Key, outcome: Outcome) -> None:
+        """Remember an outcome; it survives a kill."""
+        self.outcomes[key] = outcome
+        self._file.write(json.dumps([key, outcome.as_dict()]) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, header: Mapping[str, Any]) -> str:
+        """Load what is there; returns the text of its whole lines."""
+        lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        if not lines:
+            return ""
+        before, now = json.loads(lines[0]), json.loads(json.dumps(header))
+        if changed := sorted(_differences(before, now)):
+            raise ValueError(f"out: {self.path.parent} holds results with another {', '.join(changed)}; choose another")
+        for line in lines[1:]:
+            key, outcome = json.loads(line)
+            self.outcomes[tuple(key)] = Outcome(**outcome)
+        return "".join(lines)
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the entries in which two headers differ, where both have them."""
+    for name in before.keys() | now.keys():
+        one, other = before.get(name), now.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from (key for key in one.keys() & other.keys() if one[key] != other[key])
+        elif one != other:
+            yield name

@@ -1,0 +1,59 @@
+"""What a result must say about where it comes from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+import caransac
+from caransac.bench.contract import Estimator, installed_version
+from caransac.kernels import instruction_set
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def versions(estimators: Iterable[Estimator]) -> dict[str, str]:
+    """Versions of everything the outcome of the estimators depends on."""
+    packages = {e.package: installed_version(e.module) for e in estimators if e.module != "caransac"}
+    own = {"caransac": caransac.__version__, "numpy": np.__version__, "python": platform.python_version()}
+    return own | dict(sorted(packages.items()))
+
+
+def describe() -> dict[str, str | int | None]:
+    """The machine and the commit."""
+    return {
+        "commit": commit(),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        "instruction_set": instruction_set(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def cpu_model() -> str:
+    """The processor's name."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """The commit of the checkout that the package or the current folder belongs to; ``-dirty`` if it was changed."""
+    for folder in (Path(caransac.__file__).parent, Path.cwd()):
+        command = ["git", "-C", str(folder)]
+        try:
+            top = subprocess.run([*command, "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=True)
+            if (Path(top.stdout.strip()) / "src/caransac/__init__.py").is_file():
+                asked = [*command, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+                return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            continue
+    return None

@@ -1,0 +1,142 @@
+"""Running jobs on pairs, in parallel or one by one, so that a killed run can go on and a crashing peer harms none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+from caransac.bench.journal import Journal, Key
+from caransac.bench.machine import THREADS
+from caransac.bench.protocol import Job, Outcome, run_job, undistorted
+from caransac.datasets import Dataset, Pair
+
+IN_FLIGHT = 3  # tasks a worker that are read ahead
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Jobs on one pair."""
+
+    pair: Pair
+    jobs: tuple[Job, ...]
+
+
+Report = Callable[[Key, Outcome], None]
+Finish = Callable[[Pair, Job, Outcome], None]
+
+
+def run(dataset: Dataset, jobs: Sequence[Job], journal: Journal, *, workers: int, report: Report) -> None:
+    """Run all jobs on all pairs of a data set that the journal does not know yet.
+
+    Args:
+        dataset: the pairs.
+        jobs: what to run on each.
+        journal: where outcomes go.
+        workers: processes, of one thread each. One keeps runs from disturbing each other's times.
+        report: called with every outcome, those the journal knew included.
+
+    Raises:
+        ValueError: a pair has no truth.
+    """
+
+    def finish(pair: Pair, job: Job, outcome: Outcome) -> None:
+        key = job.key(dataset.name, pair.scene, pair.name)
+        journal.add(key, outcome)
+        report(key, outcome)
+
+    def tasks() -> Iterator[Task]:
+        for pair in dataset.read():
+            if pair.R is None or pair.t is None:
+                raise ValueError(f"{dataset.name}: pair {pair.name} has no true pose")
+            keys = {job: job.key(dataset.name, pair.scene, pair.name) for job in jobs}
+            for key in keys.values():
+                if key in journal.outcomes:
+                    report(key, journal.outcomes[key])
+            if pending := tuple(job for job, key in keys.items() if key not in journal.outcomes):
+                yield Task(undistorted(pair), pending)
+
+    with single_threads():
+        suspects = _run_tasks(tasks(), workers, finish)
+        for task in suspects:  # alone, so that the culprit is known when it brings its process down again
+            for job in task.jobs:
+                if _run_tasks([Task(task.pair, (job,))], 1, finish):
+                    finish(task.pair, job, Outcome(status="crashed", num_matches=len(task.pair.points1)))
+
+
+def _run_tasks(tasks: Iterable[Task], workers: int, finish: Finish) -> list[Task]:
+    """Run tasks in worker processes; returns those that were under way when a worker died."""
+    remaining, suspects = iter(tasks), list[Task]()
+    while lost := _run_pool(remaining, workers, finish):
+        suspects += lost
+    return suspects
+
+
+def _run_pool(remaining: Iterator[Task], workers: int, finish: Finish) -> list[Task]:
+    """Run tasks until none remains, or until a worker dies: returns the tasks that were under way then."""
+    under_way: dict[Future[list[Outcome]], Task] = {}
+    with ProcessPoolExecutor(workers, get_context("spawn"), silence) as pool:
+        try:
+            while True:
+                for task in islice(remaining, IN_FLIGHT * workers - len(under_way)):
+                    under_way[_submit(pool, task)] = task
+                if not under_way:
+                    return []
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    outcomes = future.result()
+                    task = under_way.pop(future)
+                    for job, outcome in zip(task.jobs, outcomes, strict=True):
+                        finish(task.pair, job, outcome)
+        except BrokenProcessPool:
+            return list(under_way.values())
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # else an interrupted run would first finish what it has read ahead
+            raise
+
+
+def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[list[Outcome]]:
+    """Hand a task to the workers; if one has died just now, the future says so like any other."""
+    try:
+        return pool.submit(run_task, task)
+    except BrokenProcessPool as error:
+        failed: Future[list[Outcome]] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def silence() -> None:
+    """Keep what peers print about themselves out of the table; their errors come back as values."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+
+
+def run_task(task: Task) -> list[Outcome]:
+    """What a worker does; methods that are timed run once before, to have everything loaded."""
+    outcomes = []
+    for job in task.jobs:
+        if job.timed:
+            run_job(job, task.pair)
+        outcomes.append(run_job(job, task.pair))
+    return outcomes
+
+
+@contextmanager
+def single_threads() -> Iterator[None]:
+    """Processes started inside have one thread for linear algebra; the setting of this process comes back after."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,184 @@
+"""caransac bench: robust estimators side by side."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from caransac.bench.adapters import ESTIMATORS
+from caransac.bench.contract import installed_version
+from caransac.bench.filters import saved_filter
+from caransac.bench.paper import TABLES
+from caransac.bench.plan import GROUPS, Plan
+
+QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "bench",
+        help="compare robust estimators on your own pairs, on public ones, or on synthetic ones",
+        description="Run robust estimators side by side on the same matches under the same rules and write "
+        "results.json, table.md, table.csv and plots to a folder. Outcomes are kept as they come: an interrupted run "
+        "continues when the same command is given again. Needs the extra 'bench'.",
+    )
+    parser.add_argument(
+        "sources",
+        nargs="*",
+        metavar="DIR",
+        help="data sets: folders of scenes (RANSAC Tutorial, or npz "
+        "files), pair lists .txt, posebench .h5, or synthetic:N",
+    )
+    parser.add_argument("--data", action="append", default=[], metavar="DIR", help="a further data set; repeatable")
+    parser.add_argument(
+        "--out", type=Path, default=Path("bench"), metavar="DIR", help="folder of the results (default: %(default)s)"
+    )
+    parser.add_argument("--list", action="store_true", help="list all methods, and what those that are missing need")
+    parser.add_argument("--quick", action="store_true", help="a first look: synthetic pairs, under two minutes")
+    parser.add_argument(
+        "--paper", nargs="+", default=[], metavar="TABLE", help=f"tables of the paper: {', '.join(TABLES)}"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="processes of the accuracy pass; any number gives the same figures (default: %(default)s)",
+    )
+
+    what = parser.add_argument_group("what is compared")
+    what.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"], help="E, F or both (default: E)")
+    what.add_argument(
+        "--methods",
+        nargs="+",
+        default=["default"],
+        metavar="NAME",
+        help=f"methods, or groups of them: {', '.join(GROUPS)} (default: default)",
+    )
+    what.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="NAME=FILE[:THRESHOLD]",
+        help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; repeatable",
+    )
+    what.add_argument("--max-pairs", type=int, metavar="N", help="pairs a scene at most (default: all)")
+
+    rules = parser.add_argument_group("the rules")
+    amount = rules.add_mutually_exclusive_group()
+    amount.add_argument(
+        "--iterations", type=int, default=1024, metavar="N", help="hypotheses of every method (default: %(default)s)"
+    )
+    amount.add_argument("--adaptive", action="store_true", help="each method stops by its own rule")
+    amount.add_argument("--budget-ms", type=float, metavar="MS", help="as many hypotheses as take each method so long")
+    rules.add_argument("--seeds", type=int, default=1, metavar="K", help="runs on every pair (default: %(default)s)")
+    rules.add_argument(
+        "--max-ratio",
+        type=float,
+        default=0.85,
+        metavar="R",
+        help="ratio filter of the classical methods; 2 keeps all matches (default: %(default)s)",
+    )
+    rules.add_argument("--tune", metavar="DIR", help="data set to tune each method's threshold on (default: their own)")
+    rules.add_argument(
+        "--timing-pairs",
+        type=int,
+        default=20,
+        metavar="N",
+        help="pairs of the timing pass, 0 for none (default: %(default)s)",
+    )
+    parser.set_defaults(run=bench)
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Run the benchmark, or list what it knows."""
+    if arguments.list:
+        list_methods()
+        return 0
+    plan = read_plan(arguments)
+    if not arguments.paper:
+        run_plan(plan, arguments.out, arguments.workers, None)
+    for name in arguments.paper:
+        if name not in TABLES:
+            raise ValueError(f"--paper must be one of {', '.join(TABLES)}, not {name!r}")
+        table = TABLES[name]
+        asked = replace(plan, methods=tuple(table.rows), problems=(table.problem,))
+        run_plan(asked, arguments.out / name, arguments.workers, name)
+    return 0
+
+
+def read_plan(arguments: argparse.Namespace) -> Plan:
+    """The plan that the arguments describe."""
+    sources = (*arguments.sources, *arguments.data)
+    plan = Plan(
+        sources=sources or (QUICK.sources if arguments.quick else ()),
+        problems=tuple(arguments.problem),
+        methods=tuple(arguments.methods),
+        iterations=None if arguments.adaptive else arguments.iterations,
+        budget_ms=arguments.budget_ms,
+        seeds=arguments.seeds,
+        max_ratio=arguments.max_ratio,
+        filters=tuple(saved_filter(text) for text in arguments.filter),
+        max_pairs=arguments.max_pairs,
+        timing_pairs=arguments.timing_pairs,
+        tune=arguments.tune,
+    )
+    return replace(plan, timing_pairs=min(plan.timing_pairs, QUICK.timing_pairs)) if arguments.quick else plan
+
+
+def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
+    """Run a plan with a live table, write the results, and print the table."""
+    try:
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        from caransac.bench import machine, report
+        from caransac.bench.benchmark import Benchmark
+        from caransac.bench.display import Display
+        from caransac.bench.journal import Journal
+    except ImportError as error:
+        raise ImportError(f"the benchmark needs {error.name}: pip install 'caransac[bench]'") from error
+
+    if workers < 1:
+        raise ValueError(f"--workers must be at least 1, not {workers}")
+    about = machine.describe()
+    header = {
+        "versions": machine.versions(e for e in ESTIMATORS.values() if not e.missing),
+        "commit": about["commit"],
+        "instruction set": about["instruction_set"],
+    }
+    with Journal(out / "journal.jsonl", header) as journal, Display() as display:
+        benchmark = Benchmark(plan, journal, display, workers)
+        for name, why in benchmark.missing.items():
+            print(f"missing: {name}: {why}", file=sys.stderr)
+        rows = benchmark.run()
+    report.publish(
+        out,
+        plan,
+        rows,
+        benchmark.missing,
+        command=shlex.join(["caransac", *sys.argv[1:]]),
+        table=TABLES[table] if table else None,
+    )
+    console = Console()
+    text = (out / report.MARKDOWN).read_text()
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        print(text)
+    print(f"Results: {out.resolve()}")
+
+
+def list_methods() -> None:
+    """Print all methods with their settings, and what those that are missing need."""
+    for estimator in ESTIMATORS.values():
+        state = estimator.missing or f"{estimator.package} {installed_version(estimator.module)}"
+        print(f"{estimator.name:22}{'/'.join(estimator.problems):5}{estimator.about}; {state}")
+    print()
+    for name, members in GROUPS.items():
+        print(f"{name:22}{', '.join(members)}")
