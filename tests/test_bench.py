@@ -16,6 +16,7 @@ from caransac.bench import summary
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.benchmark import Benchmark, affordable, spread
 from caransac.bench.contract import Settings
+from caransac.bench.figures import pareto_front
 from caransac.bench.filters import Filter, ratio_filter, saved_filter
 from caransac.bench.journal import Journal
 from caransac.bench.paper import PHOTOTOURISM, TABLES
@@ -232,6 +233,10 @@ def test_timing_pairs_are_spread_over_the_data():
     assert spread(dataset, 100).num_pairs == 10
 
 
+def test_the_pareto_front_is_what_nothing_beats():
+    assert pareto_front([(2, 5), (1, 3), (3, 4), (2, 6), (4, 7)]) == [(1, 3), (2, 6), (4, 7)]
+
+
 def test_plans_name_what_is_wrong_or_missing():
     with pytest.raises(ValueError, match=r"'posalib'; did you mean 'PoseLib'"):
         Plan(sources=("synthetic",), methods=("posalib",)).rows()
@@ -258,13 +263,14 @@ def test_missing_packages_are_listed_not_skipped(monkeypatch, tmp_path, capsys):
 
 def test_quick_writes_everything(tmp_path, capsys):
     arguments = ["bench", "--quick", "--max-pairs", "3", "--problem", "E", "F", "--timing-pairs", "1", "--seeds", "2"]
-    assert main([*arguments, "--methods", *FAST, "DEGENSAC", "--workers", "1", "--out", str(tmp_path)]) == 0
+    names = (*FAST, "LM-LO 512")
+    assert main([*arguments, "--methods", *names, "DEGENSAC", "--workers", "1", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     result = json.loads((tmp_path / "results.json").read_text())
     summary.check(result)
     assert [(row["problem"], row["method"]) for row in result["rows"]] == [
-        *(("E", name) for name in FAST),
-        *(("F", name) for name in (*FAST, "DEGENSAC")),
+        *(("E", name) for name in names),
+        *(("F", name) for name in (*names, "DEGENSAC")),
     ]
     for row in result["rows"]:
         assert row["pairs"] == 3
@@ -316,6 +322,7 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     [
         ([], "no data"),
         (["nowhere"], "nowhere"),
+        (["synthetic:0"], "no pairs in synthetic"),
         (["synthetic:1", "--methods", "ca-ransack"], "CA-RANSAC"),
         (["synthetic:1", "--paper", "table-99"], "table-99"),
         (["synthetic:1", "--workers", "0"], "workers"),

@@ -69,6 +69,8 @@ class Benchmark:
         names = [dataset.name for dataset in datasets]
         if len(set(names)) < len(names):
             raise ValueError(f"data sets must differ in the last two parts of their paths, not be {', '.join(names)}")
+        if empty := [dataset.name for dataset in datasets if dataset.num_pairs == 0]:
+            raise ValueError(f"no pairs in {', '.join(empty)}")
         rows: list[Row] = []
         for problem in self.plan.problems:
             methods = [method for method in self.methods if problem in method.record.problems]
@@ -161,6 +163,8 @@ class Benchmark:
         self, stage: str, dataset: Dataset, jobs: list[Job], workers: int
     ) -> dict[Job, dict[tuple[str, str], Outcome]]:
         """Outcomes of jobs by (scene, pair), sorted, so that figures do not depend on who finished first."""
+        if dataset.num_pairs == 0:
+            return {job: {} for job in jobs}
         seen: dict[Key, Outcome] = {}
         self.watcher.begin(stage, dataset.num_pairs * len(jobs))
 
@@ -168,8 +172,7 @@ class Benchmark:
             seen[key] = outcome
             self.watcher.saw(key, outcome)
 
-        if dataset.num_pairs:
-            runner.run(dataset, jobs, self.journal, workers=workers, report=report)
+        runner.run(dataset, jobs, self.journal, workers=workers, report=report)
         by_job: dict[Key, dict[tuple[str, str], Outcome]] = defaultdict(dict)
         for key, outcome in sorted(seen.items(), key=lambda item: item[0]):
             by_job[key[:1] + key[3:]][key[1], key[2]] = outcome

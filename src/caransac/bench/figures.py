@@ -26,9 +26,11 @@ def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
         stem = f"{problem}-{number}-{re.sub('[^A-Za-z0-9]+', '-', dataset)}"
         title = f"{problem}, {dataset}"
         draw_curves(out / f"{stem}-curves.png", found, title)
-        draw_points(out / f"{stem}-pareto.png", records, "ms", "milliseconds a pair", title)
-        draw_points(out / f"{stem}-iterations.png", records, "iterations", "hypotheses", title)
-        draw_times(out / f"{stem}-times.png", records, title)
+        if any(record["ms"] is not None for record in records):
+            draw_points(out / f"{stem}-pareto.png", records, "ms", "milliseconds a pair", title)
+            draw_times(out / f"{stem}-times.png", records, title)
+        if len({record["iterations"] for record in records}) > 1:
+            draw_points(out / f"{stem}-iterations.png", records, "iterations", "hypotheses", title)
         draw_inlier_ratios(out / f"{stem}-inlier-ratios.png", records, title)
         curves = {row.method.label: summary.reliability(row) for row in found}
         known = {label: bins for label, bins in curves.items() if bins is not None}
@@ -38,8 +40,7 @@ def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
 
 def draw_curves(path: Path, rows: Sequence[Row], title: str) -> Path:
     """Share of the pairs below an error, over the error."""
-    figure = plot.new_figure((8, 5))
-    axes = figure.add_subplot()
+    figure, axes = _canvas()
     for row in rows:
         errors = np.sort([outcome.error_deg for run in row.outcomes for outcome in run.values()])
         axes.step(errors, 100 * np.arange(1, len(errors) + 1) / len(errors), where="post", label=row.method.label)
@@ -49,27 +50,39 @@ def draw_curves(path: Path, rows: Sequence[Row], title: str) -> Path:
 
 
 def draw_points(path: Path, records: Sequence[Mapping[str, Any]], name: str, label: str, title: str) -> Path:
-    """AUC@5 over time or hypotheses, budgets of one method joined to a line."""
+    """AUC@5 over time or hypotheses, budgets of one method joined to a line, the best trade-offs by a dashed one."""
     families: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for record in records:
         if record[name] is not None:
             families[BUDGET.sub("", record["method"])].append((record[name], record["figures"]["AUC5"]["mean"]))
-    figure = plot.new_figure((8, 5))
-    axes = figure.add_subplot()
+    figure, axes = _canvas()
     for family, points in families.items():
         axes.plot(*np.transpose(sorted(points)), marker="o", label=family)
+    front = pareto_front([point for points in families.values() for point in points])
+    if front:
+        axes.plot(*np.transpose(front), color="0.6", ls="--", lw=1, zorder=0)
     axes.set(xscale="log", xlabel=label, ylabel="AUC@5°, %", title=title)
     _finish(axes)
     return plot.save(figure, path)
 
 
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points (cost, value) that no other beats in both, by cost."""
+    front: list[tuple[float, float]] = []
+    for cost, value in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not front or value > front[-1][1]:
+            front.append((cost, value))
+    return front
+
+
 def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
     """Milliseconds a pair, a bar a method."""
     timed = [record for record in records if record["ms"] is not None]
-    figure = plot.new_figure((8, 1 + 0.3 * max(len(timed), 1)))
+    figure = plot.new_figure((8, 1 + 0.3 * len(timed)))
     axes = figure.add_subplot()
     bars = axes.barh([record["method"] for record in timed], [record["ms"] for record in timed])
     axes.bar_label(bars, fmt="%.1f", padding=3)
+    axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set(xlabel="milliseconds a pair, median", title=title)
     return plot.save(figure, path)
@@ -77,8 +90,7 @@ def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> 
 
 def draw_inlier_ratios(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
     """AUC@5 over the share of right matches."""
-    figure = plot.new_figure((8, 5))
-    axes = figure.add_subplot()
+    figure, axes = _canvas()
     for record in records:
         bins = record["by_inlier_ratio"]
         axes.plot(
@@ -89,7 +101,19 @@ def draw_inlier_ratios(path: Path, records: Sequence[Mapping[str, Any]], title: 
     return plot.save(figure, path)
 
 
+def _canvas() -> tuple[Any, Any]:
+    """A figure and its axes, with colours for twenty methods, the strong ones first."""
+    figure = plot.new_figure((9, 5))
+    from matplotlib import colormaps
+
+    axes = figure.add_subplot()
+    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]
+    axes.set_prop_cycle(color=[*colours[::2], *colours[1::2]])
+    return figure, axes
+
+
 def _finish(axes: Any) -> None:
+    """A grid, and the legend beside the plot, where it hides nothing."""
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="x-small", ncols=2)
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))

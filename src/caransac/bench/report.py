@@ -126,6 +126,10 @@ def _notes(result: Mapping[str, Any], table: PaperTable | None) -> str:
         "counts but in the figures called folded; a pair without an answer counts 180°.",
         "Thresholds: " + (f"tuned on {rules['tuned_on']}." if rules["tuned_on"] else "each method's default."),
     ]
+    if any(row["dataset"] == "synthetic" for row in result["rows"]):
+        notes.append(
+            "Synthetic pairs are of the kind that CA-RANSAC's weights were trained on: a first look, not a verdict."
+        )
     if rules["budget_ms"]:
         notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms a pair.")
     if rules["seeds"] > 1:
@@ -137,6 +141,7 @@ def _notes(result: Mapping[str, Any], table: PaperTable | None) -> str:
     notes += [f"Missing: {name}: {why}." for name, why in result["missing"].items()]
     notes += [f"Missing: {name}: not part of this benchmark." for name in (table.absent if table else ())]
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    notes.append(f"Times: median of {rules['timing_pairs']} pairs at most, one thread, {place['cpu']}.")
+    if rules["timing_pairs"]:
+        notes.append(f"Times: median over {rules['timing_pairs']} pairs at most, one thread, {place['cpu']}.")
     notes.append(f"Commit {place['commit'] or 'unknown'}; {versions}; instruction set {place['instruction_set']}.")
     return "\n".join(f"- {note}" for note in notes) + "\n"
