@@ -10,14 +10,16 @@ from caransac.problems import Problem
 from caransac.state import StateNetwork
 
 CONFIDENT_DEG = 5.0
+FEW = 8  # matches: fewer of them that looked right say little
+STEP = 1e-6  # of finite differences
 EVIDENCE = (
     "log support: probability-weighted consensus of the answer",
     "log number of matches",
     "log expected number of right matches",
-    "share of the matches that looked right at first which the answer explains",
+    "share of the matches that looked right at first which the answer explains, as if there were eight more",
     "support of the best other model in the last round, relative to the answer's",
     "log noise",
-    "log spread of the answer, were the noise as estimated: largest standard deviation along its degrees of freedom",
+    "log standard deviation of the baseline's direction, were the noise as estimated",
     "share of the rounds whose best model had the answer's consensus",
 )
 
@@ -31,23 +33,34 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     trusted = prior > 0.5
     others = [float(last.probabilities @ other) for other in last.scores[1:]]
     weights = refinement_weights(network, last.probabilities, prior) * (scores > 0)
-    jacobian = problem.jacobian(found.model)[1]
-    information = jacobian.T @ (jacobian * weights[:, None])
-    smallest = float(np.linalg.eigvalsh(information)[0])
-    spread = last.noise * problem.max_error / np.sqrt(max(smallest, 1e-12))
+    deviation = last.noise * problem.max_error * baseline_deviation(problem, found.model, weights)
     agreeing = [cosine(r.scores[0], scores) > 0.8 for r in found.rounds[1:]]
     return np.array(
         [
             np.log1p(support),
             np.log(problem.num_points),
             np.log1p(last.probabilities.sum()),
-            (scores[trusted] > 0).mean() if trusted.any() else 0.0,
+            (scores[trusted] > 0).sum() / (trusted.sum() + FEW),
             max(others, default=0.0) / max(support, 1e-6),
             np.log(last.noise),
-            np.log(spread + 1e-6),
+            np.log(deviation + 1e-5),
             np.mean(agreeing),
         ]
     )
+
+
+def baseline_deviation(problem: Problem, model: Array, weights: Array) -> float:
+    """Largest standard deviation of the baseline's direction in radians, for residuals of deviation one.
+
+    The covariance of the model, from the weighted (n,) points it was fitted to, carried over to the direction.
+    """
+    jacobian = problem.jacobian(model)[1]
+    information = jacobian.T @ (jacobian * weights[:, None])
+    information += 1e-9 * np.trace(information) * np.eye(len(information)) + 1e-12 * np.eye(len(information))
+    direction = problem.baseline(model)
+    moved = np.stack([problem.baseline(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
+    rates = (moved * np.sign(moved @ direction)[:, None] - direction) / STEP
+    return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
 
 
 def cosine(a: Array, b: Array) -> float:

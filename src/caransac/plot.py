@@ -98,8 +98,16 @@ def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for label, bins in curves.items():
-        axes.plot(bins[:, 0], bins[:, 1], marker="o", label=label)
-    axes.set(xlabel="predicted probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        (line,) = axes.plot(bins[:, 0], bins[:, 1], lw=1, alpha=0.6)
+        share = bins[:, 2] / bins[:, 2].sum()  # bins of a few cases say little, and look it
+        axes.scatter(bins[:, 0], bins[:, 1], s=8 + 250 * share, color=line.get_color(), label=label)
+    axes.set(
+        xlabel="predicted probability",
+        ylabel="observed frequency",
+        xlim=(-0.05, 1.05),
+        ylim=(-0.05, 1.05),
+        aspect="equal",
+    )
     axes.grid(alpha=0.3)
     axes.legend()
     return save(figure, path)

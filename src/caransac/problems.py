@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 LOCAL_MAX_STEPS, LOCAL_MAX_POINTS, LOCAL_MIN_DECREASE = 10, 512, 1e-4
+TYPICAL_FOCAL = 2.0  # in the coordinates of `Fundamental`, where an image is about two wide
 LOCAL_REACH = 5.0**0.5  # local refinement looks at points within this many thresholds
 
 
@@ -76,6 +77,10 @@ class Problem(ABC):
     @abstractmethod
     def retract(self, model: Array, delta: Array) -> Array:
         """The model (d,) a small step (f,) along the degrees of freedom away from a model (d,)."""
+
+    @abstractmethod
+    def baseline(self, model: Array) -> Array:
+        """Direction (3,) from camera to camera that a model (d,) implies, of length one; its sign means nothing."""
 
     @abstractmethod
     def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
@@ -167,6 +172,10 @@ class Essential(Problem):
         """See `Problem.retract`."""
         return np.concatenate(kernels.retract_pose(model[:9].reshape(3, 3), model[9:], delta), axis=None)
 
+    def baseline(self, model: Array) -> Array:
+        """See `Problem.baseline`."""
+        return model[9:]
+
 
 class Fundamental(Problem):
     """Fundamental matrix; points are pixels, centred and with one scale for both images; models are rows [F]."""
@@ -245,3 +254,9 @@ class Fundamental(Problem):
     def retract(self, model: Array, delta: Array) -> Array:
         """See `Problem.retract`."""
         return kernels.retract_fundamental(model.reshape(3, 3), delta).reshape(9)
+
+    def baseline(self, model: Array) -> Array:
+        """See `Problem.baseline`: the epipole in image 2, seen by a camera of ordinary focal length."""
+        epipole = np.linalg.svd(self.matrices(model)[0])[0][:, 2]
+        direction = epipole / (TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0)
+        return np.asarray(direction / np.linalg.norm(direction))
