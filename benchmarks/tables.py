@@ -180,9 +180,9 @@ def robustness(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
         gains: dict[str, list[float]] = defaultdict(list)
         for index in range(arguments.max_pairs or 200):
             made = random_pair(np.random.default_rng([number, index]), **{"score_kind": "ratio"} | given)
-            scores = None if name == "no scores" else made.scores
-            cameras = made.camera1, made.camera2
-            pair = Pair(name, "", made.points1, made.points2, scores, *cameras, made.R, made.t, made.score_kind)
+            pair = Pair.from_synthetic(made)
+            if name == "no scores":
+                pair = replace(pair, scores=None)
             for method in ("ca-ransac", "lm-lo"):
                 pose = ours(method=method)(pair, arguments.problem)
                 error = pose_error_deg(*pose, pair.R, pair.t) if pose else FAILURE_DEG
@@ -237,7 +237,7 @@ def calibration(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
 def runtime(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Milliseconds of the parts of an estimate of 2000 matches, and PoseLib's on the same matches in the same run."""
     made = random_pair(np.random.default_rng(5), num_points=2000, inlier_ratio=0.3, score_kind="ratio")
-    pair = Pair("", "", made.points1, made.points2, made.scores, made.camera1, made.camera2, made.R, made.t)
+    pair = Pair.from_synthetic(made)
     parts: dict[str, list[float]] = defaultdict(list)
     whole = {"estimate": ours(), "PoseLib, all matches": partial(filtered, by_poselib, 2.0)}
     whole["PoseLib, ratio filter"] = partial(filtered, by_poselib, 0.85)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.synthetic import random_pair
+from caransac.synthetic import SyntheticPair, random_pair
 from caransac.types import ScoreKind
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ class Pair:
     t: Array | None
     score_kind: ScoreKind = "ratio"
     features: Array | None = None
+
+    @classmethod
+    def from_synthetic(cls, made: SyntheticPair, name: str = "") -> Pair:
+        """A synthetic pair as one of the scene "synthetic"."""
+        shared = (field.name for field in fields(SyntheticPair) if field.name != "inliers")
+        return cls(scene="synthetic", name=name, **{field: getattr(made, field) for field in shared})
 
 
 def read_ransac_tutorial(
@@ -242,18 +248,7 @@ def make_synthetic(num_pairs: int, *, first: int = 0, score_kind: ScoreKind = "r
     for index in range(first, first + num_pairs):
         rng = np.random.default_rng([index, 1])
         made = random_pair(rng, num_points=int(rng.integers(300, 2000)), score_kind=score_kind)
-        yield Pair(
-            scene="synthetic",
-            name=f"{index:04d}",
-            points1=made.points1,
-            points2=made.points2,
-            scores=made.scores,
-            camera1=made.camera1,
-            camera2=made.camera2,
-            R=made.R,
-            t=made.t,
-            score_kind=score_kind,
-        )
+        yield Pair.from_synthetic(made, f"{index:04d}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,20 @@ from caransac.kernels import Indices, Loss
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-LOCAL_MAX_STEPS, LOCAL_MAX_POINTS, LOCAL_MIN_DECREASE = 10, 512, 1e-4
 TYPICAL_FOCAL = 2.0  # in the coordinates of `Fundamental`, where an image is about two wide
-LOCAL_REACH = 5.0**0.5  # local refinement looks at points within this many thresholds
+
+
+def local_refinement(max_error: float) -> dict[str, Any]:
+    """How the LO step refines: truncated loss, points within sqrt(5) thresholds, at most 512 of them, and 10 steps."""
+    return {
+        "loss": Loss.TRUNCATED,
+        "loss_scale": max_error,
+        "max_residual": 5**0.5 * max_error,
+        "max_steps": 10,
+        "max_points": 512,
+        "min_decrease": 1e-4,
+        "single_precision": True,
+    }
 
 
 class Problem(ABC):
@@ -144,16 +155,7 @@ class Essential(Problem):
     def refine_locally(self, models: Array, max_error: float) -> Array:
         """See `Problem.refine_locally`."""
         rotations, translations, _ = kernels.refine_pose(
-            *self.split(models),
-            self.points1,
-            self.points2,
-            loss=Loss.TRUNCATED,
-            loss_scale=max_error,
-            max_residual=LOCAL_REACH * max_error,
-            max_steps=LOCAL_MAX_STEPS,
-            max_points=LOCAL_MAX_POINTS,
-            min_decrease=LOCAL_MIN_DECREASE,
-            single_precision=True,
+            *self.split(models), self.points1, self.points2, **local_refinement(max_error)
         )
         return self._join(rotations, translations)
 
@@ -227,16 +229,7 @@ class Fundamental(Problem):
     def refine_locally(self, models: Array, max_error: float) -> Array:
         """See `Problem.refine_locally`."""
         refined, _ = kernels.refine_fundamental(
-            self.matrices(models),
-            self.points1,
-            self.points2,
-            loss=Loss.TRUNCATED,
-            loss_scale=max_error,
-            max_residual=LOCAL_REACH * max_error,
-            max_steps=LOCAL_MAX_STEPS,
-            max_points=LOCAL_MAX_POINTS,
-            min_decrease=LOCAL_MIN_DECREASE,
-            single_precision=True,
+            self.matrices(models), self.points1, self.points2, **local_refinement(max_error)
         )
         return refined.reshape(-1, 9)
 

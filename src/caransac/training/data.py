@@ -136,19 +136,7 @@ class PairSource:
 
 def synthetic_pair(rng: np.random.Generator) -> Pair:
     """A realistic made-up pair, varied."""
-    made = random_pair(rng)
-    pair = Pair(
-        scene="synthetic",
-        name="",
-        points1=made.points1,
-        points2=made.points2,
-        scores=made.scores,
-        camera1=made.camera1,
-        camera2=made.camera2,
-        R=made.R,
-        t=made.t,
-        score_kind=made.score_kind,
-    )
+    pair = Pair.from_synthetic(random_pair(rng))
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
 
