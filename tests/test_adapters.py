@@ -32,7 +32,7 @@ def pairs(count=3, outlier_ratio=0.5, num_points=300):
 def errors(estimator, problem, given=None, **settings):
     """Pose errors, clamped at 30 degrees, of an estimator as it is, without the final refinement of the protocol."""
     if estimator.missing:
-        pytest.skip(estimator.missing)
+        pytest.skip(estimator.missing)  # a peer without a wheel for this platform; the message names it
     told = Settings(**{"max_error_px": estimator.max_error_px, "iterations": 1024} | settings)
     pose_of = pose_of_essential if problem == "E" else pose_of_fundamental
     clamped = []
@@ -79,7 +79,7 @@ def test_own_stopping_and_too_few_matches(estimator, problem):
 @pytest.mark.parametrize(("estimator", "problem"), [case for case in CASES if case.values[0].seeding != "none"])
 def test_seeds_repeat_and_differ(estimator, problem):
     if estimator.missing:
-        pytest.skip(estimator.missing)
+        pytest.skip(estimator.missing)  # a peer without a wheel for this platform; the message names it
     hard = list(pairs(3, outlier_ratio=0.6))
 
     def found(seed):

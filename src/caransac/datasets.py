@@ -207,7 +207,7 @@ def write_npz(root: str | Path, pair: Pair) -> Path:
         arrays |= {"scores": pair.scores, "score_kind": np.array(pair.score_kind)}
     if pair.features is not None:
         arrays["features"] = pair.features
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    np.savez(path, **arrays)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
     return path
 
 

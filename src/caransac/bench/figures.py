@@ -107,7 +107,7 @@ def _canvas() -> tuple[Any, Any]:
     from matplotlib import colormaps
 
     axes = figure.add_subplot()
-    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]
+    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]  # of listed colour maps only
     axes.set_prop_cycle(color=[*colours[::2], *colours[1::2]])
     return figure, axes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -59,16 +60,19 @@ def replay(network: TorchNetwork, example: Example, seed: int, self_supervised: 
     if self_supervised:
         labels = example.problem.inliers(found.model).astype(np.float32)
     entropies = cross_entropies(network, example.side, found, labels)
-    total = torch.stack([(1 - EPSILON) ** (len(entropies) - 1 - q) * e for q, e in enumerate(entropies)]).sum()
+    total = discounted(entropies)
     entropy, pose_error = total.item(), np.nan
     if example.R is not None:
         if not self_supervised:
-            rounds = found.rounds[1:]
-            for q, record in enumerate(rounds):
-                discount = (1 - EPSILON) ** (len(rounds) - 1 - q)
-                total = total + POSE_WEIGHT * discount * pose_loss(network, example, found.rounds[0], record)
+            start, *rounds = found.rounds
+            total = total + POSE_WEIGHT * discounted([pose_loss(network, example, start, record) for record in rounds])
         pose_error = example.pose_error_deg(found.model)
     return Losses(total, entropy, entropies[0].item(), entropies[-1].item(), pose_error)
+
+
+def discounted(losses: Sequence[Tensor]) -> Tensor:
+    """Sum of the losses of the rounds, the last one counting in full."""
+    return torch.stack([(1 - EPSILON) ** (len(losses) - 1 - q) * loss for q, loss in enumerate(losses)]).sum()
 
 
 def cross_entropies(network: TorchNetwork, side: Floats, found: Estimate, labels: Floats) -> list[Tensor]:

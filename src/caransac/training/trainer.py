@@ -206,7 +206,7 @@ class Training:
             "confidence": {"evidence": EVIDENCE} | calibration,
         }
         with replacing(self.out / WEIGHTS) as path:
-            np.savez(path, **weights)  # type: ignore[arg-type]
+            np.savez(path, **weights)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
         with replacing(self.out / CARD) as path:
             path.write_text(json.dumps(card, indent=2) + "\n")
         return self.out / WEIGHTS

@@ -78,7 +78,7 @@ class Worker:
             example = make_example(self.source.draw(rng), name)
             losses = replay(network, example, int(rng.integers(2**63)), self.recipe.self_supervised)
             if losses is not None:
-                losses.total.backward()  # type: ignore[no-untyped-call]
+                losses.total.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 figures.append(figures_of(losses))
         gradients = [(torch.zeros_like(p) if p.grad is None else p.grad).numpy() for p in network.parameters()]
         return gradients, figures
