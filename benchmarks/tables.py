@@ -39,6 +39,7 @@ from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, pose_error_deg, sampson_sq
 from caransac.metrics import FAILURE_DEG, calibration_bins, expected_calibration_error, mean_over_scenes
 from caransac.problems import Essential, Fundamental, Problem
+from caransac.sampler import SelectiveSampler
 from caransac.state import StateNetwork
 from caransac.synthetic import random_pair
 from caransac.training.data import right_matches
@@ -262,7 +263,8 @@ def timed() -> Iterator[dict[str, float]]:
     """Seconds spent in the verbs of an estimate while the block runs."""
     spent: dict[str, float] = defaultdict(float)
     verbs = [
-        (estimator, "draw_from_pool", "sample"),
+        (estimator, "likely_inliers", "sample"),
+        (SelectiveSampler, "draw", "sample"),
         (Essential, "solve", "solve"),
         (Fundamental, "solve", "solve"),
         (Problem, "rank", "score"),

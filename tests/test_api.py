@@ -325,6 +325,8 @@ def test_a_bad_camera_is_named(camera):
         ("rounds", 0),
         ("rounds", 2.5),
         ("samples_per_round", -1),
+        ("oversampling", 0),
+        ("sample_quality", ""),
         ("samples_per_round", True),
         ("max_error_px", -1.0),
         ("max_error_px", 0),

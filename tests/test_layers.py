@@ -13,7 +13,7 @@ LAYERS = [
     {"_native", "geometry", "files"},
     {"camera", "types", "metrics"},
     {"kernels"},
-    {"side"},
+    {"side", "quality"},
     {"problems", "sampler", "state"},
     {"estimator"},
     {"classical", "confidence"},

@@ -17,7 +17,8 @@ from caransac.estimator import Estimate, ca_ransac, first_belief
 from caransac.geometry import Array, Floats, essential_from_pose, poses_from_essential
 from caransac.kernels import Indices, positive_depths
 from caransac.problems import Essential, Fundamental, Problem
-from caransac.sampler import ProsacSampler, Sampler, UniformSampler, order_by_score
+from caransac.quality import load_quality
+from caransac.sampler import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
 from caransac.side import NUM_FEATURES, side_information
 from caransac.state import load_network
 from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind
@@ -214,7 +215,7 @@ def _run(
         static_pool = np.ones(len(usable), np.float32)
         if scores is not None and score_kind == "ratio":
             static_pool = (scores < STATIC_POOL_RATIO).astype(np.float32)
-    found = ca_ransac(sub, network, side, options, static_pool)
+    found = ca_ransac(sub, network, side, options, static_pool, load_quality(options.sample_quality))
     rounds = found.rounds if options.keep_trace else found.rounds[-1:]
     if len(usable) < problem.num_points:
         rounds = tuple(
@@ -246,7 +247,9 @@ def _run_classical(
     progressive = scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler
     sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
-    return lm_lo(problem.subset(order), sampler, options)  # what is filtered out costs nothing
+    sub = problem.subset(order)  # what is filtered out costs nothing
+    quality = load_quality(options.sample_quality)
+    return lm_lo(sub, SelectiveSampler(sampler, sub.points1, sub.points2, quality, options.oversampling), options)
 
 
 def _report(problem: Problem, found: Estimate, options: Options, started: float) -> dict[str, Any]:

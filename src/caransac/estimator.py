@@ -10,7 +10,8 @@ import numpy as np
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, spread_consensus
 from caransac.problems import Problem
-from caransac.sampler import draw_from_pool
+from caransac.quality import Quality, geometric_quality
+from caransac.sampler import SelectiveSampler, UniformSampler, likely_inliers
 from caransac.state import StateNetwork
 from caransac.types import Options, Round, StopReason
 
@@ -42,7 +43,12 @@ class Estimate:
 
 
 def ca_ransac(
-    problem: Problem, network: StateNetwork, side: Floats, options: Options, static_pool: Floats | None = None
+    problem: Problem,
+    network: StateNetwork,
+    side: Floats,
+    options: Options,
+    static_pool: Floats | None = None,
+    quality: Quality = geometric_quality,
 ) -> Estimate:
     """Consensus-Adaptive RANSAC (Cavalli, Barath, Pollefeys, Larsson): each round steers the next by its consensus.
 
@@ -52,6 +58,7 @@ def ca_ransac(
         side: (n, d) side information of the correspondences.
         options: see `Options`.
         static_pool: (n,) what to sample by instead of the probabilities (the ablation of adaptive sampling).
+        quality: what tells promising samples, with ``options.oversampling``.
     """
     state = network.init_state(side)
     prior = probabilities = network.decode(state)
@@ -62,9 +69,12 @@ def ca_ransac(
     drawn, max_error = 0, problem.max_error
     stop_reason: StopReason = "budget"
     for _ in range(options.rounds):
-        # 1. minimal samples from the pool of likely inliers
+        # 1. minimal samples from the pool of likely inliers, the most promising of those drawn
         likely = probabilities if static_pool is None else static_pool
-        samples = draw_from_pool(likely, problem.sample_size, options.samples_per_round, options.seed, drawn)
+        pool = likely_inliers(likely, problem.sample_size, options.samples_per_round)
+        sampler = UniformSampler(pool, problem.sample_size, options.seed)
+        promising = SelectiveSampler(sampler, problem.points1, problem.points2, quality, options.oversampling)
+        samples = promising.draw(drawn, options.samples_per_round)
         drawn += options.samples_per_round
         first_pool = np.unique(samples) if first_pool is None else first_pool
         # 2. their models; the most promising refined on their own inliers (the LO step), next to the best so far

@@ -26,6 +26,10 @@ class Options:
         weights: the trained weights of "ca-ransac": a name in the package, or the path of an npz file.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
         samples_per_round: minimal samples a batch.
+        oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
+            One keeps them all.
+        sample_quality: "geometric" prefers samples that spread in both images; any other name or path is that of
+            weights trained by ``caransac train --sample-quality``.
         max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
             keypoints localised to a fraction of a pixel.
         top_models: models of each round, by consensus, that "ca-ransac" attends to; for the others, that are refined
@@ -50,6 +54,8 @@ class Options:
     weights: str = "default"
     rounds: int = 4
     samples_per_round: int = 256
+    oversampling: int = 1
+    sample_quality: str = "geometric"
     max_error_px: float = 1.0
     top_models: int = 4
     local_models: int = 32
@@ -75,13 +81,15 @@ class Options:
 
     def __post_init__(self) -> None:
         _require(self.method in get_args(Method), "method", f"one of {', '.join(get_args(Method))}", self.method)
-        for name in ("rounds", "samples_per_round", "top_models", "local_models"):
+        for name in ("rounds", "samples_per_round", "oversampling", "top_models", "local_models"):
             value = getattr(self, name)
             _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
         for name in ("max_error_px", "max_ratio"):
             value = getattr(self, name)
             _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
-        _require(isinstance(self.weights, str) and self.weights != "", "weights", "a name or a path", self.weights)
+        for name in ("weights", "sample_quality"):
+            value = getattr(self, name)
+            _require(isinstance(value, str) and value != "", name, "a name or a path", value)
         for name in ("early_stop", "state_update", "adaptive_sampling", "adaptive_refinement", "keep_trace"):
             value = getattr(self, name)
             _require(isinstance(value, bool | np.bool_), name, "True or False", value)

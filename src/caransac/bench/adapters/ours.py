@@ -83,6 +83,17 @@ def _batches(rounds: int, samples: int) -> Estimator:
     )
 
 
+def _oversampled(rounds: int, samples: int, oversampling: int) -> Estimator:
+    return _estimator(
+        f"CA-RANSAC {rounds}x{samples}(x{oversampling})",
+        f"the best of every {oversampling} samples by their spread in both images",
+        iterations=rounds * samples,
+        rounds=rounds,
+        samples_per_round=samples,
+        oversampling=oversampling,
+    )
+
+
 def _lm_lo(name: str, iterations: int | None = None) -> Estimator:
     sampling = "uniform sampling" if name.startswith("LM-LO-U") else "PROSAC"
     method = "lm-lo-u" if name.startswith("LM-LO-U") else "lm-lo"
@@ -97,6 +108,7 @@ ESTIMATORS = (
     _estimator("CA-RANSAC -R", "equal weights in the refinement", adaptive_refinement=False),
     *(_batches(rounds, 256) for rounds in (1, 2, 4, 8)),
     *(_batches(rounds, 128) for rounds in (1, 2, 4, 8, 16)),
+    _oversampled(4, 256, 8),
     *(
         _lm_lo(f"{name} {label}".strip(), iterations)
         for name in ("LM-LO", "LM-LO-U")
