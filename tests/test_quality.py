@@ -1,18 +1,23 @@
 """Sample quality: what promising means, and that choosing promising samples pays."""
 
+import json
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
+from caransac.cli import main
 from caransac.datasets import make_synthetic
 from caransac.geometry import pose_error_deg
 from caransac.kernels import five_point_poses
-from caransac.quality import closest_distance_sq, extent_across_sq, geometric_quality, load_quality
+from caransac.network import weights_path
+from caransac.quality import closest_distance_sq, extent_across_sq, geometric_quality, load_quality, sample_inputs
 from caransac.sampler import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.synthetic import make_pair
 from caransac.training.data import make_example
+from caransac.training.quality import TorchQuality, good_samples
 
 
 def test_the_parts_of_the_geometric_quality_are_what_they_say(rng):
@@ -91,5 +96,39 @@ def test_every_method_knows_oversampling(method):
 
 
 def test_unknown_qualities_are_refused():
-    with pytest.raises(ValueError, match="sample_quality"):
+    with pytest.raises(ValueError, match="sample_quality: no such file"):
         load_quality("no such")
+    with pytest.raises(ValueError, match=r"sample_quality: .* is not a caransac weights file"):
+        load_quality(str(weights_path("default")))
+
+
+@pytest.mark.parametrize("size", [5, 7])
+def test_torch_and_numpy_qualities_agree_and_know_no_order(rng, size):
+    torch.manual_seed(0)
+    mirror = TorchQuality(4, 24)
+    x1, x2, order = *rng.normal(size=(2, 300, size, 2)), rng.permutation(size)
+    qualities = mirror.to_numpy()(x1, x2)
+    mirrored = mirror.judge(*map(torch.from_numpy, sample_inputs(x1, x2))).detach().numpy()
+    assert np.abs(qualities - mirrored).max() < 1e-5
+    assert np.abs(qualities - mirror.to_numpy()(x1[:, order], x2[:, order])).max() < 1e-5
+
+
+def test_good_samples_are_those_with_a_model_near_the_truth():
+    example = make_example(next(make_synthetic(1)))
+    sampler = UniformSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
+    assert good_samples(example, sampler.draw(0, 256)).mean() == share_of_good(example, sampler)
+
+
+def test_a_short_training_finds_good_samples(tmp_path):
+    """On pairs it has not seen, the trained quality finds more good samples than chance, and the estimator takes it."""
+    small = ["--steps=20", "--epoch=20", "--batch=4", "--val-pairs=8", "--width=8", "--learning-rate=1e-2"]
+    assert main(["train", "--sample-quality", f"--out={tmp_path}", "--workers=1", *small]) == 0
+    weights = tmp_path / "weights.npz"
+    figures = json.loads(weights.with_suffix(".json").read_text())["validation"]
+    assert figures["kept"] > 1.2 * figures["drawn"]
+    pair = make_pair(300, outlier_ratio=0.5, noise_px=0.3, seed=1)
+    options = Options(oversampling=8, sample_quality=str(weights))
+    cameras, images = (pair.camera1, pair.camera2), (pair.points1, pair.points2)
+    pose = estimate_relative_pose(*images, *cameras, scores=pair.scores, options=options)
+    assert pose_error_deg(pose.R, pose.t, pair.R, pair.t) < 2
+    assert estimate_fundamental(*images, scores=pair.scores, options=options).success

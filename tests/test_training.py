@@ -242,7 +242,7 @@ def start_loss(recipe):
     worker = Worker(recipe)
     torch.manual_seed(recipe.seed)
     weights = TorchNetwork(36, recipe.width).to_weights()
-    return np.mean([worker.validate(weights, index).loss for index in range(len(worker.val_pairs))])
+    return np.mean([worker.validate(weights, index)["loss"] for index in range(len(worker.val_pairs))])
 
 
 def test_the_command_line_trains_and_refuses(tmp_path, capsys):

@@ -57,27 +57,23 @@ def draw_matches(
     return save(figure, path)
 
 
-def draw_training(path: str | Path, log: Sequence[Mapping[str, float]]) -> Path:
-    """Save the curves of a training run: losses and accuracy over optimiser steps.
+def draw_training(path: str | Path, log: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Path:
+    """Save the curves of a training run over optimiser steps, in training and validation.
 
     Args:
         path: where to write it.
         log: one row a validation, as the trainer logs it.
+        panels: figures by the title of the panel they belong to.
 
     Returns:
         The path.
     """
     figure = new_figure((12, 4))
     steps = [row["step"] for row in log]
-    panels = (
-        ("loss", ("train_loss", "val_loss", "train_entropy", "val_entropy")),
-        ("cross entropy", ("train_prior", "val_prior", "train_posterior", "val_posterior")),
-        ("AUC of the pose, %", ("train_auc5", "val_auc5", "val_auc1")),
-    )
-    for number, (title, names) in enumerate(panels):
+    for number, (title, names) in enumerate(panels.items()):
         axes = figure.add_subplot(1, len(panels), number + 1)
-        for name in names:
-            axes.plot(steps, [row[name] for row in log], label=name.replace("_", " "), marker=".")
+        for name in (f"{part}_{name}" for name in names for part in ("train", "val")):
+            axes.plot(steps, [row.get(name, np.nan) for row in log], label=name.replace("_", " "), marker=".")
         axes.set(title=title, xlabel="step")
         axes.grid(alpha=0.3)
         axes.legend()

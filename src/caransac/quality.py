@@ -7,14 +7,21 @@ Drawing more samples than are solved and keeping the promising ones is the idea 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac import kernels
+from caransac.geometry import Array, Floats
+from caransac.network import LEAKY_RELU, NONE, Weights, layers_of, load
 
 # The points (S, k, 2) of samples in either image -> (S,) numbers, higher for more promising samples. Only the order
 # counts, so that no unit matters.
 Quality = Callable[[Array, Array], Array]
+
+SMALLEST_SQ = 1e-8  # added to squared distances before their logarithm
+TYPICAL_LOG, LOG_DEVIATION = -6.0, 2.0  # of these logarithms, roughly; the network learns faster from numbers about one
 
 
 def geometric_quality(x1: Array, x2: Array) -> Array:
@@ -41,8 +48,49 @@ def extent_across_sq(points: Array) -> Array:
     return np.asarray(0.5 * (xx + yy - np.hypot(xx - yy, 2 * xy)))  # the smaller eigenvalue of the scatter matrix
 
 
+@dataclass(frozen=True, eq=False)
+class LearnedQuality:
+    """A `Quality` by a small network, blind to the order of a sample's points.
+
+    Every match of the sample is read by itself (``match``), then again together with the mean of what was read of all
+    (``context``); the mean and the maximum over the matches, and how the points spread, decide (``decoder``). The names
+    are those of `layers_of`.
+    """
+
+    weights: Weights
+
+    def __call__(self, x1: Array, x2: Array) -> Array:
+        """Log-odds (S,) that samples (S, k, 2) have a model near the truth, were as many good as bad."""
+        return self.judge(*sample_inputs(x1, x2)).astype(float)
+
+    def judge(self, matches: Floats, spread: Floats) -> Floats:
+        """Log-odds (S,) of samples by what `sample_inputs` says of them."""
+        count, size, _ = matches.shape
+        rows = matches.reshape(count * size, -1)
+        read = kernels.mlp([rows], layers_of(self.weights, "match", LEAKY_RELU, LEAKY_RELU))
+        context = np.repeat(read.reshape(count, size, -1).mean(axis=1), size, axis=0)
+        read = kernels.mlp([read, context], layers_of(self.weights, "context", LEAKY_RELU, LEAKY_RELU))
+        read = read.reshape(count, size, -1)
+        pooled = [read.mean(axis=1), read.max(axis=1), spread]
+        return kernels.mlp(pooled, layers_of(self.weights, "decoder", LEAKY_RELU, NONE))[:, 0]
+
+
+def sample_inputs(x1: Array, x2: Array) -> tuple[Floats, Floats]:
+    """What the network reads of samples (S, k, 2).
+
+    Returns:
+        (S, k, 4) their matches, and (S, 4) how their points spread: logarithms of the parts of `geometric_quality` in
+        either image, of the order of one.
+    """
+    parts = [part(points) for part in (closest_distance_sq, extent_across_sq) for points in (x1, x2)]
+    spread = (np.log(np.maximum(np.stack(parts, axis=1), 0) + SMALLEST_SQ) - TYPICAL_LOG) / LOG_DEVIATION
+    return np.concatenate([x1, x2], axis=2, dtype=np.float32), spread.astype(np.float32)
+
+
+@lru_cache(maxsize=8)
 def load_quality(name: str) -> Quality:
-    """The quality of a name: "geometric"."""
-    if name != "geometric":
-        raise ValueError(f"sample_quality must be 'geometric', not {name!r}")
-    return geometric_quality
+    """The quality "geometric", or the learned one of a name in the package or of the path of an npz file."""
+    if name == "geometric":
+        return geometric_quality
+    points = np.zeros((1, 5, 2))
+    return load(name, LearnedQuality, lambda quality: quality(points, points), "sample_quality")

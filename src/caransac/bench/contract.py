@@ -83,6 +83,7 @@ class Estimator:
             methods sample uniformly); "none": neither can be had, and its figures vary from run to run.
         max_error_px: the threshold at which it does well by default.
         iterations: hypotheses, whatever the others draw; None for the common number.
+        lacks: what else keeps it from running, with the remedy; empty if nothing does.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Estimator:
     seeding: Seeding = "seed"
     max_error_px: float = 1.0
     iterations: int | None = None
+    lacks: str = ""
 
     @property
     def missing(self) -> str:
@@ -106,7 +108,7 @@ class Estimator:
         found = installed_version(self.module)
         if _numbers(found) < _numbers(self.min_version):
             return f"needs {self.package}>={self.min_version}, found {found}: pip install -U {self.package}"
-        return ""
+        return self.lacks
 
 
 def installed_version(module: str) -> str:

@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from caransac.datasets import Pair
+from caransac.filter import load_filter
 from caransac.geometry import Array
+from caransac.network import weights_path
 
 MIN_KEPT = 20  # matches a filter leaves at least, the best ones
+CONTEXT_FILTER = "ContextFilter"  # the name of our own learned filter in tables
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,29 @@ class SavedWeights:
         return np.asarray(saved[key] - self.threshold)
 
 
+@dataclass(frozen=True)
+class LearnedFilter:
+    """Keeps matches that a network of `caransac.filter` thinks right.
+
+    Attributes:
+        weights: its weights, a name in the package or a path.
+        threshold: probability above which a match stays.
+    """
+
+    weights: str
+    threshold: float = 0.5
+
+    def __call__(self, pair: Pair) -> Array:
+        """See `Filter.weights`."""
+        judgement = load_filter(self.weights).judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
+        return judgement.probabilities.astype(float) - self.threshold
+
+
+def own_filters() -> list[Filter]:
+    """The learned filters that come with the package."""
+    return [Filter(CONTEXT_FILTER, LearnedFilter("filter"))] if weights_path("filter").is_file() else []
+
+
 @lru_cache(maxsize=4)
 def _load(path: Path) -> dict[str, Array]:
     with np.load(path) as arrays:
@@ -89,14 +115,23 @@ def ratio_filter(max_ratio: float) -> Filter:
 
 
 def saved_filter(text: str) -> Filter:
-    """The filter ``NAME=FILE`` or ``NAME=FILE:THRESHOLD`` of the command line."""
+    """The filter ``NAME=FILE`` or ``NAME=FILE:THRESHOLD`` of the command line.
+
+    The file holds the weights of matches, or those of a network that ``caransac train --filter`` has trained.
+    """
     name, _, rest = text.partition("=")
     file, colon, number = rest.rpartition(":")
-    path, threshold = (file, number) if colon else (rest, "0")
+    path = file if colon else rest
     try:
-        limit = float(threshold)
+        limit = float(number) if colon else None
     except ValueError as error:
         raise ValueError(f"--filter must be NAME=FILE or NAME=FILE:THRESHOLD, not {text!r}") from error
     if not name or not Path(path).is_file():
         raise ValueError(f"--filter must be NAME=FILE with a file of weights, not {text!r}")
-    return Filter(name, SavedWeights(Path(path), limit))
+    given = {} if limit is None else {"threshold": limit}
+    return Filter(name, LearnedFilter(path, **given) if _is_network(path) else SavedWeights(Path(path), **given))
+
+
+def _is_network(path: str) -> bool:
+    with np.load(path) as arrays:
+        return "context.0.weight" in arrays.files

@@ -94,6 +94,10 @@ TABLES: dict[str, PaperTable] = {
             "CLNet + LM-LO": (72.1, 37.9, 97.2, 0.658, 3.59),
             "CLNet + MAGSAC++": (66.8, 30.0, 96.3, 0.927, 4.74),
             "OANet + MAGSAC++": (62.6, 29.0, 93.2, 1.06, 6.99),
+            "ContextFilter + OpenCV USAC_DEFAULT": (),
+            "ContextFilter + LM-LO": (),
+            "ContextFilter + MAGSAC++": (),
+            "CA-RANSAC with filter features": (),
         },
         ("CLNet alone", "OANet alone", "CA-RANSAC with CLNet's features"),
     ),
@@ -128,7 +132,8 @@ TABLES: dict[str, PaperTable] = {
             "CA-RANSAC 2x256": (66.5, 35.0, 95.5, 0.795, 5.58),
             "CA-RANSAC 4x256": (69.1, 37.4, 96.3, 0.691, 4.75),
             "CA-RANSAC 8x256": (70.0, 37.8, 96.5, 0.677, 4.75),
-            "CA-RANSAC 4x256(x8)": (71.2, 39.3, 96.7, 0.623, 4.25),  # there, samples are chosen by NeFSAC
+            "CA-RANSAC 4x256(x8)": (),
+            "CA-RANSAC 4x256(x8) learned": (71.2, 39.3, 96.7, 0.623, 4.25),  # in the paper by NeFSAC
             "CA-RANSAC 1x128": (58.7, 30.4, 92.8, 1.162, 7.82),
             "CA-RANSAC 2x128": (64.7, 34.0, 94.9, 0.863, 6.07),
             "CA-RANSAC 4x128": (67.5, 35.9, 95.6, 0.742, 5.29),

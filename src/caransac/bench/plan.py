@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import ProblemName
-from caransac.bench.filters import Filter, ratio_filter
+from caransac.bench.filters import CONTEXT_FILTER, Filter, own_filters, ratio_filter
 from caransac.bench.protocol import Method
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -16,6 +16,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "ours": ("CA-RANSAC", "LM-LO", "LM-LO-U"),
     "ablations": ("CA-RANSAC", "CA-RANSAC -C", "CA-RANSAC -S", "CA-RANSAC -R", "LM-LO"),
     "budgets": tuple(name for name, e in ESTIMATORS.items() if e.iterations is not None),
+    "filtered": (
+        *(f"{CONTEXT_FILTER} + {name}" for name in ("LM-LO", "LM-LO-U", "PoseLib", "OpenCV USAC_DEFAULT", "MAGSAC++")),
+        "CA-RANSAC with filter features",
+    ),
     "all": tuple(ESTIMATORS),
 }
 GROUPS["default"] = (*GROUPS["ours"], *GROUPS["peers"])
@@ -73,7 +77,7 @@ class Plan:
         for label in (label for name in names for label in _expand(name)):
             first, plus, estimator = label.rpartition(" + ")
             record = ESTIMATORS[estimator]
-            filters = {f.name: f for f in self.filters}
+            filters = {f.name: f for f in (*own_filters(), *self.filters)}
             if plus and first not in filters:
                 missing[label] = f"needs the weights of {first}: --filter {first}=FILE"
             elif record.missing:

@@ -15,9 +15,25 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "train",
         help="train weights on your own pairs, or on synthetic ones",
-        description="Train the state network of CA-RANSAC and write weights.npz, its model card weights.json, log.csv "
-        "and curves.png to a folder. Without --data it trains on synthetic pairs alone. A checkpoint is kept every two "
-        "minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
+        description="Train the state network of CA-RANSAC, or another network, and write weights.npz, its model card "
+        "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
+        "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
+    )
+    subject = parser.add_mutually_exclusive_group()
+    subject.add_argument(
+        "--filter",
+        action="store_const",
+        dest="subject",
+        const="filter",
+        default="state",
+        help="train the match filter instead",
+    )
+    subject.add_argument(
+        "--sample-quality",
+        action="store_const",
+        dest="subject",
+        const="sample-quality",
+        help="train the quality of minimal samples instead",
     )
     run = parser.add_argument_group("the run")
     run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
@@ -47,7 +63,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="WEIGHTS",
         help="weights to start from: 'default', or a path (default: random ones)",
     )
-    _add_number(network, "width", recipe.width, "width of the state, a multiple of 4 up to 128")
+    network.add_argument(
+        "--with-filter",
+        nargs="?",
+        default="",
+        const="filter",
+        metavar="WEIGHTS",
+        help="let the state network read what a match filter says of the matches (default: without)",
+    )
+    _add_number(network, "width", recipe.width, "width of the network, a multiple of 4 up to 128")
     _add_number(network, "batch", recipe.batch, "pairs a step")
     _add_number(network, "epoch", recipe.epoch, "steps between two validations")
     _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
@@ -69,11 +93,12 @@ def train(arguments: argparse.Namespace) -> int:
     try:
         from rich import progress as bars
 
-        from caransac.training import trainer
+        from caransac.training import trainer, worker
     except ImportError as error:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
 
     recipe = Recipe(
+        subject=arguments.subject,
         data=tuple(arguments.data),
         val=tuple(arguments.val),
         unrelated=tuple(arguments.unrelated),
@@ -86,6 +111,7 @@ def train(arguments: argparse.Namespace) -> int:
         learning_rate=arguments.learning_rate,
         patience=arguments.patience,
         start=arguments.start,
+        with_filter=arguments.with_filter,
         self_supervised=arguments.self_supervised,
         seed=arguments.seed,
     )
@@ -118,5 +144,5 @@ def train(arguments: argparse.Namespace) -> int:
             report=report,
         )
     print(f"Weights: {weights}")
-    print(f"Use them: caransac.Options(weights={str(weights)!r})")
+    print(f"Use them: {worker.SUBJECTS[recipe.subject].usage.format(path=str(weights))}")
     return 0

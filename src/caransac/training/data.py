@@ -10,6 +10,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.datasets import Pair, read_ransac_tutorial
+from caransac.filter import MatchFilter
 from caransac.geometry import Array, Floats, pose_error_deg, poses_from_essential
 from caransac.problems import Essential, Fundamental, Problem
 from caransac.side import side_information
@@ -138,6 +139,13 @@ def synthetic_pair(rng: np.random.Generator) -> Pair:
     """A realistic made-up pair, varied."""
     pair = Pair.from_synthetic(random_pair(rng))
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
+
+
+def judged(pair: Pair, match_filter: MatchFilter) -> Pair:
+    """The pair with what a filter says of its matches added to their features."""
+    found = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind).as_features
+    own = np.empty((len(found), 0)) if pair.features is None else pair.features
+    return replace(pair, features=np.concatenate([own, found], axis=1))
 
 
 def shuffled(pair: Pair, rng: np.random.Generator) -> Pair:

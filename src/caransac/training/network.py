@@ -1,6 +1,6 @@
-"""The state network in torch: the mirror of `caransac.state`, for gradients only.
+"""The state network in torch: the mirror of `caransac.state`, for gradients only; what other mirrors share with it.
 
-Its parameters bear the names and shapes of the weights file, and a test holds both implementations together.
+A test holds both implementations together.
 """
 
 from __future__ import annotations
@@ -43,7 +43,24 @@ def hidden(x: Tensor, layer: Affine, activation: Callable[[Tensor], Tensor]) -> 
     return y + x if layer.weight.shape[0] == layer.weight.shape[1] else y
 
 
-class TorchNetwork(nn.Module):
+class Mirror(nn.Module):
+    """A network whose parameters bear the names and shapes of its weights file."""
+
+    def to_weights(self) -> dict[str, Floats]:
+        """The arrays of a weights file."""
+        return {name: value.detach().numpy().astype(np.float32) for name, value in self.state_dict().items()}
+
+    def load_weights(self, weights: Mapping[str, Floats]) -> None:
+        """Take over the arrays of a weights file of the same width; others than the network's own are ignored."""
+        own = self.state_dict()
+        missing = [name for name in own if name not in weights]
+        wrong = [name for name in own if name in weights and tuple(own[name].shape) != np.shape(weights[name])]
+        if missing or wrong:
+            raise ValueError(f"weights of another shape: {', '.join((missing + wrong)[:3])}")
+        self.load_state_dict({name: torch.from_numpy(np.array(weights[name], np.float32)) for name in own})
+
+
+class TorchNetwork(Mirror):
     """The trainable state network; see `caransac.state.StateNetwork` for what its parts mean."""
 
     def __init__(self, num_features: int, width: int) -> None:
@@ -85,19 +102,6 @@ class TorchNetwork(nn.Module):
         first, second, last = self.layers["update"]
         return last(hidden(leaky_relu(first(torch.cat([state, digest], dim=1))), second, leaky_relu))
 
-    def to_weights(self) -> dict[str, Floats]:
-        """The arrays of a weights file."""
-        return {name: value.detach().numpy().astype(np.float32) for name, value in self.state_dict().items()}
-
     def to_numpy(self) -> StateNetwork:
         """The same network for the estimator."""
         return StateNetwork(self.to_weights())
-
-    def load_weights(self, weights: Mapping[str, Floats]) -> None:
-        """Take over the arrays of a weights file of the same width; others than the network's own are ignored."""
-        own = self.state_dict()
-        missing = [name for name in own if name not in weights]
-        wrong = [name for name in own if name in weights and tuple(own[name].shape) != np.shape(weights[name])]
-        if missing or wrong:
-            raise ValueError(f"weights of another shape: {', '.join((missing + wrong)[:3])}")
-        self.load_state_dict({name: torch.from_numpy(np.array(weights[name], np.float32)) for name in own})

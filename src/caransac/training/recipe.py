@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+SubjectName = Literal["state", "filter", "sample-quality"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,6 +13,7 @@ class Recipe:
     """Everything a training run depends on, but for its length and the number of workers.
 
     Attributes:
+        subject: what is trained: the state network of CA-RANSAC, the match filter, or the quality of samples.
         data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains on synthetic pairs alone.
         val: folders of scenes to validate on; none holds out every twentieth training pair.
         unrelated: folders of pairs of unrelated images, for the confidence; synthetic ones are always added.
@@ -22,10 +26,13 @@ class Recipe:
         learning_rate: of Adam at the start; halved when the validation entropy stops falling.
         patience: epochs without a lower validation entropy before that.
         start: weights to start from, a name or a path; empty starts at random.
+        with_filter: weights of a match filter, a name or a path, whose judgement the state network is to read; empty
+            for none.
         self_supervised: label matches by the run's own final model instead of the truth.
         seed: seed of everything.
     """
 
+    subject: SubjectName = "state"
     data: tuple[str, ...] = ()
     val: tuple[str, ...] = ()
     unrelated: tuple[str, ...] = ()
@@ -38,10 +45,16 @@ class Recipe:
     learning_rate: float = 1e-3
     patience: int = 3
     start: str = ""
+    with_filter: str = ""
     self_supervised: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.subject not in get_args(SubjectName):
+            raise ValueError(f"subject must be one of {', '.join(get_args(SubjectName))}, not {self.subject!r}")
+        for name in ("with_filter", "self_supervised"):
+            if self.subject != "state" and getattr(self, name):
+                raise ValueError(f"{name} is for training the state network, not the {self.subject}")
         for name in ("synthetic_share", "fundamental_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -17,23 +17,17 @@ import torch
 
 import caransac
 from caransac import plot
-from caransac.confidence import EVIDENCE
 from caransac.files import replacing
 from caransac.geometry import Floats
-from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
-from caransac.state import load_network
+from caransac.network import read_weights
 from caransac.training import worker
-from caransac.training.calibration import fit_logistic
-from caransac.training.network import TorchNetwork
 from caransac.training.recipe import Recipe
-from caransac.training.worker import Figures
+from caransac.training.subject import Figures, Report
 
 CHUNK = 4  # examples a task; gradients are added in this order however many workers there are
 CLIP = 1.0  # largest norm of a gradient
 CHECKPOINT_S = 120.0
 CHECKPOINT, WEIGHTS, CARD, LOG, CURVES = "checkpoint.pt", "weights.npz", "weights.json", "log.csv", "curves.png"
-
-Report = Callable[[str, int, int, dict[str, float]], None]  # stage, done, of how many, latest figures
 
 
 @dataclass
@@ -57,7 +51,7 @@ def train(
     evidence_runs: int = 1500,
     report: Report = lambda *_: None,
 ) -> Path:
-    """Train a state network and write its weights, with a model card, a log and its curves, to a folder.
+    """Train a network and write its weights, with a model card, a log and its curves, to a folder.
 
     Args:
         recipe: what to train on, and how.
@@ -89,16 +83,22 @@ class Training:
 
     def __init__(self, recipe: Recipe, out: Path, pool: Executor) -> None:
         self.recipe, self.out, self.pool = recipe, out, pool
-        self.num_features, self.num_val_pairs = self._map("sizes", [()])[0]
+        self.subject = worker.SUBJECTS[recipe.subject](recipe)
+        self.num_inputs, self.num_val_pairs = self._map("sizes", [()])[0]
         torch.manual_seed(recipe.seed)
-        self.network = TorchNetwork(self.num_features, recipe.width)
+        self.network = self.subject.make_network(self.num_inputs)
         if recipe.start:
-            self.network.load_weights(load_network(recipe.start).weights)
+            self.network.load_weights(read_weights(recipe.start, "start"))
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
         self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
             self.optimiser, factor=0.5, patience=recipe.patience, threshold=1e-3
         )
         self.course = Course()
+
+    @property
+    def decisive(self) -> str:
+        """The column of the log that decides on learning rate and best weights."""
+        return f"val_{self.subject.decisive}"
 
     def run(self, steps: int, report: Report) -> None:
         """Train up to a number of steps, validating every epoch."""
@@ -138,22 +138,20 @@ class Training:
             "step": self.course.step,
             "seconds": round(self.course.seconds, 1),
             "learning_rate": self.optimiser.param_groups[0]["lr"],
-            "alpha": self.network.alpha.item(),
-            "beta": self.network.beta.item(),
-            **_summarise("train", self.course.figures),
-            **_summarise("val", results),
+            **self.subject.describe(self.network),
+            **self._summarise("train", self.course.figures),
+            **self._summarise("val", results),
         }
-        # The entropy decides: the pose errors of a hundred pairs are mostly luck.
-        if not self.course.log or row["val_entropy"] < min(r["val_entropy"] for r in self.course.log):
+        if not self.course.log or row[self.decisive] < min(r[self.decisive] for r in self.course.log):
             self.course.best_weights = weights
         self.course.log.append(row)
         self.course.figures = []
-        self.schedule.step(row["val_entropy"])
+        self.schedule.step(row[self.decisive])
         with replacing(self.out / LOG) as path, path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, row.keys())
+            writer = csv.DictWriter(file, dict.fromkeys(name for row in self.course.log for name in row))
             writer.writeheader()
             writer.writerows(self.course.log)
-        plot.draw_training(self.out / CURVES, self.course.log)
+        plot.draw_training(self.out / CURVES, self.course.log, self.subject.panels)
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -180,52 +178,30 @@ class Training:
         self.network.load_state_dict(state["network"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.schedule.load_state_dict(state["schedule"])
-        course = state["course"]
-        self.course = Course(**course | {"figures": [Figures(**figures) for figures in course["figures"]]})
+        self.course = Course(**state["course"])
 
     def export(self, evidence_runs: int, report: Report) -> Path:
-        """Fit the confidence to the best weights so far, and write them with their card."""
+        """Finish the best weights so far, and write them with their card."""
         weights = dict(self.course.best_weights)
-        calibration: dict[str, Any] = {}
-        for done, name in enumerate(("essential", "fundamental")):
-            report("confidence", done, 2, {})
-            calibration[name] = self._fit_confidence(weights, name, evidence_runs)
-        report("confidence", 2, 2, {})
-        best = min(self.course.log, key=lambda row: row["val_entropy"])
+        finishing = self.subject.finish(weights, evidence_runs, self._map, report)
+        best = min(self.course.log, key=lambda row: row[self.decisive])
         card = {
             "caransac": caransac.__version__,
             "parameters": int(sum(np.size(array) for array in weights.values())),
-            "side_information": self.num_features,
+            "inputs": self.num_inputs,
             "recipe": asdict(self.recipe)
             | {name: _short(getattr(self.recipe, name)) for name in ("data", "val", "unrelated")},
             "steps": self.course.step,
             "hours": round(self.course.seconds / 3600, 2),
             "validation": {name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")},
-            "alpha": best["alpha"],
-            "beta": best["beta"],
-            "confidence": {"evidence": EVIDENCE} | calibration,
+            **{name: best[name] for name in self.subject.describe(self.network)},
+            **finishing,
         }
         with replacing(self.out / WEIGHTS) as path:
             np.savez(path, **weights)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
         with replacing(self.out / CARD) as path:
             path.write_text(json.dumps(card, indent=2) + "\n")
         return self.out / WEIGHTS
-
-    def _fit_confidence(self, weights: dict[str, Floats], name: str, runs: int) -> dict[str, float]:
-        """Fit the confidence of one problem, add it to the weights, and say how well it fits."""
-        own = dict(weights)
-        results = [r for r in self._map("evidence", [(own, name, index) for index in range(runs)]) if r is not None]
-        evidence = np.array([numbers for numbers, _ in results])
-        outcomes = np.array([right for _, right in results])
-        weight, bias = fit_logistic(evidence, outcomes)
-        weights[f"confidence.{name}.weight"] = weight.astype(np.float32)
-        weights[f"confidence.{name}.bias"] = np.array(bias, np.float32)
-        predicted = 1 / (1 + np.exp(-(evidence @ weight + bias)))
-        return {
-            "runs": len(results),
-            "share_right": float(outcomes.mean()),
-            "calibration_error": expected_calibration_error(predicted, outcomes),
-        }
 
     def _map(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method of the workers for every tuple of arguments, in order."""
@@ -234,23 +210,14 @@ class Training:
 
     def _latest(self) -> dict[str, float]:
         """Recent figures of the training, and those of the last validation."""
-        recent = _summarise("train", self.course.figures[-4 * self.recipe.batch :]) if self.course.figures else {}
-        row = (self.course.log[-1] if self.course.log else {}) | recent
-        return {name: row[name] for name in ("train_loss", "train_auc5", "val_entropy", "val_auc5") if name in row}
+        recent = self.course.figures[-4 * self.recipe.batch :]
+        row = (self.course.log[-1] if self.course.log else {}) | self._summarise("train", recent)
+        return {name: row[name] for name in self.subject.shown if name in row}
 
-
-def _summarise(name: str, figures: Sequence[Figures | None]) -> dict[str, float]:
-    """Means over runs; one that found no model counts as a failed pose."""
-    found = [f for f in figures if f is not None]
-    errors = [FAILURE_DEG if f is None else f.pose_error_deg for f in figures]
-    return {
-        f"{name}_loss": float(np.mean([f.loss for f in found])) if found else float("nan"),
-        f"{name}_entropy": float(np.mean([f.entropy for f in found])) if found else float("nan"),
-        f"{name}_prior": float(np.mean([f.prior for f in found])) if found else float("nan"),
-        f"{name}_posterior": float(np.mean([f.posterior for f in found])) if found else float("nan"),
-        f"{name}_auc5": auc(errors, 5.0) if errors else float("nan"),
-        f"{name}_auc1": auc(errors, 1.0) if errors else float("nan"),
-    }
+    def _summarise(self, name: str, figures: Sequence[Figures | None]) -> Figures:
+        """The subject's summary of figures, with a name before each; empty without any."""
+        summary = self.subject.summarise(figures) if figures else {}
+        return {f"{name}_{each}": value for each, value in summary.items()}
 
 
 def _short(folders: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +18,25 @@ from caransac.datasets import Pair
 from caransac.estimator import ca_ransac
 from caransac.geometry import Array, Floats, pose_error_deg
 from caransac.problems import Fundamental, Problem
-from caransac.side import NUM_FEATURES
 from caransac.state import StateNetwork
-from caransac.training.data import PairSource, make_example, read_pairs, shuffled, synthetic_pair
-from caransac.training.network import TorchNetwork
+from caransac.training.data import PairSource, read_pairs, shuffled, synthetic_pair
+from caransac.training.filter import FilterSubject
+from caransac.training.network import Mirror
+from caransac.training.quality import QualitySubject
 from caransac.training.recipe import Recipe
-from caransac.training.replay import Losses, replay
+from caransac.training.state import StateSubject
+from caransac.training.subject import Figures, Subject
 from caransac.types import Options
 
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING, VALIDATION, EVIDENCE = range(3)  # streams of random numbers
 
 
-@dataclass(frozen=True)
-class Figures:
-    """What one run contributes to the log; see `Losses`."""
-
-    loss: float
-    entropy: float
-    prior: float
-    posterior: float
-    pose_error_deg: float
-
-
-def figures_of(losses: Losses) -> Figures:
-    """The numbers of a run's losses."""
-    return Figures(losses.total.item(), losses.entropy, losses.prior, losses.posterior, losses.pose_error_deg)
+SUBJECTS: dict[str, type[Subject]] = {
+    "state": StateSubject,
+    "filter": FilterSubject,
+    "sample-quality": QualitySubject,
+}
 
 
 class Worker:
@@ -52,19 +44,15 @@ class Worker:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
+        self.subject = SUBJECTS[recipe.subject](recipe)
         pairs, self.val_pairs = split_pairs(recipe)
         self.source = PairSource(pairs, recipe.synthetic_share)
         self.unrelated_pairs = read_pairs([Path(folder) for folder in recipe.unrelated])
 
     def sizes(self) -> tuple[int, int]:
-        """Numbers of side information a match, and the number of validation pairs."""
-        pairs = [*self.source.pairs, *self.val_pairs, *self.unrelated_pairs]
-        widths = {0 if pair.features is None else pair.features.shape[1] for pair in pairs}
-        if len(widths) > 1:
-            raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
-        if widths != {0} and self.source.synthetic_share > 0:
-            raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
-        return NUM_FEATURES + max(widths), len(self.val_pairs)
+        """Numbers the network reads of a match, and the number of validation pairs."""
+        others = [*self.val_pairs, *self.unrelated_pairs]
+        return self.subject.count_inputs(self.source, others), len(self.val_pairs)
 
     def gradient(
         self, weights: Mapping[str, Floats], step: int, examples: Sequence[int]
@@ -74,29 +62,25 @@ class Worker:
         figures = []
         for index in examples:
             rng = np.random.default_rng([self.recipe.seed, TRAINING, step, index])
-            name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
-            example = make_example(self.source.draw(rng), name)
-            losses = replay(network, example, int(rng.integers(2**63)), self.recipe.self_supervised)
-            if losses is not None:
-                losses.total.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-                figures.append(figures_of(losses))
+            lesson = self.subject.teach(network, self.source, rng)
+            if lesson is not None:
+                lesson[0].backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                figures.append(lesson[1])
         gradients = [(torch.zeros_like(p) if p.grad is None else p.grad).numpy() for p in network.parameters()]
         return gradients, figures
 
     def validate(self, weights: Mapping[str, Floats], index: int) -> Figures | None:
         """Figures of one validation pair, always with the same seed."""
-        network = self._network(weights)
         with torch.no_grad():
-            losses = replay(network, make_example(self.val_pairs[index]), index, self.recipe.self_supervised)
-        if losses is None:
-            return None
-        return figures_of(losses)
+            lesson = self.subject.test(self._network(weights), self.val_pairs[index], index)
+        return None if lesson is None else lesson[1]
 
     def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
         """Evidence of one run on a training or unrelated pair, and whether its pose was right; None without a model."""
+        assert isinstance(self.subject, StateSubject)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE, index])
         pair = self._evidence_pair(rng)
-        example = make_example(pair, problem_name)
+        example = self.subject.example(pair, problem_name)
         network = StateNetwork(weights)
         found = ca_ransac(example.problem, network, example.side, Options(seed=index))
         if found.model is None:
@@ -111,8 +95,8 @@ class Worker:
             return self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
         return shuffled(self.source.draw(rng), rng)
 
-    def _network(self, weights: Mapping[str, Floats]) -> TorchNetwork:
-        network = TorchNetwork(self.sizes()[0], self.recipe.width)
+    def _network(self, weights: Mapping[str, Floats]) -> Mirror:
+        network = self.subject.make_network(self.sizes()[0])
         network.load_weights(weights)
         return network
 

@@ -8,9 +8,12 @@ from typing import Any
 import caransac
 from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
 from caransac.datasets import Pair
+from caransac.filter import load_filter
+from caransac.network import weights_path
 from caransac.types import Options
 
 ROUND = 256  # hypotheses a round
+FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
 
 
 def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> Estimate | None:
@@ -26,6 +29,8 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> E
         }
     )
     scores: dict[str, Any] = {"scores": pair.scores, "score_kind": pair.score_kind}
+    if options.weights == WITH_FILTER:
+        scores["features"] = load_filter(FILTER).judge(pair.points1, pair.points2, **scores).as_features
     if problem == "F":
         found = caransac.estimate_fundamental(pair.points1, pair.points2, **scores, options=options)
         if found.F is None:
@@ -58,7 +63,7 @@ def budget(iterations: int | None, adaptive_rounds: int) -> dict[str, int]:
 
 
 def _estimator(
-    name: str, about: str, *, filtered: bool = False, iterations: int | None = None, **given: Any
+    name: str, about: str, *, filtered: bool = False, iterations: int | None = None, lacks: str = "", **given: Any
 ) -> Estimator:
     return Estimator(
         name=name,
@@ -70,6 +75,17 @@ def _estimator(
         refines=True,
         filtered=filtered,
         iterations=iterations,
+        lacks=lacks,
+    )
+
+
+def _with_filter() -> Estimator:
+    trained = all(weights_path(name).is_file() for name in (FILTER, WITH_FILTER))
+    return _estimator(
+        "CA-RANSAC with filter features",
+        "the match filter's features and log-odds as side information, all matches with their scores",
+        lacks="" if trained else f"needs the weights {WITH_FILTER!r}: caransac train --with-filter",
+        weights=WITH_FILTER,
     )
 
 
@@ -83,14 +99,18 @@ def _batches(rounds: int, samples: int) -> Estimator:
     )
 
 
-def _oversampled(rounds: int, samples: int, oversampling: int) -> Estimator:
+def _oversampled(rounds: int, samples: int, oversampling: int, quality: str) -> Estimator:
+    learned = quality != "geometric"
+    trained = not learned or weights_path(quality).is_file()
     return _estimator(
-        f"CA-RANSAC {rounds}x{samples}(x{oversampling})",
-        f"the best of every {oversampling} samples by their spread in both images",
+        f"CA-RANSAC {rounds}x{samples}(x{oversampling}){' learned' if learned else ''}",
+        f"the best of every {oversampling} samples, by {'a network' if learned else 'their spread in both images'}",
         iterations=rounds * samples,
+        lacks="" if trained else f"needs the weights {quality!r}: caransac train --sample-quality",
         rounds=rounds,
         samples_per_round=samples,
         oversampling=oversampling,
+        sample_quality=quality,
     )
 
 
@@ -108,7 +128,9 @@ ESTIMATORS = (
     _estimator("CA-RANSAC -R", "equal weights in the refinement", adaptive_refinement=False),
     *(_batches(rounds, 256) for rounds in (1, 2, 4, 8)),
     *(_batches(rounds, 128) for rounds in (1, 2, 4, 8, 16)),
-    _oversampled(4, 256, 8),
+    _oversampled(4, 256, 8, "geometric"),
+    _oversampled(4, 256, 8, "sample-quality"),
+    _with_filter(),
     *(
         _lm_lo(f"{name} {label}".strip(), iterations)
         for name in ("LM-LO", "LM-LO-U")

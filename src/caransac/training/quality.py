@@ -1,0 +1,122 @@
+"""The quality of minimal samples in torch: the mirror of `caransac.quality.LearnedQuality`, labels by the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from caransac.datasets import Pair
+from caransac.kernels import Indices, five_point_poses
+from caransac.quality import LearnedQuality, geometric_quality, sample_inputs
+from caransac.sampler import UniformSampler, likely_inliers
+from caransac.state import load_network
+from caransac.training.data import Example, PairSource, make_example
+from caransac.training.filter import balanced_entropy
+from caransac.training.network import Affine, Mirror, hidden, leaky_relu
+from caransac.training.subject import Lesson, Subject
+
+NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair to learn from; how many compete in the figures
+SAMPLES_PER_ROUND = 256  # of the loop, whose pool is drawn from
+GOOD_DEG = 10.0  # pose error below which a model of a sample makes it a good one
+
+
+class TorchQuality(Mirror):
+    """The trainable quality; see `caransac.quality.LearnedQuality` for what its parts mean."""
+
+    def __init__(self, num_inputs: int, width: int) -> None:
+        super().__init__()
+        sizes = {
+            "match": [num_inputs, width, width],
+            "context": [2 * width, width, width],
+            "decoder": [2 * width + 4, width, 1],
+        }
+        self.layers = {name: [Affine(a, b) for a, b in pairwise(widths)] for name, widths in sizes.items()}
+        for name, layers in self.layers.items():
+            self.add_module(name, nn.ModuleList(layers))
+
+    def judge(self, matches: Tensor, spread: Tensor) -> Tensor:
+        """Log-odds (S,) of samples by what `sample_inputs` says of them: (S, k, 4), (S, 4)."""
+        first, second = self.layers["match"]
+        read = hidden(leaky_relu(first(matches)), second, leaky_relu)
+        context = read.mean(dim=1, keepdim=True).expand_as(read)
+        first, second = self.layers["context"]
+        read = hidden(leaky_relu(first(torch.cat([read, context], dim=2))), second, leaky_relu)
+        first, last = self.layers["decoder"]
+        pooled = torch.cat([read.mean(dim=1), read.amax(dim=1), spread], dim=1)
+        return last(leaky_relu(first(pooled)))[:, 0]
+
+    def to_numpy(self) -> LearnedQuality:
+        """The same quality without torch."""
+        return LearnedQuality(self.to_weights())
+
+
+def good_samples(example: Example, samples: Indices) -> NDArray[np.bool_]:
+    """Which samples (S, 5) have a pose within `GOOD_DEG` of the truth: (S,)."""
+    assert example.R is not None and example.t is not None
+    rotations, translations, owners = five_point_poses(example.problem.points1, example.problem.points2, samples)
+    cosines = np.minimum(0.5 * (np.einsum("sij,ij->s", rotations, example.R) - 1), translations @ example.t)
+    good = np.zeros(len(samples), bool)
+    good[owners[cosines > np.cos(np.radians(GOOD_DEG))]] = True
+    return good
+
+
+def draw_samples(example: Example, seed: int) -> Indices:
+    """Samples (S, 5) as the first round of CA-RANSAC with its default weights draws them."""
+    network = load_network("default")
+    prior = network.decode(network.init_state(example.side))
+    pool = likely_inliers(prior, 5, SAMPLES_PER_ROUND)
+    return UniformSampler(pool, 5, seed).draw(0, NUM_SAMPLES)
+
+
+def share_kept(qualities: NDArray[np.floating], good: NDArray[np.bool_]) -> float:
+    """Share of good ones (S,) among the best of every `OVERSAMPLING` samples by their qualities (S,)."""
+    best = qualities.reshape(-1, OVERSAMPLING).argmax(axis=1)
+    return float(np.take_along_axis(good.reshape(-1, OVERSAMPLING), best[:, None], axis=1).mean())
+
+
+class QualitySubject(Subject):
+    """The quality of minimal samples of five matches."""
+
+    usage = "caransac.Options(oversampling=8, sample_quality={path!r})"
+    decisive = "entropy"
+    shown = ("train_entropy", "val_entropy", "val_drawn", "val_geometric", "val_kept")
+    panels = {  # noqa: RUF012
+        "cross entropy, balanced": ("entropy",),
+        "share of good samples": ("drawn", "geometric", "kept"),
+    }
+
+    def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
+        """See `Subject.count_inputs`: two points."""
+        return 4
+
+    def make_network(self, num_inputs: int) -> TorchQuality:
+        """See `Subject.make_network`."""
+        return TorchQuality(num_inputs, self.recipe.width)
+
+    def teach(self, network: Mirror, source: PairSource, rng: np.random.Generator) -> Lesson | None:
+        """See `Subject.teach`."""
+        return self.test(network, source.draw(rng), int(rng.integers(2**63)))
+
+    def test(self, network: Mirror, pair: Pair, index: int) -> Lesson | None:
+        """See `Subject.test`; a pair whose samples are all good or all bad teaches nothing."""
+        assert isinstance(network, TorchQuality)
+        example = make_example(replace(pair, features=None))
+        samples = draw_samples(example, index)
+        good = good_samples(example, samples)
+        if good.all() or not good.any():
+            return None
+        x1, x2 = (points.take(samples, axis=0) for points in (example.problem.points1, example.problem.points2))
+        log_odds = network.judge(*map(torch.from_numpy, sample_inputs(x1, x2)))
+        loss = balanced_entropy(log_odds, torch.from_numpy(good.astype(np.float32)))
+        return loss, {
+            "entropy": loss.item(),
+            "drawn": float(good.mean()),
+            "geometric": share_kept(geometric_quality(x1, x2), good),
+            "kept": share_kept(log_odds.detach().numpy(), good),
+        }

@@ -1,0 +1,116 @@
+"""The state network as a subject of training: the loop runs, torch replays it, the confidence is fitted at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from caransac.confidence import EVIDENCE
+from caransac.datasets import Pair
+from caransac.filter import load_filter
+from caransac.geometry import Floats
+from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
+from caransac.side import NUM_FEATURES
+from caransac.training.calibration import fit_logistic
+from caransac.training.data import Example, PairSource, judged, make_example
+from caransac.training.network import Mirror, TorchNetwork
+from caransac.training.recipe import Recipe
+from caransac.training.replay import Losses, replay
+from caransac.training.subject import Figures, Lesson, Report, RunAll, Subject
+
+
+class StateSubject(Subject):
+    """The state network of CA-RANSAC."""
+
+    usage = "caransac.Options(weights={path!r})"
+    decisive = "entropy"  # the pose errors of a hundred pairs are mostly luck
+    shown = ("train_loss", "train_auc5", "val_entropy", "val_auc5")
+    panels = {  # noqa: RUF012
+        "loss": ("loss", "entropy"),
+        "cross entropy": ("prior", "posterior"),
+        "AUC of the pose, %": ("auc5", "auc1"),
+    }
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__(recipe)
+        self.filter = load_filter(recipe.with_filter) if recipe.with_filter else None
+
+    def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
+        """See `Subject.count_inputs`."""
+        widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
+        if len(widths) > 1:
+            raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
+        if widths != {0} and source.synthetic_share > 0:
+            raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
+        return NUM_FEATURES + max(widths) + (self.filter.num_features if self.filter else 0)
+
+    def make_network(self, num_inputs: int) -> TorchNetwork:
+        """See `Subject.make_network`."""
+        return TorchNetwork(num_inputs, self.recipe.width)
+
+    def example(self, pair: Pair, problem_name: str = "essential") -> Example:
+        """A pair for the loop, with what the filter says of its matches if there is one."""
+        return make_example(judged(pair, self.filter) if self.filter else pair, problem_name)
+
+    def teach(self, network: Mirror, source: PairSource, rng: np.random.Generator) -> Lesson | None:
+        """See `Subject.teach`."""
+        name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
+        return self._replay(network, self.example(source.draw(rng), name), int(rng.integers(2**63)))
+
+    def test(self, network: Mirror, pair: Pair, index: int) -> Lesson | None:
+        """See `Subject.test`."""
+        return self._replay(network, self.example(pair), index)
+
+    def _replay(self, network: Mirror, example: Example, seed: int) -> Lesson | None:
+        assert isinstance(network, TorchNetwork)
+        losses = replay(network, example, seed, self.recipe.self_supervised)
+        return None if losses is None else (losses.total, figures_of(losses))
+
+    def summarise(self, figures: Sequence[Figures | None]) -> Figures:
+        """Means over runs; one that found no model counts as a failed pose."""
+        found = [f for f in figures if f is not None]
+        errors = [FAILURE_DEG if f is None else f["pose_error_deg"] for f in figures]
+        means = {
+            name: float(np.mean([f[name] for f in found])) if found else float("nan")
+            for name in ("loss", "entropy", "prior", "posterior")
+        }
+        return means | {f"auc{x}": auc(errors, x) if errors else float("nan") for x in (5, 1)}
+
+    def describe(self, network: Mirror) -> Figures:
+        """See `Subject.describe`: the exponents of the refinement's weights."""
+        assert isinstance(network, TorchNetwork)
+        return {"alpha": network.alpha.item(), "beta": network.beta.item()}
+
+    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, report: Report) -> dict[str, Any]:
+        """See `Subject.finish`: fit the confidence of either problem and add it to the weights."""
+        calibration: dict[str, Any] = {}
+        before = dict(weights)
+        for done, name in enumerate(("essential", "fundamental")):
+            report("confidence", done, 2, {})
+            results = run_all("evidence", [(before, name, index) for index in range(runs)])
+            calibration[name] = add_confidence(weights, name, [result for result in results if result is not None])
+        report("confidence", 2, 2, {})
+        return {"confidence": {"evidence": EVIDENCE} | calibration}
+
+
+def figures_of(losses: Losses) -> Figures:
+    """The numbers of a run's losses."""
+    names = ("entropy", "prior", "posterior", "pose_error_deg")
+    return {"loss": losses.total.item()} | {name: getattr(losses, name) for name in names}
+
+
+def add_confidence(weights: dict[str, Floats], name: str, results: Sequence[tuple[Any, bool]]) -> dict[str, float]:
+    """Fit the confidence of one problem, add it to the weights, and say how well it fits."""
+    evidence = np.array([numbers for numbers, _ in results])
+    outcomes = np.array([right for _, right in results])
+    weight, bias = fit_logistic(evidence, outcomes)
+    weights[f"confidence.{name}.weight"] = weight.astype(np.float32)
+    weights[f"confidence.{name}.bias"] = np.array(bias, np.float32)
+    predicted = 1 / (1 + np.exp(-(evidence @ weight + bias)))
+    return {
+        "runs": len(results),
+        "share_right": float(outcomes.mean()),
+        "calibration_error": expected_calibration_error(predicted, outcomes),
+    }
