@@ -42,8 +42,8 @@ def test_the_order_of_the_points_does_not_matter(rng, size):
     assert np.allclose(geometric_quality(x1, x2), geometric_quality(x1[:, order], x2[:, order]))
 
 
-def selective(sampler, points1, points2, oversampling):
-    return SelectiveSampler(sampler, points1, points2, geometric_quality, oversampling)
+def selective(sampler, points1, points2, oversampling, quality=geometric_quality):
+    return SelectiveSampler(sampler, points1, points2, quality, oversampling)
 
 
 @pytest.mark.parametrize("kind", [UniformSampler, ProsacSampler])
@@ -68,13 +68,15 @@ def share_of_good(example, sampler, count=256):
     return len(good) / count
 
 
-def test_oversampling_raises_the_share_of_good_samples():
+@pytest.mark.parametrize("name", ["geometric", "sample-quality"])
+def test_oversampling_raises_the_share_of_good_samples(name):
     before, after = [], []
     for pair in make_synthetic(8):
         example = make_example(pair)
         right = UniformSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
         before.append(share_of_good(example, right))
-        after.append(share_of_good(example, selective(right, example.problem.points1, example.problem.points2, 8)))
+        points = example.problem.points1, example.problem.points2
+        after.append(share_of_good(example, selective(right, *points, 8, load_quality(name))))
     assert np.all(np.array(after) > before)
     assert 1 - np.mean(after) < 0.7 * (1 - np.mean(before)), "and of bad ones a good part is gone"
 

@@ -28,8 +28,8 @@ class Options:
         samples_per_round: minimal samples a batch.
         oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
             One keeps them all.
-        sample_quality: "geometric" prefers samples that spread in both images; any other name or path is that of
-            weights trained by ``caransac train --sample-quality``.
+        sample_quality: "geometric" prefers samples that spread in both images; "sample-quality" asks a network, with
+            the weights in the package; a path, one with the weights of ``caransac train --sample-quality``.
         max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
             keypoints localised to a fraction of a pixel.
         top_models: models of each round, by consensus, that "ca-ransac" attends to; for the others, that are refined
