@@ -86,7 +86,7 @@ class QualitySubject(Subject):
     usage = "caransac.Options(oversampling=8, sample_quality={path!r})"
     decisive = "entropy"
     shown = ("train_entropy", "val_entropy", "val_drawn", "val_geometric", "val_kept")
-    panels = {  # noqa: RUF012
+    panels = {  # noqa: RUF012  # a constant of the class, never written to
         "cross entropy, balanced": ("entropy",),
         "share of good samples": ("drawn", "geometric", "kept"),
     }

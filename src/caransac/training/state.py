@@ -27,7 +27,7 @@ class StateSubject(Subject):
     usage = "caransac.Options(weights={path!r})"
     decisive = "entropy"  # the pose errors of a hundred pairs are mostly luck
     shown = ("train_loss", "train_auc5", "val_entropy", "val_auc5")
-    panels = {  # noqa: RUF012
+    panels = {  # noqa: RUF012  # a constant of the class, never written to
         "loss": ("loss", "entropy"),
         "cross entropy": ("prior", "posterior"),
         "AUC of the pose, %": ("auc5", "auc1"),
