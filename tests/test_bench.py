@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from caransac.bench import summary
+from caransac.bench import runner, summary
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.benchmark import Benchmark, affordable, spread
 from caransac.bench.contract import Settings
@@ -148,6 +148,27 @@ def test_a_peer_that_dies_harms_no_other(tmp_path):
     assert plain.method.label == "LM-LO"
     assert [outcome.status for outcome in plain.outcomes[0].values()] == ["found"] * 3
     assert [outcome.status for outcome in deadly.outcomes[0].values()] == ["found", "crashed", "found"]
+
+
+def hang(pair):
+    """A filter that never ends, on some pairs."""
+    if pair.name.endswith("1"):
+        time.sleep(1000)
+    return np.ones(len(pair.points1))
+
+
+def test_a_peer_that_hangs_is_given_up(tmp_path):
+    method, outcomes = Method("LM-LO", Filter("slow", hang), "slow + LM-LO"), {}
+    with Journal(tmp_path / "journal.jsonl", {}) as journal:
+        runner.run(
+            open_dataset("synthetic:3", None),
+            [Job(method, "E", Settings(iterations=64))],
+            journal,
+            workers=1,
+            report=lambda key, outcome: outcomes.update({key[2]: outcome.status}),
+            patience_s=1.0,
+        )
+    assert [outcomes[name] for name in sorted(outcomes)] == ["found", "crashed", "found"]
 
 
 def test_interrupted_runs_continue_to_the_same_digits(tmp_path):

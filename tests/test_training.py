@@ -245,6 +245,16 @@ def start_loss(recipe):
     return np.mean([worker.validate(weights, index)["loss"] for index in range(len(worker.val_pairs))])
 
 
+def test_training_may_start_from_weights_that_know_fewer_features():
+    torch.manual_seed(3)
+    small, large = TorchNetwork(36, 8), TorchNetwork(40, 8)
+    large.start_from(small.to_weights())
+    side = torch.randn(5, 40)
+    assert torch.allclose(large.init_state(side), small.init_state(side[:, :36]))
+    with pytest.raises(ValueError, match="another shape"):
+        small.start_from(large.to_weights())
+
+
 def test_the_command_line_trains_and_refuses(tmp_path, capsys):
     small = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
     out = tmp_path / "run"

@@ -90,7 +90,7 @@ class Benchmark:
         """Each method's threshold in pixels: its default, or the best by AUC@5 on the data set to tune on."""
         if self.plan.tune is None:
             return {method: method.record.max_error_px for method in methods}
-        dataset = open_dataset(self.plan.tune, self.plan.max_pairs)
+        dataset = open_dataset(self.plan.tune, self.plan.tune_pairs)
         dataset = replace(dataset, name=f"tuning on {dataset.name}")
         jobs = {
             Job(

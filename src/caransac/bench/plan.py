@@ -41,6 +41,7 @@ class Plan:
         max_pairs: pairs a scene at most; None for all.
         timing_pairs: pairs of the timing pass, spread over the data set; 0 for none.
         tune: data set on which thresholds are tuned; None for each method's default.
+        tune_pairs: pairs a scene of it, at most.
     """
 
     sources: tuple[str, ...]
@@ -54,13 +55,21 @@ class Plan:
     max_pairs: int | None = None
     timing_pairs: int = 20
     tune: str | None = None
+    tune_pairs: int = 20
 
     def __post_init__(self) -> None:
         if not self.sources:
             raise ValueError("no data: name a folder, or use --quick")
         if self.tune in self.sources:
             raise ValueError(f"--tune must name other data than the benchmark's own, not {self.tune}")
-        for name, least in (("iterations", 1), ("budget_ms", 0.1), ("seeds", 1), ("max_pairs", 1), ("timing_pairs", 0)):
+        for name, least in (
+            ("iterations", 1),
+            ("budget_ms", 0.1),
+            ("seeds", 1),
+            ("max_pairs", 1),
+            ("timing_pairs", 0),
+            ("tune_pairs", 1),
+        ):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name.replace('_', '-')} must be at least {least}, not {value!r}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,21 +21,31 @@ from caransac.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac.datasets import Dataset, Pair
 
 IN_FLIGHT = 3  # tasks a worker that are read ahead
+PATIENCE_S = 300.0  # for one method on one pair; whatever takes longer hangs
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Jobs on one pair."""
+    """Jobs on one pair, with the seconds that each may take."""
 
     pair: Pair
     jobs: tuple[Job, ...]
+    patience_s: float
 
 
 Report = Callable[[Key, Outcome], None]
 Finish = Callable[[Pair, Job, Outcome], None]
 
 
-def run(dataset: Dataset, jobs: Sequence[Job], journal: Journal, *, workers: int, report: Report) -> None:
+def run(
+    dataset: Dataset,
+    jobs: Sequence[Job],
+    journal: Journal,
+    *,
+    workers: int,
+    report: Report,
+    patience_s: float = PATIENCE_S,
+) -> None:
     """Run all jobs on all pairs of a data set that the journal does not know yet.
 
     Args:
@@ -43,6 +54,7 @@ def run(dataset: Dataset, jobs: Sequence[Job], journal: Journal, *, workers: int
         journal: where outcomes go.
         workers: processes, of one thread each. One keeps runs from disturbing each other's times.
         report: called with every outcome, those the journal knew included.
+        patience_s: seconds that one method may take on one pair; it has crashed if it takes longer.
 
     Raises:
         ValueError: a pair has no truth.
@@ -62,13 +74,13 @@ def run(dataset: Dataset, jobs: Sequence[Job], journal: Journal, *, workers: int
                 if key in journal.outcomes:
                     report(key, journal.outcomes[key])
             if pending := tuple(job for job, key in keys.items() if key not in journal.outcomes):
-                yield Task(undistorted(pair), pending)
+                yield Task(undistorted(pair), pending, patience_s)
 
     with single_threads():
         suspects = _run_tasks(tasks(), workers, finish)
         for task in suspects:  # alone, so that the culprit is known when it brings its process down again
             for job in task.jobs:
-                if _run_tasks([Task(task.pair, (job,))], 1, finish):
+                if _run_tasks([replace(task, jobs=(job,))], 1, finish):
                     finish(task.pair, job, Outcome(status="crashed", num_matches=len(task.pair.points1)))
 
 
@@ -120,11 +132,17 @@ def silence() -> None:
 
 
 def run_task(task: Task) -> list[Outcome]:
-    """What a worker does; a timed method runs twice and the faster run counts, as loading and neighbours only add."""
+    """What a worker does; a timed method runs twice and the faster run counts, as loading and neighbours only add.
+
+    A method that hangs ends its process: nothing milder stops foreign native code.
+    """
     outcomes = []
-    for job in task.jobs:
-        runs = [run_job(job, task.pair) for _ in range(2 if job.timed else 1)]
-        outcomes.append(min(runs, key=lambda outcome: np.inf if outcome.ms is None else outcome.ms))
+    with Path(os.devnull).open("w") as nowhere:
+        for job in task.jobs:
+            faulthandler.dump_traceback_later(task.patience_s, exit=True, file=nowhere)
+            runs = [run_job(job, task.pair) for _ in range(2 if job.timed else 1)]
+            faulthandler.cancel_dump_traceback_later()
+            outcomes.append(min(runs, key=lambda outcome: np.inf if outcome.ms is None else outcome.ms))
     return outcomes
 
 

@@ -86,6 +86,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     rules.add_argument("--tune", metavar="DIR", help="data set to tune each method's threshold on (default: their own)")
     rules.add_argument(
+        "--tune-pairs", type=int, default=20, metavar="N", help="pairs a scene of it, at most (default: %(default)s)"
+    )
+    rules.add_argument(
         "--timing-pairs",
         type=int,
         default=20,
@@ -127,6 +130,7 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
         max_pairs=arguments.max_pairs,
         timing_pairs=arguments.timing_pairs,
         tune=arguments.tune,
+        tune_pairs=arguments.tune_pairs,
     )
     return replace(plan, timing_pairs=min(plan.timing_pairs, QUICK.timing_pairs)) if arguments.quick else plan
 

@@ -59,6 +59,10 @@ class Mirror(nn.Module):
             raise ValueError(f"weights of another shape: {', '.join((missing + wrong)[:3])}")
         self.load_state_dict({name: torch.from_numpy(np.array(weights[name], np.float32)) for name in own})
 
+    def start_from(self, weights: Mapping[str, Floats]) -> None:
+        """Take over weights that training starts from."""
+        self.load_weights(weights)
+
 
 class TorchNetwork(Mirror):
     """The trainable state network; see `caransac.state.StateNetwork` for what its parts mean."""
@@ -77,6 +81,14 @@ class TorchNetwork(Mirror):
             self.add_module(name, nn.ModuleList(layers))
         self.alpha = nn.Parameter(torch.tensor(1.0))
         self.beta = nn.Parameter(torch.tensor(0.0))
+
+    def start_from(self, weights: Mapping[str, Floats]) -> None:
+        """Take over weights that may know fewer features, the first ones: the new ones count nothing to begin with."""
+        known = np.asarray(weights["init.0.weight"]) if "init.0.weight" in weights else np.empty((0, 0))
+        unknown = len(self.layers["init"][0].weight) - len(known)
+        if unknown > 0:
+            weights = {**weights, "init.0.weight": np.pad(known, ((0, unknown), (0, 0)))}
+        self.load_weights(weights)
 
     def init_state(self, side: Tensor) -> Tensor:
         """State (n, c) from side information (n, d)."""

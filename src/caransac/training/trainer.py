@@ -88,7 +88,7 @@ class Training:
         torch.manual_seed(recipe.seed)
         self.network = self.subject.make_network(self.num_inputs)
         if recipe.start:
-            self.network.load_weights(read_weights(recipe.start, "start"))
+            self.network.start_from(read_weights(recipe.start, "start"))
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
         self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
             self.optimiser, factor=0.5, patience=recipe.patience, threshold=1e-3
