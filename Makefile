@@ -43,7 +43,7 @@ format: $(VENV)/dev.stamp  ## let ruff and clang-format rewrite the sources
 
 bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/kernels.py
-	$(SINGLE_THREAD) $(BIN)/python benchmarks/tables.py runtime
+	$(SINGLE_THREAD) $(BIN)/python benchmarks/weights.py runtime
 
 # An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
 SANITIZE := $(VENV)-sanitize

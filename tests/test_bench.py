@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from caransac.bench import runner, summary
+from caransac.bench import breakdown, runner, summary
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.benchmark import Benchmark, affordable, spread
 from caransac.bench.contract import Settings
@@ -61,7 +61,7 @@ def run_plan(plan, folder, watcher=None, workers=1):
 def accuracy(rows, plan):
     """What must be the same to the digit."""
     result = record(plan, rows, {}, "")
-    return [{name: value for name, value in row.items() if name != "ms"} for row in result["rows"]]
+    return [{name: value for name, value in row.items() if name not in ("ms", "parts_ms")} for row in result["rows"]]
 
 
 def test_ratio_filter_keeps_the_good_ones_best_first():
@@ -148,6 +148,19 @@ def test_a_peer_that_dies_harms_no_other(tmp_path):
     assert plain.method.label == "LM-LO"
     assert [outcome.status for outcome in plain.outcomes[0].values()] == ["found"] * 3
     assert [outcome.status for outcome in deadly.outcomes[0].values()] == ["found", "crashed", "found"]
+
+
+def test_the_parts_of_a_run_add_up_to_its_time():
+    pair = clean_pair()
+    for name, filtered, expected in (("CA-RANSAC", False, {"solve", "network"}), ("PoseLib", True, {"filter"})):
+        job = Job(Method(name, ratio_filter(0.85) if filtered else None, name), "E", Settings(iterations=512))
+        parts = breakdown.parts_ms(job, pair)
+        assert expected < set(parts) <= set(breakdown.PARTS)
+        assert all(ms >= 0 for ms in parts.values())
+    original = breakdown.estimator.likely_inliers
+    with breakdown.watching():
+        assert breakdown.estimator.likely_inliers is not original
+    assert breakdown.estimator.likely_inliers is original
 
 
 def hang(pair):

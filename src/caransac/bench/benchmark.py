@@ -44,7 +44,7 @@ class Row:
         settings: what it was told, but for the seed.
         within_budget: False if even the fewest hypotheses took longer than the time budget.
         outcomes: for every seed, the outcomes by (scene, pair), sorted.
-        times_ms: of the timing pass.
+        timed: the outcomes of the timing pass.
     """
 
     dataset: str
@@ -53,7 +53,7 @@ class Row:
     settings: Settings
     within_budget: bool
     outcomes: list[dict[tuple[str, str], Outcome]]
-    times_ms: list[float]
+    timed: list[Outcome]
 
 
 class Benchmark:
@@ -154,7 +154,7 @@ class Benchmark:
                 settings=told,
                 within_budget=method not in over,
                 outcomes=[outcomes[jobs[method, seed]] for seed in range(self.plan.seeds)],
-                times_ms=_times(times[timed[method]]),
+                timed=[outcome for outcome in times[timed[method]].values() if outcome.ms is not None],
             )
             for method, told in settings.items()
         ]
@@ -200,8 +200,4 @@ def affordable(times_ms: Mapping[int, float], budget_ms: float) -> int:
 
 def _median_ms(outcomes: Mapping[tuple[str, str], Outcome]) -> float:
     """Median time, endless if no run came to an end."""
-    return float(np.median(_times(outcomes) or [np.inf]))
-
-
-def _times(outcomes: Mapping[tuple[str, str], Outcome]) -> list[float]:
-    return [outcome.ms for outcome in outcomes.values() if outcome.ms is not None]
+    return float(np.median([outcome.ms for outcome in outcomes.values() if outcome.ms is not None] or [np.inf]))

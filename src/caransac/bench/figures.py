@@ -14,6 +14,7 @@ import numpy as np
 from caransac import plot
 from caransac.bench import summary
 from caransac.bench.benchmark import Row
+from caransac.bench.breakdown import PARTS
 
 BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
 
@@ -76,15 +77,22 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
 
 
 def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
-    """Milliseconds a pair, a bar a method."""
+    """Milliseconds a pair, a bar a method, of the parts they go to."""
     timed = [record for record in records if record["ms"] is not None]
-    figure = plot.new_figure((8, 1 + 0.3 * len(timed)))
+    figure = plot.new_figure((9, 1.5 + 0.3 * len(timed)))
     axes = figure.add_subplot()
-    bars = axes.barh([record["method"] for record in timed], [record["ms"] for record in timed])
-    axes.bar_label(bars, fmt="%.1f", padding=3)
+    names = [record["method"] for record in timed]
+    left = np.zeros(len(timed))
+    for part in PARTS:
+        widths = np.array([record["parts_ms"].get(part, 0.0) for record in timed])
+        if widths.any():
+            bars = axes.barh(names, widths, left=left, label=part, color="0.75" if part == "other" else None)
+            left += widths
+    axes.bar_label(bars, labels=[f"{total:.1f}" for total in left], padding=3)
     axes.margins(x=0.12)
     axes.invert_yaxis()
-    axes.set(xlabel="milliseconds a pair, median", title=title)
+    axes.set(xlabel="milliseconds a pair, mean", title=title)
+    _finish(axes)
     return plot.save(figure, path)
 
 

@@ -85,6 +85,7 @@ class Outcome:
         num_matches: of the pair, before any filter.
         iterations: hypotheses drawn, if the library tells.
         ms: wall-clock milliseconds of filter, estimation and refinement; meaningful of a timed run alone.
+        parts_ms: of a timed run, where the milliseconds went; see `bench.breakdown`.
         confidence: probability of a pose right to five degrees, if the method tells.
         reliability: rows (mean probability, frequency, count) over the pair's matches, if the method tells.
     """
@@ -96,6 +97,7 @@ class Outcome:
     num_matches: int = 0
     iterations: int | None = None
     ms: float | None = None
+    parts_ms: dict[str, float] | None = None
     confidence: float | None = None
     reliability: list[list[float]] | None = None
 

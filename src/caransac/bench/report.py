@@ -60,6 +60,7 @@ def record(plan: Plan, rows: Sequence[Row], missing: Mapping[str, str], command:
             "polish_px": POLISH_PX,
             "timing_pairs": plan.timing_pairs,
             "tuned_on": None if plan.tune is None else "/".join(Path(plan.tune).parts[-2:]),
+            "tune_pairs": plan.tune_pairs,
         },
         "missing": dict(missing),
         "rows": [summary.summarise_row(row) for row in rows],
@@ -124,7 +125,12 @@ def _notes(result: Mapping[str, Any], table: PaperTable | None) -> str:
     notes = [
         "Figures are means over scenes. AUC and MAP in percent, Med and Avg in degrees; the sign of the translation "
         "counts but in the figures called folded; a pair without an answer counts 180°.",
-        "Thresholds: " + (f"tuned on {rules['tuned_on']}." if rules["tuned_on"] else "each method's default."),
+        "Thresholds: "
+        + (
+            f"tuned on {rules['tuned_on']}, {rules['tune_pairs']} pairs a scene at most."
+            if rules["tuned_on"]
+            else "each method's default."
+        ),
     ]
     if any(row["dataset"] == "synthetic" for row in result["rows"]):
         notes.append(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from caransac.bench.benchmark import Row
+from caransac.bench.breakdown import PARTS
 from caransac.bench.protocol import Outcome
 from caransac.geometry import Array
 from caransac.metrics import auc, summarise
@@ -74,6 +75,18 @@ def reliability(row: Row) -> Array | None:
     return np.stack([said[filled] / totals[filled], true[filled] / totals[filled], totals[filled]], axis=1)
 
 
+def median_ms(times: Sequence[float | None]) -> float | None:
+    """The median of times, None without any."""
+    return float(np.median([ms for ms in times if ms is not None])) if times else None
+
+
+def mean_parts_ms(timed: Sequence[Outcome]) -> dict[str, float]:
+    """Mean milliseconds of every part over the runs of the timing pass."""
+    breakdowns = [outcome.parts_ms or {} for outcome in timed]
+    parts = [part for part in PARTS if any(part in found for found in breakdowns)]
+    return {part: float(np.mean([found.get(part, 0.0) for found in breakdowns])) for part in parts}
+
+
 def summarise_row(row: Row) -> dict[str, Any]:
     """A row of the published record."""
     first = row.outcomes[0]
@@ -93,7 +106,8 @@ def summarise_row(row: Row) -> dict[str, Any]:
         "pairs": len(first),
         "failures": sum(outcome.status == "failed" for outcome in everything),
         "crashes": sum(outcome.status == "crashed" for outcome in everything),
-        "ms": float(np.median(row.times_ms)) if row.times_ms else None,
+        "ms": median_ms([outcome.ms for outcome in row.timed]),
+        "parts_ms": mean_parts_ms(row.timed),
         "figures": mean_and_deviation(row),
         "scenes": by_scene(first),
         "by_inlier_ratio": by_inlier_ratio(row),
@@ -116,6 +130,7 @@ SHAPE: dict[str, Any] = {
         "polish_px": float,
         "timing_pairs": int,
         "tuned_on": _TEXT,
+        "tune_pairs": int,
     },
     "missing": {"*": str},
     "rows": [
@@ -134,6 +149,7 @@ SHAPE: dict[str, Any] = {
             "failures": int,
             "crashes": int,
             "ms": _NUMBER,
+            "parts_ms": {"*": float},
             "figures": dict.fromkeys(FIGURES, _FIGURE),
             "scenes": {"*": dict.fromkeys(FIGURES, float)},
             "by_inlier_ratio": [{"from": float, "to": float, "AUC5": float, "count": int}],
