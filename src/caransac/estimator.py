@@ -18,7 +18,8 @@ from caransac.types import Options, Round, StopReason
 FINALISTS = 3  # models compared in search of distinct ones, as a multiple of those attended to
 REGIONS = 16  # rows and columns of the grid of `spread_consensus`
 MIN_ROUNDS = 2  # before an early stop
-SCOUT_POINTS, SHORTLIST = 512, 4  # points that models are first compared on; how many go on, times those refined
+SCOUT_POINTS, SHORTLIST = 512, 4  # likely points that models are first compared on; how many go on, times those refined
+JURY_POINTS = 2048  # likely points that the shortlist is compared and refined on
 SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the attention
 NEGLIGIBLE_WEIGHT = 1e-3
 # The noise of the keypoints varies by a factor of ten between detectors and data sets. These multiples of its estimate
@@ -78,8 +79,8 @@ def ca_ransac(
         drawn += options.samples_per_round
         first_pool = np.unique(samples) if first_pool is None else first_pool
         # 2. their models; the most promising refined on their own inliers (the LO step), next to the best so far
-        scout = problem.subset(most_likely(probabilities, SCOUT_POINTS))
-        models = hypothesise(problem, samples, options.local_models, max_error, best, scout)
+        jury, scout = (problem.subset(most_likely(probabilities, count)) for count in (JURY_POINTS, SCOUT_POINTS))
+        models = hypothesise(problem, samples, options.local_models, max_error, best, jury, scout)
         if len(models) == 0:
             continue
         # 3. the distinct ones with the largest consensus; matches of one place fail together (a repeated pattern, a
@@ -133,16 +134,19 @@ def hypothesise(
     count: int,
     max_error: float,
     best: Array | None,
+    jury: Problem | None = None,
     scout: Problem | None = None,
 ) -> Array:
     """The best so far, then the most promising models of the samples, refined on their own inliers: (m, d).
 
-    Models are compared on all points; with a scout, a few telling points, only those that do well on these.
+    Models are compared and refined on the points of the jury, by default on all; with a scout, fewer points, only those
+    that do well on these.
     """
+    jury = jury or problem
     models = problem.solve(samples)
     if scout is not None:
         models = models[scout.rank(models, SHORTLIST * count, max_error)]
-    models = problem.refine_locally(models[problem.rank(models, count, max_error)], max_error)
+    models = jury.refine_locally(models[jury.rank(models, count, max_error)], max_error)
     return models if best is None else np.concatenate([best[None], models])
 
 
@@ -155,7 +159,8 @@ def most_likely(probabilities: Floats, count: int) -> Indices:
 
 def regions_of(points: Array) -> Indices:
     """The cell (n,) of every point in a grid over where most of them are."""
-    low, high = np.percentile(points, (1, 99), axis=0)
+    ends = [len(points) // 100, 99 * len(points) // 100]
+    low, high = np.partition(points, ends, axis=0)[ends]
     cells = (points - low) / np.maximum(high - low, 1e-12) * REGIONS
     column, row = np.clip(cells, 0, REGIONS - 1).astype(np.int32).T
     return np.asarray(row * REGIONS + column)
@@ -188,8 +193,8 @@ def refinement_weights(network: StateNetwork, probabilities: Floats, prior: Floa
 
     The prior knows nothing of the model being refined: it keeps the refinement from confirming its own start.
     """
-    weights = probabilities.astype(float) ** network.alpha * prior.astype(float) ** network.beta
-    return np.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0)
+    weights = probabilities ** np.float32(network.alpha) * prior ** np.float32(network.beta)
+    return np.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0).astype(float)
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:
