@@ -22,6 +22,7 @@ LAYERS = [
     {"caransac"},  # the package itself: what users import
     {"synthetic", "plot"},
     {"datasets"},
+    {"viewer"},
     {"training"},
     {"bench"},
     {"cli"},

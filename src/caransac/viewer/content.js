@@ -1,0 +1,61 @@
+// The report's content, decoded, and the few helpers that everything else uses.
+
+const report = JSON.parse(document.getElementById("content").textContent);
+const STEPS_PER_THRESHOLD = 256; // of the 16-bit distances
+
+function unpack(text, Type) {
+  return new Type(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+}
+
+const points = report.sides.map((side) => unpack(side.points, Float32Array)); // x, y, x, y, ...
+const numMatches = points[0].length / 2;
+const scores = report.scores === null ? null : unpack(report.scores, Float32Array);
+const rounds = report.rounds.map((round) => ({
+  ...round,
+  probabilities: unpack(round.probabilities, Uint8Array), // 255 is certain
+  distances: round.distances === null ? null : unpack(round.distances, Uint16Array),
+}));
+const lastRound = rounds.length - 1;
+const cloud = report.cloud && {
+  index: unpack(report.cloud.index, Uint32Array),
+  points: unpack(report.cloud.points, Float32Array),
+};
+
+const pointOf = (side, match) => [points[side][2 * match], points[side][2 * match + 1]];
+const distancePx = (round, match) => (round.distances[match] / STEPS_PER_THRESHOLD) * report.maxErrorPx;
+
+function roundName(number) {
+  if (lastRound === 0) return "Result";
+  return number === 0 ? "Before any model" : `Round ${number} of ${lastRound}`;
+}
+
+const element = (id) => document.getElementById(id);
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+const number = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
+const percent = (value) => (value > 0.995 && value < 1 ? "> 99 %" : `${Math.round(100 * value)} %`);
+const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("h") ? "es" : "s"}`;
+
+// Red over amber to green for 0 to 255, the colours of probabilities everywhere.
+const RAMP = (() => {
+  const stops = [[214, 48, 62], [236, 126, 40], [232, 186, 40], [122, 182, 62], [22, 163, 96]];
+  return Array.from({ length: 256 }, (_, value) => {
+    const place = (value / 255) * (stops.length - 1);
+    const low = Math.min(Math.floor(place), stops.length - 2);
+    const mixed = stops[low].map((channel, i) => Math.round(channel + (stops[low + 1][i] - channel) * (place - low)));
+    return `rgb(${mixed.join(" ")})`;
+  });
+})();
+
+// The theme's colours, by their names in viewer.css.
+const themeColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// A canvas made as large as its box, in device pixels; returns its context, in CSS pixels, cleared.
+function prepare(canvas, width = canvas.clientWidth, height = canvas.clientHeight) {
+  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  const [columns, rows] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== columns || canvas.height !== rows) Object.assign(canvas, { width: columns, height: rows });
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}

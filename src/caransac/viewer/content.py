@@ -1,0 +1,281 @@
+"""What the viewer shows of an estimation, as numbers a browser can read."""
+
+from __future__ import annotations
+
+import base64
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+import caransac
+from caransac.camera import PARAMETERS, Camera
+from caransac.geometry import (
+    Array,
+    Floats,
+    depths,
+    essential_from_pose,
+    fundamental_from_essential,
+    homogeneous,
+    pose_error_deg,
+    rotation_angle_deg,
+)
+from caransac.problems import Essential, Fundamental
+from caransac.types import FundamentalResult, RelativePoseResult, Round
+
+STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
+LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points
+GRID = 65  # rows and columns of pixels that are undistorted to learn how far a lens sees
+
+Pose = tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two images.
+
+    Attributes:
+        pixels: (n, 2) the matches' points.
+        camera: its camera, or None.
+        size: (width, height) in pixels.
+        image: JPEG of it, of any scale, or None for an empty frame.
+    """
+
+    pixels: Array
+    camera: Camera | None
+    size: tuple[int, int]
+    image: bytes | None
+
+
+def describe(
+    result: RelativePoseResult | FundamentalResult,
+    sides: tuple[Side, Side],
+    *,
+    scores: Array | None,
+    max_error_px: float,
+    title: str,
+) -> dict[str, Any]:
+    """The report's content, of plain JSON types; arrays are little-endian in base64."""
+    geometry: Geometry
+    if isinstance(result, RelativePoseResult):
+        geometry = Calibrated(sides, max_error_px)
+        answer = None if result.R is None or result.t is None else np.concatenate([result.R, result.t], axis=None)
+    else:
+        geometry = Uncalibrated(sides, max_error_px)
+        answer = None if result.F is None else np.ravel(result.F)
+    rounds = _rounds(result, answer)
+    estimate = None if answer is None else geometry.pose(answer)
+    return {
+        "title": title,
+        "version": caransac.__version__,
+        "kind": geometry.kind,
+        "maxErrorPx": max_error_px,
+        "hasProbabilities": result.probabilities is not None,
+        "summary": {
+            "success": result.success,
+            "stopReason": result.stop_reason,
+            "confidence": result.confidence,
+            "numMatches": len(result.inliers),
+            "numInliers": result.num_inliers,
+            "numHypotheses": result.num_hypotheses,
+            "score": result.score,
+            "elapsedMs": 1e3 * result.elapsed_s,
+            "F": None if answer is None else geometry.fundamental(answer).ravel().tolist(),
+            "angleDeg": None if estimate is None else rotation_angle_deg(estimate[0]),
+        },
+        "estimate": _pose(estimate),
+        "sides": [_side(side, geometry.straightens) for side in sides],
+        "scores": None if scores is None else _pack(scores, "<f4"),
+        "rounds": [_round(geometry, step, estimate, max_error_px) for step in rounds],
+        "cloud": None if estimate is None else _cloud(sides, estimate, rounds[-1].probabilities),
+    }
+
+
+class Geometry(ABC):
+    """The models of a trace as what can be drawn of them.
+
+    Attributes:
+        kind: what is estimated: "pose" or "fundamental".
+        straightens: whether the models are of points without their lens distortion.
+    """
+
+    kind: str
+    straightens: bool
+
+    @abstractmethod
+    def distances_px(self, model: Array) -> Array:
+        """Sampson distances (n,) of the matches to a model (d,) in pixels, as the estimation measures them."""
+
+    @abstractmethod
+    def num_inliers(self, model: Array) -> int:
+        """How many matches support a model (d,)."""
+
+    @abstractmethod
+    def fundamental(self, model: Array) -> Array:
+        """Fundamental matrix (3, 3) of a model (d,), of pixels without lens distortion where `straightens`."""
+
+    @abstractmethod
+    def pose(self, model: Array) -> Pose | None:
+        """Rotation (3, 3) and translation (3,) of a model (d,), or None where the cameras are unknown."""
+
+
+class Calibrated(Geometry):
+    """Relative poses: rows [R, t]."""
+
+    kind = "pose"
+    straightens = True
+
+    def __init__(self, sides: tuple[Side, Side], max_error_px: float) -> None:
+        first, second = sides
+        if first.camera is None or second.camera is None:
+            missing = "camera1" if first.camera is None else "camera2"
+            raise ValueError(f"{missing} is missing: the epipolar lines of a relative pose need both cameras")
+        self._K1, self._K2 = first.camera.K, second.camera.K
+        self._problem = Essential.from_pixels(first.pixels, second.pixels, first.camera, second.camera, max_error_px)
+        self._max_error_px = max_error_px
+
+    def distances_px(self, model: Array) -> Array:
+        """See `Geometry.distances_px`."""
+        return self._problem.distances(model) / self._problem.max_error * self._max_error_px
+
+    def num_inliers(self, model: Array) -> int:
+        """See `Geometry.num_inliers`."""
+        return int(self._problem.inliers(model).sum())
+
+    def fundamental(self, model: Array) -> Array:
+        """See `Geometry.fundamental`."""
+        F = fundamental_from_essential(essential_from_pose(*self.pose(model)), self._K1, self._K2)
+        return np.asarray(F / np.linalg.norm(F))
+
+    def pose(self, model: Array) -> Pose:
+        """See `Geometry.pose`."""
+        rotations, translations = Essential.split(model[None])
+        return rotations[0], translations[0]
+
+
+class Uncalibrated(Geometry):
+    """Fundamental matrices of pixels as they are: rows [F]."""
+
+    kind = "fundamental"
+    straightens = False
+
+    def __init__(self, sides: tuple[Side, Side], max_error_px: float) -> None:
+        self._sides = sides
+        self._problem = Fundamental.from_pixels(sides[0].pixels, sides[1].pixels, max_error_px)
+        self._max_error_px = max_error_px
+
+    def distances_px(self, model: Array) -> Array:
+        """See `Geometry.distances_px`."""
+        normalised = self._problem.from_matrix(self.fundamental(model))
+        return self._problem.distances(normalised) / self._problem.max_error * self._max_error_px
+
+    def num_inliers(self, model: Array) -> int:
+        """See `Geometry.num_inliers`."""
+        return int(self._problem.inliers(self._problem.from_matrix(self.fundamental(model))).sum())
+
+    def fundamental(self, model: Array) -> Array:
+        """See `Geometry.fundamental`."""
+        return model.reshape(3, 3)
+
+    def pose(self, model: Array) -> Pose | None:
+        """See `Geometry.pose`."""
+        first, second = self._sides
+        if first.camera is None or second.camera is None:
+            return None
+        near = self.distances_px(model) < self._max_error_px
+        return caransac.pose_from_fundamental(
+            self.fundamental(model), first.pixels[near], second.pixels[near], first.camera, second.camera
+        )
+
+
+def _rounds(result: RelativePoseResult | FundamentalResult, answer: Array | None) -> list[Round]:
+    """The trace, or a single record where there is none; the last one's best model is the answer, if there is one."""
+    if result.trace:
+        *earlier, last = result.trace
+    else:
+        belief = result.inliers if result.probabilities is None else result.probabilities
+        models = np.empty((0, 12 if isinstance(result, RelativePoseResult) else 9))
+        no_scores = np.empty((0, len(belief)), np.float32)
+        earlier = []
+        last = Round(models=models, scores=no_scores, probabilities=belief.astype(np.float32), best=None, noise=0.0)
+    return [*earlier, replace(last, best=last.best if answer is None else answer)]
+
+
+def _round(geometry: Geometry, step: Round, estimate: Pose | None, max_error_px: float) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "probabilities": _pack(np.rint(255 * np.clip(step.probabilities, 0, 1)), "u1"),
+        "noisePx": step.noise * max_error_px,
+        "hypotheses": [],
+        "F": None,
+        "distances": None,
+    }
+    for model, scores in zip(step.models, step.scores, strict=True):
+        pose = geometry.pose(model)
+        if pose is not None:
+            apart = None if estimate is None else pose_error_deg(*pose, *estimate)
+            content["hypotheses"].append({**(_pose(pose) or {}), "consensus": float(scores.sum()), "apartDeg": apart})
+    if step.best is not None:
+        distances = np.nan_to_num(geometry.distances_px(step.best) / max_error_px, nan=np.inf)
+        largest = np.iinfo(np.uint16).max
+        content["distances"] = _pack(np.minimum(np.rint(distances * STEPS_PER_THRESHOLD), largest), "<u2")
+        content["F"] = geometry.fundamental(step.best).ravel().tolist()
+        content["numInliers"] = geometry.num_inliers(step.best)
+        pose = geometry.pose(step.best)
+        content["apartDeg"] = None if pose is None or estimate is None else pose_error_deg(*pose, *estimate)
+    return content
+
+
+def _side(side: Side, straightens: bool) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "points": _pack(side.pixels, "<f4"),
+        "size": list(side.size),
+        "image": None,
+        "lens": None,
+        "corners": None,
+    }
+    if side.image is not None:
+        content["image"] = "data:image/jpeg;base64," + base64.b64encode(side.image).decode()
+    if side.camera is not None:
+        width, height = side.size
+        corners = homogeneous([[0, 0], [width, 0], [width, height], [0, height]]) @ np.linalg.inv(side.camera.K).T
+        content["corners"] = corners[:, :2].tolist()
+        if straightens and side.camera.is_distorted:
+            content["lens"] = _lens(side.camera, side.size)
+    return content
+
+
+def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
+    """The distortion's parameters, and the largest radius on the normalised image plane that the image shows."""
+    columns, rows = np.meshgrid(np.linspace(0, size[0], GRID), np.linspace(0, size[1], GRID))
+    rays = camera.pixels_to_rays(np.stack([columns.ravel(), rows.ravel()], axis=1))
+    reach = float(np.nanmax(np.linalg.norm(rays, axis=1), initial=0.0))
+    named = dict(zip(PARAMETERS[camera.model], camera.params, strict=True))
+    distortion = {name: named.get(name, 0.0) for name in ("k1", "k2", "p1", "p2")}
+    (_, _, cx), (_, _, cy), _ = camera.K.tolist()
+    return {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, **distortion, "reach": reach}
+
+
+def _cloud(sides: tuple[Side, Side], pose: Pose, probabilities: Floats) -> dict[str, str] | None:
+    """Likely matches triangulated in the frame of camera 1, in baselines; those in front of both cameras."""
+    first, second = sides
+    if first.camera is None or second.camera is None:
+        return None
+    rays1, rays2 = first.camera.pixels_to_rays(first.pixels), second.camera.pixels_to_rays(second.pixels)
+    usable = (probabilities > LIKELY) & np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1)
+    index = np.flatnonzero(usable)
+    if len(index) == 0:
+        return None
+    depth1, depth2 = depths(*pose, rays1[index], rays2[index]).T
+    front = (depth1 > 0) & (depth2 > 0)
+    points = homogeneous(rays1[index]) * depth1[:, None]
+    return {"index": _pack(index[front], "<u4"), "points": _pack(points[front], "<f4")}
+
+
+def _pose(pose: Pose | None) -> dict[str, list[float]] | None:
+    return None if pose is None else {"R": np.ravel(pose[0]).tolist(), "t": np.ravel(pose[1]).tolist()}
+
+
+def _pack(values: NDArray[Any], dtype: DTypeLike) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).astype(dtype).tobytes()).decode()

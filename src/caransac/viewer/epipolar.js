@@ -1,0 +1,106 @@
+// Epipolar lines: straight ones of a fundamental matrix, bent by the lens where there is one.
+
+const cross = ([a, b, c], [d, e, f]) => [b * f - c * e, c * d - a * f, a * e - b * d];
+const rowsOf = (F) => [F.slice(0, 3), F.slice(3, 6), F.slice(6, 9)];
+const columnsOf = (F) => [0, 1, 2].map((i) => [F[i], F[i + 3], F[i + 6]]);
+const apply = (rows, [x, y]) => rows.map(([a, b, c]) => a * x + b * y + c);
+
+// The epipole: what a matrix of rank two sends to zero is orthogonal to its rows.
+function nullVector(rows) {
+  const candidates = [cross(rows[0], rows[1]), cross(rows[1], rows[2]), cross(rows[2], rows[0])];
+  return candidates.reduce((best, vector) => (Math.hypot(...vector) > Math.hypot(...best) ? vector : best));
+}
+
+// An image without distortion: its pixels are straight already.
+class Straight {
+  constructor([width, height]) {
+    this.far = 4 * (width + height);
+  }
+
+  straighten(pixel) {
+    return pixel;
+  }
+
+  // Two points of the line a x + b y + c = 0, far apart around the point nearest to (x, y).
+  curve([a, b, c], [x, y]) {
+    const length = Math.hypot(a, b);
+    if (!(length > 0)) return [];
+    const offset = (a * x + b * y + c) / length;
+    const foot = [x - (offset * a) / length, y - (offset * b) / length];
+    return [-this.far, this.far].map((way) => [foot[0] - (way * b) / length, foot[1] + (way * a) / length]);
+  }
+}
+
+// A lens of radial and tangential distortion, as caransac.camera.Camera has it.
+class Lens {
+  constructor(parameters) {
+    Object.assign(this, parameters);
+  }
+
+  // Distorted coordinates of a ray and their derivatives.
+  bend([x, y]) {
+    const { k1, k2, p1, p2 } = this;
+    const squared = x * x + y * y;
+    const radial = 1 + squared * (k1 + squared * k2);
+    const slope = 2 * (k1 + 2 * k2 * squared);
+    return {
+      u: x * radial + 2 * p1 * x * y + p2 * (squared + 2 * x * x),
+      v: y * radial + 2 * p2 * x * y + p1 * (squared + 2 * y * y),
+      mixed: slope * x * y + 2 * p1 * x + 2 * p2 * y,
+      ux: radial + slope * x * x + 2 * p1 * y + 6 * p2 * x,
+      vy: radial + slope * y * y + 2 * p2 * x + 6 * p1 * y,
+    };
+  }
+
+  // The pixel that an ideal lens would show, by Newton's method; null beyond what the lens can see.
+  straighten([px, py]) {
+    const [u, v] = [(px - this.cx) / this.fx, (py - this.cy) / this.fy];
+    let [x, y] = [u, v];
+    for (let step = 0; step < 20; step++) {
+      const bent = this.bend([x, y]);
+      const [du, dv] = [bent.u - u, bent.v - v];
+      const determinant = bent.ux * bent.vy - bent.mixed * bent.mixed;
+      x -= (bent.vy * du - bent.mixed * dv) / determinant;
+      y -= (bent.ux * dv - bent.mixed * du) / determinant;
+    }
+    const { u: endU, v: endV } = this.bend([x, y]);
+    const converged = Math.hypot(endU - u, endV - v) < 1e-9 && Math.hypot(x, y) <= 1.05 * this.reach;
+    return converged ? [this.fx * x + this.cx, this.fy * y + this.cy] : null;
+  }
+
+  // The line of straightened pixels as the lens shows it, within its reach.
+  curve([a, b, c]) {
+    const line = [a * this.fx, b * this.fy, a * this.cx + b * this.cy + c]; // of rays
+    const length = Math.hypot(line[0], line[1]);
+    const [nx, ny, offset] = line.map((value) => value / length);
+    if (!(length > 0) || Math.abs(offset) >= this.reach) return [];
+    const half = Math.sqrt(this.reach ** 2 - offset ** 2);
+    return Array.from({ length: 97 }, (_, i) => {
+      const way = half * (i / 48 - 1);
+      const { u, v } = this.bend([-offset * nx - way * ny, -offset * ny + way * nx]);
+      return [this.fx * u + this.cx, this.fy * v + this.cy];
+    });
+  }
+}
+
+const lenses = report.sides.map((side) => (side.lens ? new Lens(side.lens) : new Straight(side.size)));
+
+// The two epipolar curves of a match: in each image the one its partner in the other image demands.
+function curvesOfMatch(F, match) {
+  const [first, second] = [0, 1].map((side) => lenses[side].straighten(pointOf(side, match)));
+  return [
+    second ? lenses[0].curve(apply(columnsOf(F), second), first ?? second) : [],
+    first ? lenses[1].curve(apply(rowsOf(F), first), second ?? first) : [],
+  ];
+}
+
+// The two epipolar curves of the plane through a pixel of one image: one through the pixel, one where its partner lies.
+function curvesOfPixel(F, side, pixel) {
+  const straight = lenses[side].straighten(pixel);
+  if (!straight) return [[], []];
+  const matrix = side === 0 ? rowsOf(F) : columnsOf(F);
+  const through = lenses[side].curve(cross(nullVector(matrix), [...straight, 1]), straight);
+  const [width, height] = report.sides[1 - side].size;
+  const partner = lenses[1 - side].curve(apply(matrix, straight), [width / 2, height / 2]);
+  return side === 0 ? [through, partner] : [partner, through];
+}

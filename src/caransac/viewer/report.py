@@ -1,0 +1,177 @@
+"""Writing the report: the page, its styles and scripts, and the content, in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caransac.camera import Camera, as_camera
+from caransac.files import replacing
+from caransac.geometry import Array
+from caransac.types import FundamentalResult, Options, RelativePoseResult
+from caransac.viewer.content import Side, describe
+
+SCRIPTS = ("content.js", "epipolar.js", "stage.js", "space.js", "charts.js", "viewer.js")  # one scope, in this order
+LARGEST_IMAGE = 1600  # pixels on the long side: sharp on a large screen, and a report stays below a megabyte or two
+JPEG_QUALITY = 82
+
+CameraLike = Camera | ArrayLike | Mapping[str, object]
+
+
+def write_report(
+    path: str | Path,
+    result: RelativePoseResult | FundamentalResult,
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    camera1: CameraLike | None = None,
+    camera2: CameraLike | None = None,
+    image1: ArrayLike | None = None,
+    image2: ArrayLike | None = None,
+    size1: tuple[int, int] | None = None,
+    size2: tuple[int, int] | None = None,
+    scores: ArrayLike | None = None,
+    max_error_px: float = Options().max_error_px,
+    title: str = "",
+) -> Path:
+    """Write one HTML file that shows an estimation; it opens in any browser, without a network.
+
+    Estimated with ``Options(keep_trace=True)`` it shows every round; otherwise the result alone.
+
+    Args:
+        path: where to write it.
+        result: what was estimated, successful or not.
+        points1: (N, 2) pixels in image 1, as given to the estimation.
+        points2: (N, 2) pixels in image 2.
+        camera1: camera of image 1, as given to the estimation. A relative pose needs both; with a fundamental matrix
+            they are optional, and give the 3-D view.
+        camera2: camera of image 2.
+        image1: (H, W) or (H, W, 3) uint8, RGB, or None for an empty frame. Needs OpenCV.
+        image2: image 2.
+        size1: (width, height) of image 1 in pixels; by default that of the image, of the camera, or of the points.
+        size2: size of image 2.
+        scores: (N,) one number a match, shown with it, or None.
+        max_error_px: the threshold the estimation was told, in pixels.
+        title: a line above it all, plain text.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: an argument has the wrong shape or impossible values; the message names it.
+        ImportError: there are images and OpenCV is missing.
+    """
+    if not max_error_px > 0:
+        raise ValueError(f"max_error_px must be positive, not {max_error_px!r}")
+    count = len(result.inliers)
+    sides = (
+        _side("1", _reals(points1, "points1", (count, 2)), camera1, image1, size1),
+        _side("2", _reals(points2, "points2", (count, 2)), camera2, image2, size2),
+    )
+    checked = None if scores is None else _reals(scores, "scores", (count,))
+    content = describe(result, sides, scores=checked, max_error_px=float(max_error_px), title=title)
+    path = Path(path)
+    with replacing(path) as temporary:
+        temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
+    return path
+
+
+def _page(title: str, content: str) -> str:
+    """The template filled in one pass, so that nothing filled in is filled in again.
+
+    Only the styles and scripts of this package may run: the policy names their hashes, and nothing may be loaded.
+    """
+    styles, scripts = _resource("viewer.css"), "\n".join(_resource(name) for name in SCRIPTS)
+    scripts = f'(() => {{\n"use strict";\n{scripts}}})();'
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_source_hash(styles)}; script-src {_source_hash(scripts)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(title or "Two-view report"),
+        "styles": styles,
+        "scripts": scripts,
+        "content": content.replace("<", "\\u003c"),  # or a title could close the element the content is in
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _resource("report.html"))
+
+
+def _resource(name: str) -> str:
+    return (files("caransac.viewer") / name).read_text(encoding="utf-8")
+
+
+def _source_hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _side(
+    number: str, pixels: Array, camera: CameraLike | None, image: ArrayLike | None, size: tuple[int, int] | None
+) -> Side:
+    lens = None if camera is None else as_camera(camera, f"camera{number}")
+    shown = None if image is None else _checked_image(np.asarray(image), f"image{number}")
+    if size is None:
+        if shown is not None:
+            size = (shown.shape[1], shown.shape[0])
+        elif lens is not None and lens.width > 0 and lens.height > 0:
+            size = (lens.width, lens.height)
+        elif lens is not None:
+            size = _enclosing(pixels, 2 * lens.K[:2, 2])  # the principal point is near the middle
+        else:
+            size = _enclosing(pixels, np.zeros(2))
+    width, height = int(size[0]), int(size[1])
+    if width < 1 or height < 1:
+        raise ValueError(f"size{number} must be a positive (width, height), not {size!r}")
+    return Side(pixels, lens, (width, height), None if shown is None else _jpeg(shown))
+
+
+def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:
+    """Size of an image that holds nearly all points; a few absurd ones shall not shrink the others."""
+    extent = np.percentile(pixels, 99.5, axis=0) if len(pixels) else np.array([640.0, 480.0])
+    width, height = np.ceil(np.maximum(np.maximum(extent, at_least), 1.0)).astype(int).tolist()
+    return width, height
+
+
+def _reals(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, that of the matches of the result; got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must not contain NaN or infinity")
+    return array.astype(float)
+
+
+def _checked_image(image: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
+    colour = image.ndim == 3 and image.shape[2] == 3
+    if image.dtype != np.uint8 or not (image.ndim == 2 or colour) or image.size == 0:
+        raise ValueError(f"{name} must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")
+    return np.asarray(image, np.uint8)
+
+
+def _jpeg(image: NDArray[np.uint8]) -> bytes:
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError("images in a report need OpenCV: pip install 'caransac[images]'") from error
+
+    scale = LARGEST_IMAGE / max(image.shape[:2])
+    if scale < 1:
+        size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+        image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+    if image.ndim == 3:
+        image = np.ascontiguousarray(image[:, :, ::-1])  # OpenCV's order is BGR
+    done, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    if not done:
+        raise ValueError("an image could not be written as JPEG")
+    return encoded.tobytes()

@@ -1,0 +1,212 @@
+// The stage: both images, the matches between them, and the epipolar lines under the pointer.
+
+const GAP = 10; // CSS pixels between the images
+const SIDE_BY_SIDE = 620; // CSS pixels from which on the images stand side by side
+const REACH = { mouse: 12, pen: 16, touch: 26 }; // CSS pixels around the pointer in which a match is found
+
+class Stage {
+  constructor(box, { images, matches, overlay }) {
+    Object.assign(this, { box, layers: { images, matches, overlay }, pictures: [null, null] });
+    this.belief = Float32Array.from(rounds[lastRound].probabilities);
+    this.threshold = 0;
+    this.withLines = true;
+    report.sides.forEach((side, i) => {
+      if (!side.image) return;
+      const picture = new Image();
+      picture.onload = () => {
+        this.pictures[i] = picture;
+        if (this.frames) this.drawImages();
+      };
+      picture.src = side.image;
+    });
+  }
+
+  // Where the images lie: {x, y, width, height, scale} in CSS pixels each.
+  layOut() {
+    const width = this.box.clientWidth;
+    const aspects = report.sides.map(({ size }) => size[0] / size[1]);
+    if (width >= SIDE_BY_SIDE) {
+      const height = Math.min((width - GAP) / (aspects[0] + aspects[1]), Math.max(320, 0.64 * window.innerHeight));
+      let x = (width - GAP - height * (aspects[0] + aspects[1])) / 2;
+      this.frames = aspects.map((aspect) => {
+        const frame = { x, y: 0, width: height * aspect, height };
+        x += frame.width + GAP;
+        return frame;
+      });
+      this.height = height;
+    } else {
+      let y = 0;
+      this.frames = aspects.map((aspect) => {
+        const height = Math.min(width / aspect, Math.max(200, 0.42 * window.innerHeight));
+        const frame = { x: (width - height * aspect) / 2, y, width: height * aspect, height };
+        y += height + GAP;
+        return frame;
+      });
+      this.height = y - GAP;
+    }
+    this.frames.forEach((frame, i) => (frame.scale = frame.width / report.sides[i].size[0]));
+    this.width = width;
+    this.box.style.height = `${this.height}px`;
+  }
+
+  toScreen(side, [x, y]) {
+    const frame = this.frames[side];
+    return [frame.x + x * frame.scale, frame.y + y * frame.scale];
+  }
+
+  // The image under a place on the screen, and the pixel there; null between the images.
+  toPixel([x, y]) {
+    const side = this.frames.findIndex(
+      (f) => x >= f.x && x <= f.x + f.width && y >= f.y && y <= f.y + f.height,
+    );
+    if (side < 0) return null;
+    const { x: left, y: top, scale } = this.frames[side];
+    return { side, pixel: [(x - left) / scale, (y - top) / scale] };
+  }
+
+  isShown(match) {
+    return this.belief[match] >= 255 * this.threshold;
+  }
+
+  // The shown match nearest to a place on the screen, or null.
+  matchAt(place, reach) {
+    const hit = this.toPixel(place);
+    if (!hit) return null;
+    const { scale } = this.frames[hit.side];
+    let [best, nearest] = [null, (reach / scale) ** 2];
+    for (let match = 0; match < numMatches; match++) {
+      const dx = points[hit.side][2 * match] - hit.pixel[0];
+      const dy = points[hit.side][2 * match + 1] - hit.pixel[1];
+      // Of two the likelier one is meant, unless the other is twice as near.
+      const distance = (dx * dx + dy * dy) * (4 - (3 * this.belief[match]) / 255);
+      if (distance < nearest && this.isShown(match)) [best, nearest] = [match, distance];
+    }
+    return best;
+  }
+
+  drawAll() {
+    this.layOut();
+    this.drawImages();
+    this.drawMatches();
+  }
+
+  drawImages() {
+    const context = prepare(this.layers.images, this.width, this.height);
+    const [paper, ink] = [themeColour("frame"), themeColour("frame-dots")];
+    this.frames.forEach((frame, i) => {
+      if (this.pictures[i]) {
+        context.drawImage(this.pictures[i], frame.x, frame.y, frame.width, frame.height);
+        // Less colour and a veil calm the picture, so that the matches stand out.
+        for (const [mode, colour] of [["saturation", "rgb(128 128 128 / 0.8)"], ["source-over", themeColour("veil")]]) {
+          context.globalCompositeOperation = mode;
+          context.fillStyle = colour;
+          context.fillRect(frame.x, frame.y, frame.width, frame.height);
+        }
+        return;
+      }
+      context.fillStyle = paper;
+      context.fillRect(frame.x, frame.y, frame.width, frame.height);
+      context.fillStyle = ink;
+      for (let y = frame.y + 12; y < frame.y + frame.height - 4; y += 24) {
+        for (let x = frame.x + 12; x < frame.x + frame.width - 4; x += 24) context.fillRect(x, y, 1.2, 1.2);
+      }
+    });
+  }
+
+  // Matches by rising probability, so that the likely ones lie on top: counting sort by 8-bit probability.
+  order() {
+    const starts = new Uint32Array(257);
+    for (const value of this.belief) starts[Math.round(value) + 1]++;
+    for (let i = 0; i < 256; i++) starts[i + 1] += starts[i];
+    const sorted = new Uint32Array(numMatches);
+    for (let match = 0; match < numMatches; match++) sorted[starts[Math.round(this.belief[match])]++] = match;
+    return sorted;
+  }
+
+  drawMatches() {
+    const context = prepare(this.layers.matches, this.width, this.height);
+    const expected = this.belief.reduce((sum, value) => sum + value, 0) / 255;
+    const strength = clamp(6 / Math.sqrt(expected + 1), 0.07, 0.8); // thousands of lines shall not hide the images
+    const radius = clamp(60 / Math.sqrt(numMatches + 1), 1.3, 2.6);
+    const sorted = this.order().filter((match) => this.isShown(match));
+    this.numShown = sorted.length;
+    context.lineWidth = 1;
+    if (this.withLines) {
+      for (const match of sorted) {
+        const value = Math.round(this.belief[match]);
+        if (value === 0) continue;
+        context.globalAlpha = (value / 255) * strength;
+        context.strokeStyle = RAMP[value];
+        context.beginPath();
+        context.moveTo(...this.toScreen(0, pointOf(0, match)));
+        context.lineTo(...this.toScreen(1, pointOf(1, match)));
+        context.stroke();
+      }
+    }
+    for (const match of sorted) {
+      const value = Math.round(this.belief[match]);
+      context.globalAlpha = 0.2 + 0.75 * (value / 255); // the places of unlikely ones stay visible
+      context.fillStyle = RAMP[value];
+      for (const side of [0, 1]) {
+        const [x, y] = this.toScreen(side, pointOf(side, match));
+        context.beginPath();
+        context.arc(x, y, radius, 0, 2 * Math.PI);
+        context.fill();
+      }
+    }
+    context.globalAlpha = 1;
+  }
+
+  // What is pointed at: a match, {match}, or a pixel, {side, pixel}; null clears.
+  drawFocus(focus, F) {
+    const context = prepare(this.layers.overlay, this.width, this.height);
+    if (!focus) return;
+    const isMatch = focus.match !== undefined;
+    if (F) {
+      const curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.side, focus.pixel);
+      curves.forEach((curve, side) => this.drawCurve(context, side, curve));
+    }
+    const ends = isMatch
+      ? [0, 1].map((side) => this.toScreen(side, pointOf(side, focus.match)))
+      : [this.toScreen(focus.side, focus.pixel)];
+    if (isMatch) {
+      this.strokeTwice(context, ends, 1.5, RAMP[Math.round(this.belief[focus.match])], [5, 4]);
+    }
+    for (const [x, y] of ends) {
+      context.beginPath();
+      context.arc(x, y, 5.5, 0, 2 * Math.PI);
+      context.lineWidth = 4;
+      context.strokeStyle = themeColour("halo");
+      context.stroke();
+      context.lineWidth = 2;
+      context.strokeStyle = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
+      context.stroke();
+    }
+  }
+
+  drawCurve(context, side, curve) {
+    if (curve.length === 0) return;
+    const { x, y, width, height } = this.frames[side];
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width, height);
+    context.clip();
+    this.strokeTwice(context, curve.map((point) => this.toScreen(side, point)), 2, themeColour("line"));
+    context.restore();
+  }
+
+  // A line with a halo: seen on light and on dark pictures alike.
+  strokeTwice(context, path, width, colour, dash = []) {
+    context.beginPath();
+    path.forEach(([x, y]) => context.lineTo(x, y));
+    context.lineJoin = "round";
+    context.lineWidth = width + 2.5;
+    context.strokeStyle = themeColour("halo");
+    context.stroke();
+    context.lineWidth = width;
+    context.strokeStyle = colour;
+    context.setLineDash(dash);
+    context.stroke();
+    context.setLineDash([]);
+  }
+}

@@ -1,0 +1,375 @@
+// The page: its state, what changes it, and what is drawn again when it changes.
+
+const REASONS = {
+  budget: "all rounds ran",
+  early_stop: "early, surely done",
+  too_few_points: "There are fewer matches than a minimal sample needs.",
+  degenerate: "No sample of the matches determines a model: points are repeated or lie on a line.",
+  no_consensus: "The best model explains nothing beyond its own sample. The images may not show the same scene.",
+};
+const WHAT = report.kind === "pose" ? "relative pose" : "fundamental matrix";
+const FADE_MS = 350; // from one round to the next
+const PLAY_MS = 1300; // that a round stays when played
+
+const stage = new Stage(element("stage"), {
+  images: element("images"),
+  matches: element("matches"),
+  overlay: element("overlay"),
+});
+const space = new Space(element("space"));
+const state = { round: lastRound, focus: null, pinned: false, fade: null, playing: null };
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+// ---- drawing
+
+const stale = new Set();
+
+function redraw(...parts) {
+  if (stale.size === 0) requestAnimationFrame(drawStale);
+  parts.forEach((part) => stale.add(part));
+}
+
+function drawStale() {
+  const parts = new Set(stale);
+  stale.clear();
+  const round = rounds[state.round];
+  if (parts.has("layout")) stage.drawAll();
+  else if (parts.has("matches")) stage.drawMatches();
+  if (parts.has("matches")) drawBelief(element("belief"), state.round);
+  if (parts.has("matches") || parts.has("space")) space.draw(round, stage.belief);
+  if (parts.has("matches")) describeRound(drawDistances(element("distances"), round, stage.belief));
+  if (parts.has("matches") || parts.has("focus")) stage.drawFocus(state.focus, round.F);
+}
+
+const redrawEverything = () => {
+  drawRamp();
+  redraw("layout", "matches");
+};
+
+function drawRamp() {
+  const canvas = element("ramp");
+  const context = prepare(canvas);
+  const gradient = context.createLinearGradient(0, 0, canvas.clientWidth, 0);
+  RAMP.forEach((colour, value) => value % 15 === 0 && gradient.addColorStop(value / 255, colour));
+  context.fillStyle = gradient;
+  context.fillRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+}
+
+// ---- rounds and threshold
+
+function showRound(wanted) {
+  const target = clamp(wanted, 0, lastRound);
+  if (target === state.round) return;
+  state.round = target;
+  element("round").value = target;
+  const [from, to, start] = [stage.belief.slice(), rounds[target].probabilities, performance.now()];
+  cancelAnimationFrame(state.fade);
+  const step = (now) => {
+    const share = calm.matches ? 1 : clamp((now - start) / FADE_MS, 0, 1);
+    const eased = share * share * (3 - 2 * share);
+    for (let match = 0; match < numMatches; match++) stage.belief[match] = from[match] + (to[match] - from[match]) * eased;
+    redraw("matches");
+    if (share < 1) state.fade = requestAnimationFrame(step);
+    else describeFocus();
+  };
+  step(start);
+}
+
+function play(wanted) {
+  clearInterval(state.playing);
+  state.playing = null;
+  if (wanted) {
+    if (state.round === lastRound) showRound(0);
+    state.playing = setInterval(() => {
+      showRound(state.round + 1);
+      if (state.round === lastRound) play(false);
+    }, PLAY_MS);
+  }
+  element("play").setAttribute("aria-pressed", String(Boolean(wanted)));
+  element("play-icon").setAttribute("d", wanted ? "M5 4h3.5v12H5zM11.5 4H15v12h-3.5z" : "M6 4l10 6-10 6z");
+}
+
+function stepRound(change) {
+  play(false);
+  showRound(state.round + change);
+}
+
+function describeRound(beyond) {
+  const round = rounds[state.round];
+  const likely = round.probabilities.reduce((sum, value) => sum + (value >= 128), 0);
+  const facts = [roundName(state.round)];
+  if (report.hasProbabilities) facts.push(`${likely.toLocaleString("en")} likely right`);
+  if (round.apartDeg > 0.005 && state.round < lastRound) facts.push(`model ${number(round.apartDeg)}° from the result`);
+  element("round-text").textContent = facts.join(" · ");
+  element("round").setAttribute("aria-valuetext", facts.join(", "));
+
+  const least = stage.threshold;
+  const shown = `${stage.numShown.toLocaleString("en")} of ${numMatches.toLocaleString("en")}`;
+  element("threshold-text").textContent = `${number(least)} · shows ${shown}`;
+  element("threshold").setAttribute("aria-valuetext", `probability ${number(least)}, showing ${shown}`);
+
+  element("distance-text").textContent = describeDistances(round, beyond);
+  element("distances").setAttribute("aria-label", `Histogram of the Sampson distances. ${describeDistances(round, beyond)}`);
+  element("space-text").textContent = describeHypotheses(round);
+}
+
+function describeDistances(round, beyond) {
+  if (!round.distances) return "Distances need a model; there is none before the first round.";
+  const noise = round.noisePx ? ` Typical noise ${number(round.noisePx)} px.` : "";
+  const limit = +(DISTANCE_RANGE * report.maxErrorPx).toPrecision(3);
+  return `Sampson distance in pixels: ${round.numInliers.toLocaleString("en")} within the threshold, ${beyond.toLocaleString("en")} beyond ${limit} px.${noise}`;
+}
+
+function describeHypotheses(round) {
+  if (!report.sides[0].corners || !report.sides[1].corners) return "";
+  const spread = round.hypotheses.filter((h) => h.apartDeg !== null).map((h) => `${number(h.apartDeg, h.apartDeg < 10 ? 1 : 0)}°`);
+  const count = plural(round.hypotheses.length, "hypothesis").replace("hypothesiss", "hypotheses");
+  if (spread.length) return `Camera 1, the result, and the best ${count} of the round: ${spread.join(", ")} from the result.`;
+  if (round.hypotheses.length) return `Camera 1 and the best ${count} of the round.`;
+  return report.estimate ? "Camera 1 and the result." : "Camera 1; no hypotheses yet.";
+}
+
+// ---- pointing
+
+function describeFocus() {
+  const line = element("readout");
+  line.replaceChildren();
+  const round = rounds[state.round];
+  const { focus } = state;
+  const at = ([x, y]) => `(${number(x, 1)}, ${number(y, 1)})`;
+  if (!focus) {
+    const lines = round.F ? " and its epipolar lines" : "";
+    line.textContent = numMatches ? `Point at a match or a pixel to see it${lines}; click or tap to keep it.` : "There are no matches.";
+    return;
+  }
+  const parts = [];
+  if (focus.match === undefined) {
+    parts.push(`pixel ${at(focus.pixel)} of image ${focus.side + 1}`);
+  } else {
+    const value = round.probabilities[focus.match];
+    const swatch = document.createElement("i");
+    swatch.style.background = RAMP[value];
+    const name = document.createElement("b");
+    name.textContent = `Match ${focus.match + 1}`;
+    line.append(swatch, name, " · ");
+    if (report.hasProbabilities) parts.push(`probability ${number(value / 255)}`);
+    else parts.push(value ? "inlier" : "outlier");
+    if (round.distances) {
+      const far = round.distances[focus.match] === 65535;
+      parts.push(`${far ? "> " : ""}${number(distancePx(round, focus.match), far ? 0 : 2)} px from the model`);
+    }
+    if (scores) parts.push(`score ${number(scores[focus.match])}`);
+    parts.push(`${at(pointOf(0, focus.match))} → ${at(pointOf(1, focus.match))}`);
+  }
+  if (!round.F) parts.push("no epipolar lines without a model");
+  line.append(parts.join(" · "));
+}
+
+function setFocus(focus, pinned = false) {
+  state.focus = focus;
+  state.pinned = pinned && focus !== null;
+  describeFocus();
+  redraw("focus");
+}
+
+function focusAt(event) {
+  const box = stage.box.getBoundingClientRect();
+  const place = [event.clientX - box.left, event.clientY - box.top];
+  const match = stage.matchAt(place, REACH[event.pointerType] ?? REACH.mouse);
+  return match === null ? stage.toPixel(place) : { match };
+}
+
+// Matches by falling probability, for the arrow keys.
+function walk(change) {
+  const order = stage.order().reverse().filter((match) => stage.isShown(match));
+  if (order.length === 0) return;
+  const place = state.focus?.match === undefined ? -1 : order.indexOf(state.focus.match);
+  const next = place < 0 ? 0 : (place + change + order.length) % order.length;
+  setFocus({ match: order[next] }, true);
+}
+
+function listenToStage() {
+  const { box } = stage;
+  box.addEventListener("pointermove", (event) => {
+    if (!state.pinned || event.pointerType === "touch") setFocus(focusAt(event));
+  });
+  box.addEventListener("pointerleave", (event) => {
+    if (!state.pinned && event.pointerType === "mouse") setFocus(null);
+  });
+  box.addEventListener("click", (event) => {
+    const focus = focusAt(event);
+    const again = state.pinned && focus?.match !== undefined && focus.match === state.focus?.match;
+    setFocus(again ? null : focus, true);
+  });
+  box.addEventListener("keydown", (event) => {
+    const change = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!change) return;
+    event.preventDefault();
+    walk(change);
+  });
+}
+
+function listenToSpace() {
+  const { canvas } = space;
+  const view = (change) => (event) => {
+    change(event);
+    redraw("space");
+  };
+  const pointers = new Map();
+  canvas.addEventListener("pointerdown", (event) => {
+    pointers.set(event.pointerId, [event.clientX, event.clientY]);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  const spread = () => {
+    const [[ax, ay], [bx, by]] = [...pointers.values()];
+    return Math.hypot(ax - bx, ay - by);
+  };
+  canvas.addEventListener("pointermove", view((event) => {
+    const last = pointers.get(event.pointerId);
+    if (!last) return;
+    const before = pointers.size === 2 ? spread() : 0;
+    pointers.set(event.pointerId, [event.clientX, event.clientY]);
+    if (pointers.size === 2) space.zoom(before / Math.max(1, spread()));
+    else space.turn(0.008 * (event.clientX - last[0]), 0.008 * (event.clientY - last[1]));
+  }));
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => pointers.delete(event.pointerId));
+  canvas.addEventListener("wheel", view((event) => {
+    if (document.activeElement !== canvas) return; // the page scrolls past a view that nobody is using
+    event.preventDefault();
+    space.zoom(Math.exp(0.0015 * event.deltaY));
+  }), { passive: false });
+  const keys = {
+    ArrowLeft: () => space.turn(-0.12, 0),
+    ArrowRight: () => space.turn(0.12, 0),
+    ArrowUp: () => space.turn(0, -0.12),
+    ArrowDown: () => space.turn(0, 0.12),
+    "+": () => space.zoom(0.85),
+    "-": () => space.zoom(1 / 0.85),
+    0: () => space.reset(),
+  };
+  canvas.addEventListener("keydown", view((event) => {
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  }));
+  element("nearer").addEventListener("click", view(keys["+"]));
+  element("farther").addEventListener("click", view(keys["-"]));
+  element("home").addEventListener("click", view(keys[0]));
+}
+
+// ---- the rest of the page
+
+function toggleTheme() {
+  const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  redrawEverything();
+}
+
+function toggleHelp() {
+  const help = element("help");
+  help.open = !help.open;
+  if (help.open) help.scrollIntoView({ block: "nearest" });
+}
+
+function listenToControls() {
+  element("round").addEventListener("input", (event) => {
+    play(false);
+    showRound(Number(event.target.value));
+  });
+  element("belief").addEventListener("click", (event) => {
+    play(false);
+    showRound(Math.floor((event.offsetX / event.target.clientWidth) * rounds.length));
+  });
+  element("threshold").addEventListener("input", (event) => {
+    stage.threshold = Number(event.target.value);
+    redraw("matches");
+  });
+  const lines = element("lines");
+  lines.addEventListener("change", () => {
+    stage.withLines = lines.checked;
+    redraw("matches");
+  });
+  element("play").addEventListener("click", () => play(!state.playing));
+  element("theme").addEventListener("click", toggleTheme);
+  const keys = {
+    "[": () => stepRound(-1),
+    "]": () => stepRound(1),
+    p: () => lastRound > 0 && play(!state.playing),
+    l: () => lines.click(),
+    t: toggleTheme,
+    "?": toggleHelp,
+    Escape: () => setFocus(null),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    (keys[event.key] ?? keys[event.key.toLowerCase()])?.();
+  });
+}
+
+function fact(name, value, className = "") {
+  const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+  term.textContent = name;
+  text.textContent = value;
+  text.className = className;
+  element("facts").append(term, text);
+}
+
+function matrix(values, columns, digits) {
+  const texts = values.map((value) => (digits === null ? value.toExponential(2) : number(value, digits)).replace("-", "\u2212"));
+  const width = Math.max(...texts.map((text) => text.length));
+  const rows = [];
+  for (let i = 0; i < texts.length; i += columns) rows.push(texts.slice(i, i + columns).map((text) => text.padStart(width)).join("  "));
+  return rows.join("\n");
+}
+
+function summarise() {
+  const { summary, estimate } = report;
+  const share = summary.confidence ?? (numMatches ? summary.numInliers / numMatches : 0);
+  element("hero").textContent = summary.success ? percent(share) : "No result";
+  if (summary.confidence === null) {
+    element("hero-text").textContent = "of the matches agree";
+  } else {
+    element("hero-text").textContent = summary.success ? "confident that the pose is right to 5°" : "no confidence in any model";
+  }
+  element("dial-value").style.strokeDasharray = `${100 * share} 100`;
+  element("dial-value").style.display = share > 0 ? "" : "none";
+  element("dial").classList.toggle("unlikely", share < 0.5 && summary.confidence !== null);
+  const ratio = numMatches ? ` (${percent(summary.numInliers / numMatches)})` : "";
+  fact("Inliers", `${summary.numInliers.toLocaleString("en")} of ${numMatches.toLocaleString("en")}${ratio}`);
+  fact("Hypotheses", summary.numHypotheses.toLocaleString("en"));
+  fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
+  if (summary.success) fact("Stopped", REASONS[summary.stopReason]);
+  if (estimate) {
+    fact("Rotation", `${number(summary.angleDeg)}°`);
+    fact("R", matrix(estimate.R, 3, 5), "matrix");
+    fact("t", matrix(estimate.t, 3, 5), "matrix");
+  }
+  if (report.kind === "fundamental" && summary.F) fact("F", matrix(summary.F, 3, null), "matrix");
+}
+
+function start() {
+  const { summary } = report;
+  element("subtitle").textContent = `${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${plural(numMatches, "match")}`;
+  element("made").textContent = `caransac ${report.version}`;
+  if (!summary.success) {
+    element("failure").hidden = false;
+    element("failure").textContent = `No ${WHAT} was found. ${REASONS[summary.stopReason]}`;
+  }
+  element("round").max = lastRound;
+  element("round").value = lastRound;
+  element("rounds").hidden = lastRound === 0;
+  element("stage").style.setProperty("--rounds", rounds.length);
+  element("rounds").style.setProperty("--rounds", rounds.length);
+  element("space-card").hidden = !report.sides[0].corners || !report.sides[1].corners;
+  summarise();
+  describeFocus();
+  listenToStage();
+  listenToSpace();
+  listenToControls();
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawEverything);
+  new ResizeObserver(redrawEverything).observe(document.body);
+  redrawEverything();
+}
+
+start();
+window.caransac = Object.freeze({ report, rounds, stage, space, state }); // for the console
