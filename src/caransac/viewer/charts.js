@@ -4,6 +4,8 @@ const BELIEF_BINS = 24;
 const DISTANCE_BINS = 40;
 const DISTANCE_RANGE = 5; // thresholds shown
 
+const fontOf = (canvas) => `11px ${getComputedStyle(canvas).fontFamily}`;
+
 const beliefBins = rounds.map((round) => {
   const bins = new Uint32Array(BELIEF_BINS);
   for (const value of round.probabilities) bins[Math.min(BELIEF_BINS - 1, Math.floor((value * BELIEF_BINS) / 256))]++;
@@ -14,15 +16,18 @@ const beliefBins = rounds.map((round) => {
 // ones among many wrong ones are seen.
 function drawBelief(canvas, current) {
   const context = prepare(canvas);
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight - 16];
   const largest = Math.sqrt(Math.max(1, ...beliefBins.flatMap((bins) => [...bins])));
   const column = width / rounds.length;
   const chart = Math.min(column - 6, 220);
+  Object.assign(context, { font: fontOf(canvas), textAlign: "center" });
   rounds.forEach((_, i) => {
     const left = column * (i + 0.5) - chart / 2;
     context.globalAlpha = i === current ? 1 : 0.45;
     context.fillStyle = themeColour("faint");
     context.fillRect(left, height - 1, chart, 1);
+    context.fillStyle = themeColour(i === current ? "ink" : "quiet");
+    context.fillText(i === 0 ? "before" : i, left + chart / 2, height + 13);
     const bar = chart / BELIEF_BINS;
     beliefBins[i].forEach((amount, bin) => {
       const tall = (Math.sqrt(amount) / largest) * (height - 4);
@@ -52,7 +57,7 @@ function drawDistances(canvas, round, belief) {
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const [left, right, top, bottom] = [34, 8, 16, 22];
   const [inner, tall] = [width - left - right, height - top - bottom];
-  context.font = `11px ${getComputedStyle(canvas).fontFamily}`;
+  context.font = fontOf(canvas);
   context.fillStyle = themeColour("quiet");
   if (!round.distances) {
     context.textAlign = "center";

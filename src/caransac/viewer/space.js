@@ -93,7 +93,7 @@ class Space {
     if (label && place) {
       context.fillStyle = colour;
       context.font = `600 12px ${getComputedStyle(this.canvas).fontFamily}`;
-      context.fillText(label, place[0] - 14, place[1] + 4);
+      context.fillText(label, place[0] - 3, place[1] + 18);
     }
   }
 

@@ -2,6 +2,7 @@
 
 const GAP = 10; // CSS pixels between the images
 const SIDE_BY_SIDE = 620; // CSS pixels from which on the images stand side by side
+const LOUPE = 5; // how much larger than the image around it
 const REACH = { mouse: 12, pen: 16, touch: 26 }; // CSS pixels around the pointer in which a match is found
 
 class Stage {
@@ -97,7 +98,7 @@ class Stage {
       if (this.pictures[i]) {
         context.drawImage(this.pictures[i], frame.x, frame.y, frame.width, frame.height);
         // Less colour and a veil calm the picture, so that the matches stand out.
-        for (const [mode, colour] of [["saturation", "rgb(128 128 128 / 0.8)"], ["source-over", themeColour("veil")]]) {
+        for (const [mode, colour] of [["saturation", "rgb(128 128 128 / 0.6)"], ["source-over", themeColour("veil")]]) {
           context.globalCompositeOperation = mode;
           context.fillStyle = colour;
           context.fillRect(frame.x, frame.y, frame.width, frame.height);
@@ -157,42 +158,65 @@ class Stage {
     context.globalAlpha = 1;
   }
 
-  // What is pointed at: a match, {match}, or a pixel, {side, pixel}; null clears.
-  drawFocus(focus, F) {
+  // What is pointed at: a match, {match}, or a pixel, {side, pixel}; null clears. A match that is kept is magnified too.
+  drawFocus(focus, F, kept) {
     const context = prepare(this.layers.overlay, this.width, this.height);
     if (!focus) return;
     const isMatch = focus.match !== undefined;
-    if (F) {
-      const curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.side, focus.pixel);
-      curves.forEach((curve, side) => this.drawCurve(context, side, curve));
-    }
-    const ends = isMatch
-      ? [0, 1].map((side) => this.toScreen(side, pointOf(side, focus.match)))
-      : [this.toScreen(focus.side, focus.pixel)];
-    if (isMatch) {
-      this.strokeTwice(context, ends, 1.5, RAMP[Math.round(this.belief[focus.match])], [5, 4]);
-    }
-    for (const [x, y] of ends) {
+    const pixels = isMatch ? [0, 1].map((side) => pointOf(side, focus.match)) : [];
+    if (!isMatch) pixels[focus.side] = focus.pixel;
+    const ends = pixels.map((pixel, side) => this.toScreen(side, pixel));
+    const colour = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
+    let curves = [[], []];
+    if (F) curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.side, focus.pixel);
+    curves.forEach((curve, side) => {
+      const { x, y, width, height } = this.frames[side];
+      context.save();
       context.beginPath();
-      context.arc(x, y, 5.5, 0, 2 * Math.PI);
-      context.lineWidth = 4;
-      context.strokeStyle = themeColour("halo");
-      context.stroke();
-      context.lineWidth = 2;
-      context.strokeStyle = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
-      context.stroke();
-    }
+      context.rect(x, y, width, height);
+      context.clip();
+      this.strokeTwice(context, curve.map((point) => this.toScreen(side, point)), 2, themeColour("line"));
+      context.restore();
+    });
+    if (isMatch) this.strokeTwice(context, ends, 1.5, colour, [5, 4]);
+    ends.forEach((end) => this.drawRing(context, end, 5.5, colour));
+    if (isMatch && kept) pixels.forEach((pixel, side) => this.drawLoupe(context, side, pixel, curves[side], colour));
   }
 
-  drawCurve(context, side, curve) {
-    if (curve.length === 0) return;
-    const { x, y, width, height } = this.frames[side];
+  // A circle in the image's outer corner that shows the place of a point much larger.
+  drawLoupe(context, side, pixel, curve, colour) {
+    const frame = this.frames[side];
+    const radius = clamp(0.17 * Math.min(frame.height, frame.width), 40, 84);
+    const [px, py] = this.toScreen(side, pixel);
+    const x = side === 0 ? frame.x + radius + 8 : frame.x + frame.width - radius - 8;
+    const low = frame.y + frame.height - radius - 8;
+    const y = Math.hypot(px - x, py - low) > radius + 20 ? low : frame.y + radius + 8;
+    const zoom = Math.max(LOUPE * frame.scale, 2);
+    const magnified = ([u, v]) => [x + (u - pixel[0]) * zoom, y + (v - pixel[1]) * zoom];
     context.save();
     context.beginPath();
-    context.rect(x, y, width, height);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
     context.clip();
-    this.strokeTwice(context, curve.map((point) => this.toScreen(side, point)), 2, themeColour("line"));
+    context.fillStyle = themeColour("frame");
+    context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+    const [left, top] = magnified([0, 0]);
+    const [width, height] = report.sides[side].size;
+    if (this.pictures[side]) context.drawImage(this.pictures[side], left, top, width * zoom, height * zoom);
+    this.strokeTwice(context, curve.map(magnified), 2, themeColour("line"));
     context.restore();
+    this.drawRing(context, [x, y], 7, colour);
+    this.drawRing(context, [x, y], radius, colour);
+  }
+
+  drawRing(context, [x, y], radius, colour) {
+    context.beginPath();
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.lineWidth = 4;
+    context.strokeStyle = themeColour("halo");
+    context.stroke();
+    context.lineWidth = 2;
+    context.strokeStyle = colour;
+    context.stroke();
   }
 
   // A line with a halo: seen on light and on dark pictures alike.

@@ -38,7 +38,7 @@ function drawStale() {
   if (parts.has("matches")) drawBelief(element("belief"), state.round);
   if (parts.has("matches") || parts.has("space")) space.draw(round, stage.belief);
   if (parts.has("matches")) describeRound(drawDistances(element("distances"), round, stage.belief));
-  if (parts.has("matches") || parts.has("focus")) stage.drawFocus(state.focus, round.F);
+  if (parts.has("matches") || parts.has("focus")) stage.drawFocus(state.focus, round.F, state.pinned);
 }
 
 const redrawEverything = () => {
@@ -123,10 +123,10 @@ function describeDistances(round, beyond) {
 function describeHypotheses(round) {
   if (!report.sides[0].corners || !report.sides[1].corners) return "";
   const spread = round.hypotheses.filter((h) => h.apartDeg !== null).map((h) => `${number(h.apartDeg, h.apartDeg < 10 ? 1 : 0)}°`);
-  const count = plural(round.hypotheses.length, "hypothesis").replace("hypothesiss", "hypotheses");
-  if (spread.length) return `Camera 1, the result, and the best ${count} of the round: ${spread.join(", ")} from the result.`;
-  if (round.hypotheses.length) return `Camera 1 and the best ${count} of the round.`;
-  return report.estimate ? "Camera 1 and the result." : "Camera 1; no hypotheses yet.";
+  const models = round.hypotheses.length === 1 ? "the one distinct model" : `the ${round.hypotheses.length} best models`;
+  if (spread.length) return `Cameras 1 and 2, and ${models} of the round: ${spread.join(", ")} from the result.`;
+  if (round.hypotheses.length) return `Camera 1 and ${models} of the round.`;
+  return report.estimate ? "Cameras 1 and 2 of the result." : "Camera 1; there are no models.";
 }
 
 // ---- pointing
@@ -344,12 +344,16 @@ function summarise() {
     fact("R", matrix(estimate.R, 3, 5), "matrix");
     fact("t", matrix(estimate.t, 3, 5), "matrix");
   }
+  if (!estimate && summary.success) fact("Cameras", "unknown, so no 3-D view");
   if (report.kind === "fundamental" && summary.F) fact("F", matrix(summary.F, 3, null), "matrix");
 }
 
 function start() {
   const { summary } = report;
-  element("subtitle").textContent = `${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${plural(numMatches, "match")}`;
+  const facts = [`${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${plural(numMatches, "match")}`];
+  if (summary.success) facts.push(plural(summary.numInliers, "inlier"));
+  if (summary.success && summary.confidence !== null) facts.push(`${percent(summary.confidence)} confident`);
+  element("subtitle").textContent = facts.join(" · ");
   element("made").textContent = `caransac ${report.version}`;
   if (!summary.success) {
     element("failure").hidden = false;
@@ -358,7 +362,6 @@ function start() {
   element("round").max = lastRound;
   element("round").value = lastRound;
   element("rounds").hidden = lastRound === 0;
-  element("stage").style.setProperty("--rounds", rounds.length);
   element("rounds").style.setProperty("--rounds", rounds.length);
   element("space-card").hidden = !report.sides[0].corners || !report.sides[1].corners;
   summarise();

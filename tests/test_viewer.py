@@ -1,0 +1,238 @@
+"""The viewer's file: what is in it is right, and nothing in it can do harm."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import caransac
+from caransac.camera import Camera
+from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq
+from caransac.synthetic import make_pair
+from caransac.viewer import write_report
+from caransac.viewer.report import SCRIPTS
+
+TRACED = caransac.Options(keep_trace=True, early_stop=False, rounds=3)
+
+
+def unpack(text, dtype):
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def content_of(path):
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', path.read_text(), re.DOTALL)
+    return json.loads(found[1])
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return make_pair(num_points=300, outlier_ratio=0.6, seed=3)
+
+
+@pytest.fixture(scope="module")
+def pose(pair):
+    return caransac.estimate_relative_pose(
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, options=TRACED
+    )
+
+
+def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, pose):
+    path = write_report(
+        tmp_path / "made" / "report.html", pose, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2
+    )
+    content = content_of(path)
+    assert len(content["rounds"]) == len(pose.trace) == 4
+    assert content["rounds"][0]["F"] is None
+    K1, K2 = pair.camera1.K, pair.camera2.K
+    for shown, seen in zip(content["rounds"], pose.trace, strict=True):
+        np.testing.assert_allclose(unpack(shown["probabilities"], "u1") / 255, seen.probabilities, atol=0.51 / 255)
+        assert len(shown["hypotheses"]) == len(seen.models)
+        if seen.best is None:
+            continue
+        R, t = seen.best[:9].reshape(3, 3), seen.best[9:]
+        F = fundamental_from_essential(essential_from_pose(R, t), K1, K2)
+        np.testing.assert_allclose(np.reshape(shown["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
+        # With equal cameras of square pixels, the distance between rays is that between pixels.
+        expected = np.sqrt(sampson_sq(F, pair.points1, pair.points2))
+        distances = unpack(shown["distances"], "<u2") / 256
+        np.testing.assert_allclose(distances, np.minimum(expected, 65535 / 256), atol=0.51 / 256)
+    last = content["rounds"][-1]
+    assert last["numInliers"] == pose.num_inliers
+    assert last["apartDeg"] == pytest.approx(0, abs=1e-9)
+    assert content["estimate"]["R"] == pose.R.ravel().tolist()
+
+
+def test_the_cloud_lies_where_the_matches_are_seen(tmp_path, pair, pose):
+    path = write_report(
+        tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2
+    )
+    cloud = content_of(path)["cloud"]
+    index, points = unpack(cloud["index"], "<u4"), unpack(cloud["points"], "<f4").reshape(-1, 3)
+    assert len(index) > 80
+    assert np.all(pose.probabilities[index] > 0.5)
+    for pixels, camera, R, t in (
+        (pair.points1, pair.camera1, np.eye(3), np.zeros(3)),
+        (pair.points2, pair.camera2, pose.R, pose.t),
+    ):
+        moved = points @ R.T + t
+        assert np.all(moved[:, 2] > 0)
+        seen = camera.rays_to_pixels(moved[:, :2] / moved[:, 2:])
+        assert np.median(np.linalg.norm(seen - pixels[index], axis=1)) < 1.0
+
+
+def test_a_fundamental_matrix_needs_no_cameras_and_takes_them(tmp_path, pair):
+    found = caransac.estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, options=TRACED)
+    content = content_of(write_report(tmp_path / "f.html", found, pair.points1, pair.points2))
+    assert content["kind"] == "fundamental"
+    assert content["estimate"] is None
+    assert content["cloud"] is None
+    assert content["rounds"][-1]["hypotheses"] == []
+    assert content["rounds"][-1]["numInliers"] == found.num_inliers
+    np.testing.assert_allclose(np.reshape(content["rounds"][-1]["F"], (3, 3)), found.F)
+
+    with_cameras = write_report(
+        tmp_path / "f.html", found, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2
+    )
+    content = content_of(with_cameras)
+    R, t = caransac.pose_from_fundamental(
+        found.F, pair.points1[found.inliers], pair.points2[found.inliers], pair.camera1, pair.camera2
+    )
+    np.testing.assert_allclose(np.reshape(content["estimate"]["R"], (3, 3)), R, atol=1e-9)
+    np.testing.assert_allclose(content["estimate"]["t"], t, atol=1e-9)
+
+
+def test_classical_results_show_their_inliers(tmp_path, pair):
+    found = caransac.estimate_relative_pose(
+        pair.points1, pair.points2, pair.camera1.K, pair.camera2.K, options=caransac.Options(method="lm-lo")
+    )
+    path = write_report(
+        tmp_path / "r.html", found, pair.points1, pair.points2, camera1=pair.camera1.K, camera2=pair.camera2.K
+    )
+    content = content_of(path)
+    assert content["hasProbabilities"] is False
+    assert np.array_equal(unpack(content["rounds"][0]["probabilities"], "u1") == 255, found.inliers)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_hopeless_data_make_a_report_too(tmp_path, pair, count):
+    points1, points2 = pair.points1[:count], pair.points2[:count]
+    for options in (TRACED, caransac.Options(), caransac.Options(method="lm-lo")):
+        found = caransac.estimate_relative_pose(points1, points2, pair.camera1, pair.camera2, options=options)
+        assert not found.success
+        path = write_report(
+            tmp_path / "r.html", found, points1, points2, camera1=pair.camera1.K, camera2=pair.camera2.K
+        )
+        content = content_of(path)
+        assert content["summary"]["stopReason"] == "too_few_points"
+        assert len(unpack(content["sides"][0]["points"], "<f4")) == 2 * count
+        found = caransac.estimate_fundamental(points1, points2, options=options)
+        assert content_of(write_report(tmp_path / "r.html", found, points1, points2))["summary"]["success"] is False
+
+
+def test_sizes_come_from_what_is_known(tmp_path, pair, pose):
+    def sizes(**arguments):
+        cameras = {"camera1": pair.camera1.K, "camera2": pair.camera2.K} | arguments
+        content = content_of(write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, **cameras))
+        return [side["size"] for side in content["sides"]]
+
+    image = np.zeros((50, 70), np.uint8)
+    assert sizes(image1=image, size2=(30, 20)) == [[70, 50], [30, 20]]
+    assert sizes(camera1=pair.camera1, camera2=pair.camera2) == [[1024, 768], [1024, 768]]
+    assert sizes()[0] == [1024, 768]  # twice the principal point
+
+
+def test_images_are_embedded_in_their_colours_and_not_too_large(tmp_path, pair, pose):
+    cv2 = pytest.importorskip("cv2", reason="images need the extra `images`")
+    image = np.zeros((1000, 4000, 3), np.uint8)
+    image[:, :2000] = (250, 120, 10)
+    path = write_report(
+        tmp_path / "r.html",
+        pose,
+        pair.points1,
+        pair.points2,
+        camera1=pair.camera1,
+        camera2=pair.camera2,
+        image1=image[::-1],  # any strides
+        image2=image[..., 0],
+    )
+    first, second = (side["image"].removeprefix("data:image/jpeg;base64,") for side in content_of(path)["sides"])
+    seen = cv2.imdecode(unpack(first, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
+    assert seen.shape == (400, 1600, 3)
+    np.testing.assert_allclose(seen[200, 300].astype(int), (250, 120, 10), atol=6)
+    assert cv2.imdecode(unpack(second, np.uint8), cv2.IMREAD_COLOR)[200, 300].tolist() == pytest.approx(
+        [250] * 3, abs=6
+    )
+
+
+def test_without_opencv_images_are_refused_and_frames_work(tmp_path, pair, pose, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    given = {"camera1": pair.camera1, "camera2": pair.camera2}
+    write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, **given)
+    before = (tmp_path / "r.html").read_bytes()
+    with pytest.raises(ImportError, match=r"caransac\[images\]"):
+        image = np.zeros((9, 9), np.uint8)
+        write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, image1=image, **given)
+    assert (tmp_path / "r.html").read_bytes() == before
+
+
+def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
+    lens = Camera("OPENCV", (900, 910, 500, 380, -0.3, 0.1, 1e-3, -2e-3), 1024, 768)
+    path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=lens, camera2=pair.camera2)
+    first, second = (side["lens"] for side in content_of(path)["sides"])
+    assert second is None
+    assert [first[name] for name in ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2")] == list(lens.params)
+    corners = lens.pixels_to_rays(np.array([[0.0, 0], [1024, 0], [0, 768], [1024, 768]]))
+    assert first["reach"] == pytest.approx(np.linalg.norm(corners, axis=1).max())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"points1": np.zeros((3, 2))}, "points1 must have shape"),
+        ({"points2": np.full((300, 2), np.nan)}, "points2 must not contain NaN"),
+        ({"points1": np.full((300, 2), "a")}, "points1 must hold real numbers"),
+        ({"scores": np.zeros(3)}, "scores must have shape"),
+        ({"camera1": None}, "camera1 is missing"),
+        ({"camera2": np.eye(4)}, "camera2: K must be 3x3"),
+        ({"image1": np.zeros((4, 4))}, "image1 must be"),
+        ({"image2": np.zeros((4, 4, 4), np.uint8)}, "image2 must be"),
+        ({"size1": (0, 3)}, "size1 must be"),
+        ({"max_error_px": 0}, "max_error_px must be positive"),
+    ],
+)
+def test_a_callers_mistake_names_the_argument_and_writes_nothing(tmp_path, pair, pose, wrong, message):
+    given = {"points1": pair.points1, "points2": pair.points2, "camera1": pair.camera1, "camera2": pair.camera2}
+    with pytest.raises(ValueError, match=message):
+        write_report(tmp_path / "r.html", pose, **(given | wrong))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_titles_are_text_and_only_our_own_scripts_may_run(tmp_path, pair, pose):
+    title = "</script><script>alert(1)</script> {{scripts}} <b>&"
+    path = write_report(
+        tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2, title=title
+    )
+    page = path.read_text()
+    assert content_of(path)["title"] == title
+    assert "alert(1)</script>" not in page
+    assert page.count("</script>") == 2
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    for opening, closing, name in (("<script>", "</script>", "script-src"), ("<style>", "</style>", "style-src")):
+        body = page.split(opening)[1].split(closing)[0]
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{name} 'sha256-{digest}'" in policy
+    assert not re.search(r"https?:|url\(|@import", page)
+
+
+def test_the_parts_of_the_page_are_in_the_package():
+    folder = files("caransac.viewer")
+    scripts = {entry.name for entry in folder.iterdir() if entry.name.endswith(".js")}
+    assert scripts == set(SCRIPTS)
+    assert all((folder / name).is_file() for name in ("report.html", "viewer.css"))
