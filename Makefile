@@ -8,7 +8,7 @@ NATIVE := $(wildcard src/native/*.h src/native/*.cpp)
 PYTHON_FILES := src/caransac tests examples benchmarks
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test lint format bench sanitize clean
+.PHONY: help demo test browser lint format bench sanitize clean
 
 help:  ## show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -27,8 +27,16 @@ $(VENV)/dev.stamp: $(SOURCES)
 demo: $(VENV)/demo.stamp  ## estimate a pose on an embedded example and draw the matches
 	$(BIN)/caransac demo --out demo
 
-test: lint  ## everything CI checks but the sanitizers: lint, tests and examples
-	$(BIN)/python -m pytest
+test: lint browser  ## everything CI checks but the sanitizers: lint, tests and examples
+	$(BIN)/python -m pytest -rs
+
+# The viewer is tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
+# with CI set they fail instead.
+INSTALL_CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium
+browser:  ## install Chromium for the tests of the viewer, on Debian as root
+	@command -v chromium >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && { $(INSTALL_CHROMIUM) || { apt-get update -qq && $(INSTALL_CHROMIUM); }; }; } \
+	|| printf '\n*** NO CHROMIUM: the viewer will not be tested. Install the package chromium as root. ***\n\n'
 
 lint: $(VENV)/dev.stamp  ## ruff, mypy and clang-format, changing nothing
 	$(BIN)/ruff check $(PYTHON_FILES)
