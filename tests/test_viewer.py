@@ -212,6 +212,11 @@ def test_a_callers_mistake_names_the_argument_and_writes_nothing(tmp_path, pair,
     assert list(tmp_path.iterdir()) == []
 
 
+def test_only_results_are_shown(tmp_path, pair):
+    with pytest.raises(ValueError, match="result must be"):
+        write_report(tmp_path / "r.html", pair, pair.points1, pair.points2)
+
+
 def test_titles_are_text_and_only_our_own_scripts_may_run(tmp_path, pair, pose):
     title = "</script><script>alert(1)</script> {{scripts}} <b>&"
     path = write_report(

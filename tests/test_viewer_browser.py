@@ -16,7 +16,14 @@ import pytest
 
 import caransac
 from caransac.camera import Camera
-from caransac.geometry import essential_from_pose, fundamental_from_essential, homogeneous
+from caransac.geometry import (
+    angle_between_deg,
+    essential_from_pose,
+    fundamental_from_essential,
+    homogeneous,
+    rotation_angle_deg,
+    rotation_from_vector,
+)
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 
@@ -368,11 +375,24 @@ def test_everything_can_be_done_with_the_keyboard(browser, report_path, pose):
     with opened(browser, report_path) as report:
         page = report.page
         order = []
-        for _ in range(10):
+        for _ in range(11):
             page.keyboard.press("Tab")
             order.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-        expected = ["theme", "stage", "play", "round", "threshold", "lines", "nearer", "farther", "home", "space"]
-        assert order == expected
+        exaggerate = ["exaggerate"] * page.locator("#exaggerate").is_visible()
+        expected = [
+            "theme",
+            "stage",
+            "play",
+            "round",
+            "threshold",
+            "lines",
+            *exaggerate,
+            "nearer",
+            "farther",
+            "home",
+            "space",
+        ]
+        assert order[: len(expected)] == expected
 
         page.focus("#round")
         report.press("ArrowLeft")
@@ -438,6 +458,23 @@ def test_the_cameras_turn_with_the_pointer(browser, report_path):
         report.page.mouse.move(box["x"] + 50, box["y"] + 60)
         report.settle()
         assert np.array_equal(report.canvas("space"), turned)
+
+
+def test_differences_between_models_are_exaggerated_truly(browser, report_path, pose, rng):
+    R, t = rotation_from_vector(0.02 * rng.normal(size=3)) @ pose.R, pose.t + 0.02 * rng.normal(size=3)
+    t /= np.linalg.norm(t)
+    poses = [{"R": np.ravel(R).tolist(), "t": t.tolist()}, {"R": np.ravel(pose.R).tolist(), "t": pose.t.tolist()}]
+    with opened(browser, report_path) as report:
+        for factor in (1, 5):
+            shown = report.page.evaluate(
+                "([pose, estimate, factor]) => caransac.exaggerate(pose, estimate, factor)", [*poses, factor]
+            )
+            turned, moved = np.reshape(shown["R"], (3, 3)), np.array(shown["t"])
+            np.testing.assert_allclose(turned @ turned.T, np.eye(3), atol=1e-12)
+            expected = factor * rotation_angle_deg(R @ pose.R.T)
+            assert rotation_angle_deg(turned @ pose.R.T) == pytest.approx(expected)
+            expected = factor * angle_between_deg(R.T @ t, pose.R.T @ pose.t)
+            assert angle_between_deg(turned.T @ moved, pose.R.T @ pose.t) == pytest.approx(expected)
 
 
 def test_light_and_dark(browser, report_path):

@@ -12,12 +12,12 @@ const beliefBins = rounds.map((round) => {
   return bins;
 });
 
-// One small histogram of the probabilities for each round, the current one framed. Square roots, so that the few right
+// One small histogram of the probabilities for each round, the current one framed. Cube roots, so that the few right
 // ones among many wrong ones are seen.
 function drawBelief(canvas, current) {
   const context = prepare(canvas);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight - 16];
-  const largest = Math.sqrt(Math.max(1, ...beliefBins.flatMap((bins) => [...bins])));
+  const largest = Math.cbrt(Math.max(1, ...beliefBins.flatMap((bins) => [...bins])));
   const column = width / rounds.length;
   const chart = Math.min(column - 6, 220);
   Object.assign(context, { font: fontOf(canvas), textAlign: "center" });
@@ -30,7 +30,7 @@ function drawBelief(canvas, current) {
     context.fillText(i === 0 ? "before" : i, left + chart / 2, height + 13);
     const bar = chart / BELIEF_BINS;
     beliefBins[i].forEach((amount, bin) => {
-      const tall = (Math.sqrt(amount) / largest) * (height - 4);
+      const tall = (Math.cbrt(amount) / largest) * (height - 4);
       context.fillStyle = RAMP[Math.round(((bin + 0.5) / BELIEF_BINS) * 255)];
       context.fillRect(left + bin * bar, height - 1 - tall, Math.max(0.8, bar - 1), tall);
     });
@@ -51,7 +51,7 @@ function distanceBins(round, belief) {
   return { bins, beyond };
 }
 
-// Heights are square roots, as above; each bar is split into the shares expected to be right and wrong.
+// Heights are square roots; each bar is split into the shares expected to be right and wrong.
 function drawDistances(canvas, round, belief) {
   const context = prepare(canvas);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];

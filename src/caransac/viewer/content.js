@@ -47,7 +47,17 @@ const RAMP = (() => {
 })();
 
 // The theme's colours, by their names in viewer.css.
-const themeColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const themeColours = new Map(); // emptied when the theme changes
+
+function themeColour(name) {
+  if (!themeColours.has(name)) {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = `var(--${name})`;
+    themeColours.set(name, getComputedStyle(probe).color);
+    probe.remove();
+  }
+  return themeColours.get(name);
+}
 
 // A canvas made as large as its box, in device pixels; returns its context, in CSS pixels, cleared.
 function prepare(canvas, width = canvas.clientWidth, height = canvas.clientHeight) {

@@ -20,7 +20,15 @@ from caransac.geometry import Array
 from caransac.types import FundamentalResult, Options, RelativePoseResult
 from caransac.viewer.content import Side, describe
 
-SCRIPTS = ("content.js", "epipolar.js", "stage.js", "space.js", "charts.js", "viewer.js")  # one scope, in this order
+SCRIPTS = (
+    "content.js",
+    "epipolar.js",
+    "stage.js",
+    "space.js",
+    "charts.js",
+    "summary.js",
+    "viewer.js",
+)  # one scope, in this order
 LARGEST_IMAGE = 1600  # pixels on the long side: sharp on a large screen, and a report stays below a megabyte or two
 JPEG_QUALITY = 82
 
@@ -70,6 +78,8 @@ def write_report(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
         ImportError: there are images and OpenCV is missing.
     """
+    if not isinstance(result, RelativePoseResult | FundamentalResult):
+        raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
     if not max_error_px > 0:
         raise ValueError(f"max_error_px must be positive, not {max_error_px!r}")
     count = len(result.inliers)

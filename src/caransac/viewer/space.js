@@ -1,11 +1,20 @@
 // The 3-D view: camera 1, the estimate of camera 2, and the hypotheses of the round around it.
 
-const HOME = { yaw: -0.4, pitch: 0.36, distance: 2.9 };
+const HOME = { yaw: -0.4, pitch: 0.36, distance: 2.65 };
 const [LARGE, SMALL] = [0.42, 0.3]; // depth of a camera's pyramid, in baselines
+
+// Models of a degree apart look like one. Their differences from the result are drawn as many times larger as makes the
+// largest one of all rounds well seen; the same for all rounds, so that later ones are seen to agree.
+const EXAGGERATION = (() => {
+  const apart = rounds.flatMap((round) => round.hypotheses.map((hypothesis) => hypothesis.apartDeg ?? Infinity));
+  const wanted = 25 / Math.max(...apart, 1e-3);
+  return [50, 20, 10, 5, 2].find((factor) => factor <= wanted) ?? 1;
+})();
 
 class Space {
   constructor(canvas) {
     this.canvas = canvas;
+    this.exaggeration = EXAGGERATION;
     this.corners = report.sides.map((side) => side.corners);
     // Turn about a place between the cameras and a little before them, towards what they see.
     const [x, y, z] = report.estimate ? centreOf(report.estimate) : [0, 0, 0];
@@ -48,7 +57,8 @@ class Space {
     const best = round.hypotheses[0]?.consensus || 1;
     for (const hypothesis of [...round.hypotheses].reverse()) {
       const strength = 0.25 + 0.6 * (hypothesis.consensus / best);
-      this.drawCamera(context, hypothesis, 1, SMALL, themeColour("hypothesis"), strength, 1.25);
+      const shown = exaggerate(hypothesis, report.estimate, this.exaggeration);
+      this.drawCamera(context, shown, 1, SMALL, themeColour("hypothesis"), strength, 1.25);
     }
     if (report.estimate) {
       const colour = themeColour("line");
@@ -123,6 +133,46 @@ class Space {
 function toWorld({ R, t }, point) {
   const [x, y, z] = point.map((value, i) => value - t[i]);
   return [0, 1, 2].map((i) => R[i] * x + R[i + 3] * y + R[i + 6] * z);
+}
+
+// The pose that differs from the estimate in the same ways, `factor` times as much.
+function exaggerate(pose, estimate, factor) {
+  if (!estimate || factor === 1) return pose;
+  const R = multiply(rotation(rotationVector(multiply(pose.R, transpose(estimate.R))), factor), estimate.R);
+  const [from, to] = [centreOf(estimate), centreOf(pose)];
+  const axis = cross(from, to);
+  const sine = Math.hypot(...axis);
+  const cosine = from[0] * to[0] + from[1] * to[1] + from[2] * to[2];
+  const scale = sine > 0 ? Math.atan2(sine, cosine) / sine : 0;
+  const centre = times(rotation(axis.map((value) => value * scale), factor), from);
+  return { R, t: times(R, centre).map((value) => -value) };
+}
+
+const transpose = (M) => [0, 3, 6, 1, 4, 7, 2, 5, 8].map((i) => M[i]);
+const times = (M, v) => [0, 3, 6].map((row) => M[row] * v[0] + M[row + 1] * v[1] + M[row + 2] * v[2]);
+const multiply = (A, B) => transpose([0, 1, 2].flatMap((column) => times(A, [B[column], B[column + 3], B[column + 6]])));
+
+// Axis times angle of a rotation by less than half a turn.
+function rotationVector(R) {
+  const vector = [R[7] - R[5], R[2] - R[6], R[3] - R[1]];
+  const sine = Math.hypot(...vector) / 2;
+  if (!(sine > 0)) return [0, 0, 0];
+  const angle = Math.atan2(sine, (R[0] + R[4] + R[8] - 1) / 2);
+  return vector.map((value) => (value * angle) / (2 * sine));
+}
+
+// Rotation about a vector by `factor` times its length, by Rodrigues' formula.
+function rotation(vector, factor) {
+  const length = Math.hypot(...vector);
+  if (!(length > 0)) return [1, 0, 0, 0, 1, 0, 0, 0, 1];
+  const [x, y, z] = vector.map((value) => value / length);
+  const [c, s] = [Math.cos(factor * length), Math.sin(factor * length)];
+  const d = 1 - c;
+  return [
+    c + d * x * x, d * x * y - s * z, d * x * z + s * y,
+    d * x * y + s * z, c + d * y * y, d * y * z - s * x,
+    d * x * z - s * y, d * y * z + s * x, c + d * z * z,
+  ];
 }
 
 const centreOf = (pose) => toWorld(pose, [0, 0, 0]);

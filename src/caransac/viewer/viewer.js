@@ -1,13 +1,5 @@
 // The page: its state, what changes it, and what is drawn again when it changes.
 
-const REASONS = {
-  budget: "all rounds ran",
-  early_stop: "early, surely done",
-  too_few_points: "There are fewer matches than a minimal sample needs.",
-  degenerate: "No sample of the matches determines a model: points are repeated or lie on a line.",
-  no_consensus: "The best model explains nothing beyond its own sample. The images may not show the same scene.",
-};
-const WHAT = report.kind === "pose" ? "relative pose" : "fundamental matrix";
 const FADE_MS = 350; // from one round to the next
 const PLAY_MS = 1300; // that a round stays when played
 
@@ -18,6 +10,7 @@ const stage = new Stage(element("stage"), {
 });
 const space = new Space(element("space"));
 const state = { round: lastRound, focus: null, pinned: false, fade: null, playing: null };
+const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 // ---- drawing
@@ -42,6 +35,7 @@ function drawStale() {
 }
 
 const redrawEverything = () => {
+  themeColours.clear();
   drawRamp();
   redraw("layout", "matches");
 };
@@ -110,23 +104,7 @@ function describeRound(beyond) {
 
   element("distance-text").textContent = describeDistances(round, beyond);
   element("distances").setAttribute("aria-label", `Histogram of the Sampson distances. ${describeDistances(round, beyond)}`);
-  element("space-text").textContent = describeHypotheses(round);
-}
-
-function describeDistances(round, beyond) {
-  if (!round.distances) return "Distances need a model; there is none before the first round.";
-  const noise = round.noisePx ? ` Typical noise ${number(round.noisePx)} px.` : "";
-  const limit = +(DISTANCE_RANGE * report.maxErrorPx).toPrecision(3);
-  return `Sampson distance in pixels: ${round.numInliers.toLocaleString("en")} within the threshold, ${beyond.toLocaleString("en")} beyond ${limit} px.${noise}`;
-}
-
-function describeHypotheses(round) {
-  if (!report.sides[0].corners || !report.sides[1].corners) return "";
-  const spread = round.hypotheses.filter((h) => h.apartDeg !== null).map((h) => `${number(h.apartDeg, h.apartDeg < 10 ? 1 : 0)}°`);
-  const models = round.hypotheses.length === 1 ? "the one distinct model" : `the ${round.hypotheses.length} best models`;
-  if (spread.length) return `Cameras 1 and 2, and ${models} of the round: ${spread.join(", ")} from the result.`;
-  if (round.hypotheses.length) return `Camera 1 and ${models} of the round.`;
-  return report.estimate ? "Cameras 1 and 2 of the result." : "Camera 1; there are no models.";
+  element("space-text").textContent = describeHypotheses(round, space.exaggeration);
 }
 
 // ---- pointing
@@ -252,6 +230,16 @@ function listenToSpace() {
     event.preventDefault();
     keys[event.key]();
   }));
+  const button = element("exaggerate");
+  button.hidden = EXAGGERATION === 1;
+  button.textContent = `×${EXAGGERATION}`;
+  button.title = `Draw differences from the result ${EXAGGERATION} times as large`;
+  button.setAttribute("aria-label", button.title);
+  button.addEventListener("click", view(() => {
+    space.exaggeration = space.exaggeration === 1 ? EXAGGERATION : 1;
+    button.setAttribute("aria-pressed", String(space.exaggeration > 1));
+    element("space-text").textContent = describeHypotheses(rounds[state.round], space.exaggeration);
+  }));
   element("nearer").addEventListener("click", view(keys["+"]));
   element("farther").addEventListener("click", view(keys["-"]));
   element("home").addEventListener("click", view(keys[0]));
@@ -260,8 +248,9 @@ function listenToSpace() {
 // ---- the rest of the page
 
 function toggleTheme() {
-  const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
-  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  const { dataset } = document.documentElement;
+  const current = dataset.theme ?? (prefersDark.matches ? "dark" : "light");
+  dataset.theme = current === "dark" ? "light" : "dark";
   redrawEverything();
 }
 
@@ -306,59 +295,8 @@ function listenToControls() {
   });
 }
 
-function fact(name, value, className = "") {
-  const [term, text] = [document.createElement("dt"), document.createElement("dd")];
-  term.textContent = name;
-  text.textContent = value;
-  text.className = className;
-  element("facts").append(term, text);
-}
-
-function matrix(values, columns, digits) {
-  const texts = values.map((value) => (digits === null ? value.toExponential(2) : number(value, digits)).replace("-", "\u2212"));
-  const width = Math.max(...texts.map((text) => text.length));
-  const rows = [];
-  for (let i = 0; i < texts.length; i += columns) rows.push(texts.slice(i, i + columns).map((text) => text.padStart(width)).join("  "));
-  return rows.join("\n");
-}
-
-function summarise() {
-  const { summary, estimate } = report;
-  const share = summary.confidence ?? (numMatches ? summary.numInliers / numMatches : 0);
-  element("hero").textContent = summary.success ? percent(share) : "No result";
-  if (summary.confidence === null) {
-    element("hero-text").textContent = "of the matches agree";
-  } else {
-    element("hero-text").textContent = summary.success ? "confident that the pose is right to 5°" : "no confidence in any model";
-  }
-  element("dial-value").style.strokeDasharray = `${100 * share} 100`;
-  element("dial-value").style.display = share > 0 ? "" : "none";
-  element("dial").classList.toggle("unlikely", share < 0.5 && summary.confidence !== null);
-  const ratio = numMatches ? ` (${percent(summary.numInliers / numMatches)})` : "";
-  fact("Inliers", `${summary.numInliers.toLocaleString("en")} of ${numMatches.toLocaleString("en")}${ratio}`);
-  fact("Hypotheses", summary.numHypotheses.toLocaleString("en"));
-  fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
-  if (summary.success) fact("Stopped", REASONS[summary.stopReason]);
-  if (estimate) {
-    fact("Rotation", `${number(summary.angleDeg)}°`);
-    fact("R", matrix(estimate.R, 3, 5), "matrix");
-    fact("t", matrix(estimate.t, 3, 5), "matrix");
-  }
-  if (!estimate && summary.success) fact("Cameras", "unknown, so no 3-D view");
-  if (report.kind === "fundamental" && summary.F) fact("F", matrix(summary.F, 3, null), "matrix");
-}
-
 function start() {
-  const { summary } = report;
-  const facts = [`${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${plural(numMatches, "match")}`];
-  if (summary.success) facts.push(plural(summary.numInliers, "inlier"));
-  if (summary.success && summary.confidence !== null) facts.push(`${percent(summary.confidence)} confident`);
-  element("subtitle").textContent = facts.join(" · ");
   element("made").textContent = `caransac ${report.version}`;
-  if (!summary.success) {
-    element("failure").hidden = false;
-    element("failure").textContent = `No ${WHAT} was found. ${REASONS[summary.stopReason]}`;
-  }
   element("round").max = lastRound;
   element("round").value = lastRound;
   element("rounds").hidden = lastRound === 0;
@@ -369,10 +307,10 @@ function start() {
   listenToStage();
   listenToSpace();
   listenToControls();
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawEverything);
+  prefersDark.addEventListener("change", redrawEverything);
   new ResizeObserver(redrawEverything).observe(document.body);
   redrawEverything();
 }
 
 start();
-window.caransac = Object.freeze({ report, rounds, stage, space, state }); // for the console
+window.caransac = Object.freeze({ report, rounds, stage, space, state, exaggerate }); // for the console
