@@ -214,7 +214,7 @@ def test_the_matches_are_as_opaque_as_they_are_probable(browser, report_path, pa
         for number, seen in enumerate(pose.trace):
             report.slide("Round", number)
             alpha = at(report.canvas("matches"), places[free])[:, 3] / 255
-            np.testing.assert_allclose(alpha, 0.2 + 0.75 * seen.probabilities[free], atol=0.03)
+            np.testing.assert_allclose(alpha, 0.3 + 0.65 * seen.probabilities[free], atol=0.03)
         red, green, _, _ = at(report.canvas("matches"), places[free & pair.inliers & pose.inliers]).T
         assert np.all(green > red)
         red, green, _, _ = at(report.canvas("matches"), places[free & ~pair.inliers & ~pose.inliers]).T
@@ -228,7 +228,7 @@ def test_the_round_slider_and_the_lines_change_the_picture(browser, report_path)
         report.slide("Round", 0)
         first = report.canvas("matches")
         assert "Before any model" in report.text("round-text")
-        assert "No model" in report.text("distance-text") or "need a model" in report.text("distance-text")
+        assert "need a model" in report.text("distance-text")
         assert np.mean(first != last) > 0.05
         report.slide("Round", 4)
         assert np.array_equal(report.canvas("matches"), last)

@@ -61,17 +61,17 @@ function drawDistances(canvas, round, belief) {
   context.fillStyle = themeColour("quiet");
   if (!round.distances) {
     context.textAlign = "center";
-    context.fillText(numMatches ? "No model yet" : "No matches", width / 2, height / 2);
+    context.fillText(numMatches ? "No model" : "No matches", width / 2, height / 2);
     return null;
   }
   const { bins, beyond } = distanceBins(round, belief);
   const largest = niceCeiling(Math.max(1, ...bins.map(({ count }) => count)));
   context.textBaseline = "middle";
-  for (const share of [0, 0.25, 1]) {
-    const y = top + tall * (1 - Math.sqrt(share));
+  for (const tick of [0, Math.round(largest / 4), largest]) {
+    const y = top + tall * (1 - Math.sqrt(tick / largest));
     context.textAlign = "right";
     context.fillStyle = themeColour("quiet");
-    context.fillText(Math.round(largest * share), left - 6, y);
+    context.fillText(tick, left - 6, y);
     context.fillStyle = themeColour("faint");
     context.fillRect(left, Math.round(y), inner, 1);
   }
@@ -108,5 +108,5 @@ function drawDistances(canvas, round, belief) {
 
 function niceCeiling(value) {
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 1.2, 1.6, 2, 2.8, 4, 6, 8, 10].map((factor) => factor * power).find((candidate) => candidate >= value);
+  return [1, 1.2, 1.6, 2, 3, 4, 6, 8, 10].map((factor) => Math.ceil(factor * power)).find((nice) => nice >= value);
 }

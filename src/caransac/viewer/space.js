@@ -7,8 +7,8 @@ const [LARGE, SMALL] = [0.42, 0.3]; // depth of a camera's pyramid, in baselines
 // largest one of all rounds well seen; the same for all rounds, so that later ones are seen to agree.
 const EXAGGERATION = (() => {
   const apart = rounds.flatMap((round) => round.hypotheses.map((hypothesis) => hypothesis.apartDeg ?? Infinity));
-  const wanted = 25 / Math.max(...apart, 1e-3);
-  return [50, 20, 10, 5, 2].find((factor) => factor <= wanted) ?? 1;
+  const wanted = apart.length ? 25 / Math.max(...apart) : 1;
+  return [10, 5, 2].find((factor) => factor <= wanted) ?? 1;
 })();
 
 class Space {

@@ -103,15 +103,27 @@ class Stage {
           context.fillStyle = colour;
           context.fillRect(frame.x, frame.y, frame.width, frame.height);
         }
-        return;
+      } else {
+        context.fillStyle = paper;
+        context.fillRect(frame.x, frame.y, frame.width, frame.height);
+        context.fillStyle = ink;
+        for (let y = frame.y + 12; y < frame.y + frame.height - 4; y += 24) {
+          for (let x = frame.x + 12; x < frame.x + frame.width - 4; x += 24) context.fillRect(x, y, 1.2, 1.2);
+        }
       }
-      context.fillStyle = paper;
-      context.fillRect(frame.x, frame.y, frame.width, frame.height);
-      context.fillStyle = ink;
-      for (let y = frame.y + 12; y < frame.y + frame.height - 4; y += 24) {
-        for (let x = frame.x + 12; x < frame.x + frame.width - 4; x += 24) context.fillRect(x, y, 1.2, 1.2);
-      }
+      this.drawNumber(context, frame, i + 1);
     });
+  }
+
+  // The image's number, as the cameras in the 3-D view have it.
+  drawNumber(context, { x, y }, text) {
+    context.fillStyle = themeColour("card");
+    context.beginPath();
+    context.roundRect(x + 8, y + 8, 20, 20, 5);
+    context.fill();
+    Object.assign(context, { fillStyle: themeColour("ink"), textAlign: "center", textBaseline: "middle" });
+    context.font = `600 12px ${getComputedStyle(this.box).fontFamily}`;
+    context.fillText(text, x + 18, y + 18.5);
   }
 
   // Matches by rising probability, so that the likely ones lie on top: counting sort by 8-bit probability.
@@ -127,7 +139,7 @@ class Stage {
   drawMatches() {
     const context = prepare(this.layers.matches, this.width, this.height);
     const expected = this.belief.reduce((sum, value) => sum + value, 0) / 255;
-    const strength = clamp(6 / Math.sqrt(expected + 1), 0.07, 0.8); // thousands of lines shall not hide the images
+    const strength = clamp(30 * (expected + 1) ** -0.72, 0.04, 0.6); // thousands of lines shall not hide the images
     const radius = clamp(60 / Math.sqrt(numMatches + 1), 1.3, 2.6);
     const sorted = this.order().filter((match) => this.isShown(match));
     this.numShown = sorted.length;
@@ -146,7 +158,7 @@ class Stage {
     }
     for (const match of sorted) {
       const value = Math.round(this.belief[match]);
-      context.globalAlpha = 0.2 + 0.75 * (value / 255); // the places of unlikely ones stay visible
+      context.globalAlpha = 0.3 + 0.65 * (value / 255); // the places of unlikely ones stay visible
       context.fillStyle = RAMP[value];
       for (const side of [0, 1]) {
         const [x, y] = this.toScreen(side, pointOf(side, match));

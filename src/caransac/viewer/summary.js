@@ -40,7 +40,9 @@ function summarise() {
   if (summary.confidence === null) {
     element("hero-text").textContent = "of the matches agree";
   } else {
-    element("hero-text").textContent = summary.success ? "confident that the pose is right to 5°" : "no confidence in any model";
+    element("hero-text").textContent = summary.success
+      ? `confident that the pose${report.kind === "pose" ? "" : " it implies"} is right to 5°`
+      : "no confidence in any model";
   }
   element("dial-value").style.strokeDasharray = `${100 * share} 100`;
   element("dial-value").style.display = share > 0 ? "" : "none";
@@ -60,7 +62,7 @@ function summarise() {
 }
 
 function describeDistances(round, beyond) {
-  if (!round.distances) return "Distances need a model; there is none before the first round.";
+  if (!round.distances) return lastRound > 0 ? "Distances need a model; there is none before the first round." : "Distances need a model.";
   const noise = round.noisePx ? ` Typical noise ${number(round.noisePx)} px.` : "";
   const limit = +(DISTANCE_RANGE * report.maxErrorPx).toPrecision(3);
   return `Sampson distance in pixels: ${round.numInliers.toLocaleString("en")} within the threshold, ${beyond.toLocaleString("en")} beyond ${limit} px.${noise}${report.hasProbabilities ? " Green is the share expected to be right." : ""}`;

@@ -122,7 +122,8 @@ function describeFocus() {
   }
   const parts = [];
   if (focus.match === undefined) {
-    parts.push(`pixel ${at(focus.pixel)} of image ${focus.side + 1}`);
+    parts.push(`Pixel ${at(focus.pixel)} of image ${focus.side + 1}`);
+    if (round.F) parts.push(`its partner in image ${2 - focus.side} lies on the line`);
   } else {
     const value = round.probabilities[focus.match];
     const swatch = document.createElement("i");
@@ -308,8 +309,12 @@ function start() {
   listenToSpace();
   listenToControls();
   prefersDark.addEventListener("change", redrawEverything);
-  new ResizeObserver(redrawEverything).observe(document.body);
-  redrawEverything();
+  let width = 0;
+  new ResizeObserver(() => {
+    if (width === document.body.clientWidth) return; // a line more of text needs no new picture
+    width = document.body.clientWidth;
+    redrawEverything();
+  }).observe(document.body);
 }
 
 start();
