@@ -431,6 +431,21 @@ def test_everything_can_be_done_with_the_keyboard(browser, report_path, pose):
         assert page.get_by_text("on the images: walk through").is_visible()
 
 
+def test_rounds_fade_into_each_other(browser, report_path, pose):
+    with opened(browser, report_path, reduced_motion="no-preference") as report:
+        belief = "() => Array.from(caransac.stage.belief)"
+        report.page.clock.install()
+        report.page.clock.pause_at(report.page.evaluate("Date.now()") + 1000)
+        report.page.get_by_role("slider", name="Round").fill("0")
+        report.page.clock.run_for(175)
+        last, first = np.rint(255 * pose.probabilities), np.rint(255 * pose.trace[0].probabilities)
+        share = (np.array(report.page.evaluate(belief)) - last) @ (first - last) / np.sum((first - last) ** 2)
+        assert 0.2 < share < 0.8
+        report.page.clock.run_for(400)
+        np.testing.assert_allclose(report.page.evaluate(belief), first, atol=1e-3)
+        report.page.clock.resume()
+
+
 def test_the_rounds_play(browser, report_path):
     with opened(browser, report_path) as report:
         report.page.clock.install()

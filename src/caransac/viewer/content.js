@@ -33,7 +33,7 @@ const element = (id) => document.getElementById(id);
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const number = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
 const percent = (value) => (value > 0.995 && value < 1 ? "> 99 %" : `${Math.round(100 * value)} %`);
-const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("h") ? "es" : "s"}`;
+const whole = (count) => count.toLocaleString("en");
 
 // Red over amber to green for 0 to 255, the colours of probabilities everywhere.
 const RAMP = (() => {

@@ -150,7 +150,7 @@ function exaggerate(pose, estimate, factor) {
 
 const transpose = (M) => [0, 3, 6, 1, 4, 7, 2, 5, 8].map((i) => M[i]);
 const times = (M, v) => [0, 3, 6].map((row) => M[row] * v[0] + M[row + 1] * v[1] + M[row + 2] * v[2]);
-const multiply = (A, B) => transpose([0, 1, 2].flatMap((column) => times(A, [B[column], B[column + 3], B[column + 6]])));
+const multiply = (A, B) => transpose([0, 1, 2].flatMap((i) => times(A, [B[i], B[i + 3], B[i + 6]])));
 
 // Axis times angle of a rotation by less than half a turn.
 function rotationVector(R) {

@@ -140,7 +140,7 @@ class Stage {
     const context = prepare(this.layers.matches, this.width, this.height);
     const expected = this.belief.reduce((sum, value) => sum + value, 0) / 255;
     const strength = clamp(30 * (expected + 1) ** -0.72, 0.04, 0.6); // thousands of lines shall not hide the images
-    const radius = clamp(60 / Math.sqrt(numMatches + 1), 1.3, 2.6);
+    const radius = clamp(60 / Math.sqrt(numMatches + 1), 1.3, 2.6) * clamp(this.frames[0].width / 520, 0.7, 1);
     const sorted = this.order().filter((match) => this.isShown(match));
     this.numShown = sorted.length;
     context.lineWidth = 1;
@@ -170,7 +170,7 @@ class Stage {
     context.globalAlpha = 1;
   }
 
-  // What is pointed at: a match, {match}, or a pixel, {side, pixel}; null clears. A match that is kept is magnified too.
+  // What is pointed at: a match, {match}, or a pixel, {side, pixel}; null clears. A match that is kept is magnified.
   drawFocus(focus, F, kept) {
     const context = prepare(this.layers.overlay, this.width, this.height);
     if (!focus) return;

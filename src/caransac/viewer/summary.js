@@ -17,18 +17,18 @@ function fact(name, value, className = "") {
   element("facts").append(term, text);
 }
 
-function matrix(values, columns, digits) {
-  const texts = values.map((value) => (digits === null ? value.toExponential(2) : number(value, digits)).replaceAll("-", "\u2212"));
+function matrix(values, write) {
+  const texts = values.map((value) => write(value).replaceAll("-", "\u2212"));
   const width = Math.max(...texts.map((text) => text.length));
   const rows = [];
-  for (let i = 0; i < texts.length; i += columns) rows.push(texts.slice(i, i + columns).map((text) => text.padStart(width)).join("  "));
+  for (let i = 0; i < texts.length; i += 3) rows.push(texts.slice(i, i + 3).map((text) => text.padStart(width)).join("  "));
   return rows.join("\n");
 }
 
 function summarise() {
   const { summary, estimate } = report;
-  const facts = [`${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${plural(numMatches, "match")}`];
-  if (summary.success) facts.push(plural(summary.numInliers, "inlier"));
+  const facts = [`${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${whole(numMatches)} matches`];
+  if (summary.success) facts.push(`${whole(summary.numInliers)} inliers`);
   if (summary.success && summary.confidence !== null) facts.push(`${percent(summary.confidence)} confident`);
   element("subtitle").textContent = facts.join(" · ");
   if (!summary.success) {
@@ -48,32 +48,35 @@ function summarise() {
   element("dial-value").style.display = share > 0 ? "" : "none";
   element("dial").classList.toggle("unlikely", share < 0.5 && summary.confidence !== null);
   const ratio = numMatches ? ` (${percent(summary.numInliers / numMatches)})` : "";
-  fact("Inliers", `${summary.numInliers.toLocaleString("en")} of ${numMatches.toLocaleString("en")}${ratio}`);
-  fact("Hypotheses", summary.numHypotheses.toLocaleString("en"));
+  fact("Inliers", `${whole(summary.numInliers)} of ${whole(numMatches)}${ratio}`);
+  fact("Hypotheses", whole(summary.numHypotheses));
   fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
   if (summary.success) fact("Stopped", REASONS[summary.stopReason]);
   if (estimate) {
     fact("Rotation", `${number(summary.angleDeg)}°`);
-    fact("R", matrix(estimate.R, 3, 5), "matrix");
-    fact("t", matrix(estimate.t, 3, 5), "matrix");
+    fact("R", matrix(estimate.R, (value) => value.toFixed(5)), "matrix");
+    fact("t", matrix(estimate.t, (value) => value.toFixed(5)), "matrix");
   }
   if (!estimate && summary.success) fact("Cameras", "unknown, so no 3-D view");
-  if (report.kind === "fundamental" && summary.F) fact("F", matrix(summary.F, 3, null), "matrix");
+  if (report.kind === "fundamental" && summary.F) fact("F", matrix(summary.F, (value) => value.toExponential(2)), "matrix");
 }
 
 function describeDistances(round, beyond) {
-  if (!round.distances) return lastRound > 0 ? "Distances need a model; there is none before the first round." : "Distances need a model.";
-  const noise = round.noisePx ? ` Typical noise ${number(round.noisePx)} px.` : "";
+  if (!round.distances) return `Distances need a model${lastRound > 0 ? "; there is none before the first round" : ""}.`;
   const limit = +(DISTANCE_RANGE * report.maxErrorPx).toPrecision(3);
-  return `Sampson distance in pixels: ${round.numInliers.toLocaleString("en")} within the threshold, ${beyond.toLocaleString("en")} beyond ${limit} px.${noise}${report.hasProbabilities ? " Green is the share expected to be right." : ""}`;
+  const sentences = [
+    `Sampson distance in pixels: ${whole(round.numInliers)} within the threshold, ${whole(beyond)} beyond ${limit} px.`,
+  ];
+  if (round.noisePx) sentences.push(`Typical noise ${number(round.noisePx)} px.`);
+  if (report.hasProbabilities) sentences.push("Green is the share expected to be right.");
+  return sentences.join(" ");
 }
 
-function describeHypotheses(round, exaggeration) {
-  if (!report.sides[0].corners || !report.sides[1].corners) return "";
-  const spread = round.hypotheses.filter((h) => h.apartDeg !== null).map((h) => `${number(h.apartDeg, h.apartDeg < 10 ? 1 : 0)}°`);
+function describeHypotheses({ hypotheses }, exaggeration) {
+  const models = hypotheses.length === 1 ? "the one distinct model" : `the ${hypotheses.length} best models`;
+  if (!report.estimate) return hypotheses.length ? `Camera 1 and ${models} of the round.` : "Camera 1; there are no models.";
+  if (hypotheses.length === 0) return "Cameras 1 and 2 of the result.";
+  const apart = hypotheses.map(({ apartDeg }) => `${number(apartDeg, apartDeg < 10 ? 1 : 0)}°`).join(", ");
   const drawn = exaggeration > 1 ? `, drawn ${exaggeration} times as far` : "";
-  const models = round.hypotheses.length === 1 ? "the one distinct model" : `the ${round.hypotheses.length} best models`;
-  if (spread.length) return `Cameras 1 and 2, and ${models} of the round: ${spread.join(", ")} from the result${drawn}.`;
-  if (round.hypotheses.length) return `Camera 1 and ${models} of the round.`;
-  return report.estimate ? "Cameras 1 and 2 of the result." : "Camera 1; there are no models.";
+  return `Cameras 1 and 2, and ${models} of the round: ${apart} from the result${drawn}.`;
 }

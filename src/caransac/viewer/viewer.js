@@ -61,7 +61,7 @@ function showRound(wanted) {
   const step = (now) => {
     const share = calm.matches ? 1 : clamp((now - start) / FADE_MS, 0, 1);
     const eased = share * share * (3 - 2 * share);
-    for (let match = 0; match < numMatches; match++) stage.belief[match] = from[match] + (to[match] - from[match]) * eased;
+    from.forEach((value, match) => (stage.belief[match] = value + (to[match] - value) * eased));
     redraw("matches");
     if (share < 1) state.fade = requestAnimationFrame(step);
     else describeFocus();
@@ -92,18 +92,19 @@ function describeRound(beyond) {
   const round = rounds[state.round];
   const likely = round.probabilities.reduce((sum, value) => sum + (value >= 128), 0);
   const facts = [roundName(state.round)];
-  if (report.hasProbabilities) facts.push(`${likely.toLocaleString("en")} likely right`);
+  if (report.hasProbabilities) facts.push(`${whole(likely)} likely right`);
   if (round.apartDeg > 0.005 && state.round < lastRound) facts.push(`model ${number(round.apartDeg)}° from the result`);
   element("round-text").textContent = facts.join(" · ");
   element("round").setAttribute("aria-valuetext", facts.join(", "));
 
   const least = stage.threshold;
-  const shown = `${stage.numShown.toLocaleString("en")} of ${numMatches.toLocaleString("en")}`;
+  const shown = `${whole(stage.numShown)} of ${whole(numMatches)}`;
   element("threshold-text").textContent = `${number(least)} · shows ${shown}`;
   element("threshold").setAttribute("aria-valuetext", `probability ${number(least)}, showing ${shown}`);
 
-  element("distance-text").textContent = describeDistances(round, beyond);
-  element("distances").setAttribute("aria-label", `Histogram of the Sampson distances. ${describeDistances(round, beyond)}`);
+  const distances = describeDistances(round, beyond);
+  element("distance-text").textContent = distances;
+  element("distances").setAttribute("aria-label", `Histogram of the Sampson distances. ${distances}`);
   element("space-text").textContent = describeHypotheses(round, space.exaggeration);
 }
 
@@ -117,13 +118,14 @@ function describeFocus() {
   const at = ([x, y]) => `(${number(x, 1)}, ${number(y, 1)})`;
   if (!focus) {
     const lines = round.F ? " and its epipolar lines" : "";
-    line.textContent = numMatches ? `Point at a match or a pixel to see it${lines}; click or tap to keep it.` : "There are no matches.";
+    line.textContent = `Point at a match or a pixel to see it${lines}; click or tap to keep it.`;
     return;
   }
   const parts = [];
   if (focus.match === undefined) {
     parts.push(`Pixel ${at(focus.pixel)} of image ${focus.side + 1}`);
-    if (round.F) parts.push(`its partner in image ${2 - focus.side} lies on the line`);
+    if (!lenses[focus.side].straighten(focus.pixel)) parts.push("beyond what the lens can see");
+    else if (round.F) parts.push(`its partner in image ${2 - focus.side} lies on the line`);
   } else {
     const value = round.probabilities[focus.match];
     const swatch = document.createElement("i");
@@ -211,7 +213,9 @@ function listenToSpace() {
     if (pointers.size === 2) space.zoom(before / Math.max(1, spread()));
     else space.turn(0.008 * (event.clientX - last[0]), 0.008 * (event.clientY - last[1]));
   }));
-  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => pointers.delete(event.pointerId));
+  for (const end of ["pointerup", "pointercancel"]) {
+    canvas.addEventListener(end, (event) => pointers.delete(event.pointerId));
+  }
   canvas.addEventListener("wheel", view((event) => {
     if (document.activeElement !== canvas) return; // the page scrolls past a view that nobody is using
     event.preventDefault();
