@@ -20,8 +20,9 @@ function fact(name, value, className = "") {
 function matrix(values, write) {
   const texts = values.map((value) => write(value).replaceAll("-", "\u2212"));
   const width = Math.max(...texts.map((text) => text.length));
+  const aligned = texts.map((text) => text.padStart(width));
   const rows = [];
-  for (let i = 0; i < texts.length; i += 3) rows.push(texts.slice(i, i + 3).map((text) => text.padStart(width)).join("  "));
+  for (let i = 0; i < aligned.length; i += 3) rows.push(aligned.slice(i, i + 3).join("  "));
   return rows.join("\n");
 }
 
@@ -58,11 +59,13 @@ function summarise() {
     fact("t", matrix(estimate.t, (value) => value.toFixed(5)), "matrix");
   }
   if (!estimate && summary.success) fact("Cameras", "unknown, so no 3-D view");
-  if (report.kind === "fundamental" && summary.F) fact("F", matrix(summary.F, (value) => value.toExponential(2)), "matrix");
+  if (report.kind === "fundamental" && summary.F) {
+    fact("F", matrix(summary.F, (value) => value.toExponential(2)), "matrix");
+  }
 }
 
 function describeDistances(round, beyond) {
-  if (!round.distances) return `Distances need a model${lastRound > 0 ? "; there is none before the first round" : ""}.`;
+  if (!round.distances) return `Distances need a model${lastRound > 0 ? "; there is none before round 1" : ""}.`;
   const limit = +(DISTANCE_RANGE * report.maxErrorPx).toPrecision(3);
   const sentences = [
     `Sampson distance in pixels: ${whole(round.numInliers)} within the threshold, ${whole(beyond)} beyond ${limit} px.`,
@@ -74,8 +77,8 @@ function describeDistances(round, beyond) {
 
 function describeHypotheses({ hypotheses }, exaggeration) {
   const models = hypotheses.length === 1 ? "the one distinct model" : `the ${hypotheses.length} best models`;
-  if (!report.estimate) return hypotheses.length ? `Camera 1 and ${models} of the round.` : "Camera 1; there are no models.";
-  if (hypotheses.length === 0) return "Cameras 1 and 2 of the result.";
+  if (hypotheses.length === 0) return report.estimate ? "Cameras 1 and 2 of the result." : "Camera 1; there are no models.";
+  if (!report.estimate) return `Camera 1 and ${models} of the round.`;
   const apart = hypotheses.map(({ apartDeg }) => `${number(apartDeg, apartDeg < 10 ? 1 : 0)}°`).join(", ");
   const drawn = exaggeration > 1 ? `, drawn ${exaggeration} times as far` : "";
   return `Cameras 1 and 2, and ${models} of the round: ${apart} from the result${drawn}.`;
