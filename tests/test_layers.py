@@ -20,7 +20,7 @@ LAYERS = [
     {"classical", "confidence"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"synthetic", "plot"},
+    {"synthetic", "plot", "render"},
     {"datasets"},
     {"viewer"},
     {"training"},
