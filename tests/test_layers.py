@@ -20,7 +20,7 @@ LAYERS = [
     {"classical", "confidence"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"synthetic", "plot", "render"},
+    {"synthetic", "render", "matches", "images", "plot"},
     {"datasets"},
     {"viewer"},
     {"training"},

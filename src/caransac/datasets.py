@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 import numpy as np
 
 from caransac.camera import Camera
+from caransac.files import replacing
 from caransac.geometry import Array
+from caransac.matches import Matches, camera_from_h5, open_h5, save_arrays
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.types import ScoreKind
-
-if TYPE_CHECKING:
-    import h5py
 
 SYNTHETIC_PAIRS = 100
 
@@ -88,9 +87,9 @@ def read_ransac_tutorial(
         features = _read_all(folder / "match_features.h5") if (folder / "match_features.h5").is_file() else {}
         rotations, translations = (_read_all(folder / f"{n}.h5") if has_truth else {} for n in "RT")
         with (
-            _open(folder / "matches.h5") as matches,
-            _open(folder / "match_conf.h5") as confidences,
-            _open(folder / "K1_K2.h5") as cameras,
+            open_h5(folder / "matches.h5") as matches,
+            open_h5(folder / "match_conf.h5") as confidences,
+            open_h5(folder / "K1_K2.h5") as cameras,
         ):
             keys = sorted(matches.keys())
             np.random.default_rng(shuffle_seed).shuffle(keys)
@@ -113,7 +112,7 @@ def read_ransac_tutorial(
 
 
 def _read_all(path: Path) -> dict[str, Array]:
-    with _open(path) as file:
+    with open_h5(path) as file:
         return {key: np.asarray(file[key], float) for key in file}
 
 
@@ -142,7 +141,7 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
         ValueError: a line is not of this form, or a pair has no matches; the message says which.
     """
     path = Path(path)
-    with _open(path.with_suffix(".h5")) as cache:
+    with open_h5(path.with_suffix(".h5")) as cache:
         kind = cast(ScoreKind, str(cache.attrs.get("score_kind", "confidence")))
         for number, line in enumerate(_lines(path)[:max_pairs], 1):
             words = line.split()
@@ -176,7 +175,7 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
         max_pairs: the first so many pairs by name.
     """
     path = Path(path)
-    with _open(path) as file:
+    with open_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
             group = file[name]
             t = np.asarray(group["t"], float).ravel()
@@ -186,8 +185,8 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
                 points1=np.asarray(group["x1"], float),
                 points2=np.asarray(group["x2"], float),
                 scores=None,
-                camera1=_camera(group["camera1"]),
-                camera2=_camera(group["camera2"]),
+                camera1=camera_from_h5(group["camera1"]),
+                camera2=camera_from_h5(group["camera2"]),
                 R=np.asarray(group["R"], float),
                 t=t / np.linalg.norm(t),
             )
@@ -198,16 +197,12 @@ def write_npz(root: str | Path, pair: Pair) -> Path:
     if pair.R is None or pair.t is None:
         raise ValueError(f"pair {pair.name!r} has no true pose")
     path = Path(root) / pair.scene / f"{pair.name.replace('/', '-')}.npz"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {"points1": pair.points1, "points2": pair.points2, "R": pair.R, "t": pair.t}
-    for name, camera in (("camera1", pair.camera1), ("camera2", pair.camera2)):
-        arrays |= {f"{name}_model": np.array(camera.model), f"{name}_params": np.array(camera.params)}
-        arrays[f"{name}_size"] = np.array([camera.width, camera.height])
-    if pair.scores is not None:
-        arrays |= {"scores": pair.scores, "score_kind": np.array(pair.score_kind)}
+    matches = Matches(pair.points1, pair.points2, pair.scores, pair.score_kind, pair.camera1, pair.camera2)
+    arrays = matches.to_arrays() | {"R": pair.R, "t": pair.t}
     if pair.features is not None:
         arrays["features"] = pair.features
-    np.savez(path, **arrays)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
+    with replacing(path) as temporary:
+        save_arrays(temporary, arrays)
     return path
 
 
@@ -224,21 +219,20 @@ def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair
     for scene in _folders(Path(root)):
         for path in sorted(scene.glob("*.npz"))[:max_pairs]:
             with np.load(path) as arrays:
-                cameras = [
-                    Camera(str(arrays[f"{c}_model"]), tuple(arrays[f"{c}_params"]), *map(int, arrays[f"{c}_size"]))
-                    for c in ("camera1", "camera2")
-                ]
+                matches = Matches.from_arrays(arrays)
+                if matches.camera1 is None or matches.camera2 is None or "R" not in arrays or "t" not in arrays:
+                    raise ValueError(f"{path} has no cameras or no true pose; want camera1_model, ..., R and t")
                 yield Pair(
                     scene=scene.name,
                     name=path.stem,
-                    points1=arrays["points1"],
-                    points2=arrays["points2"],
-                    scores=arrays.get("scores"),
-                    camera1=cameras[0],
-                    camera2=cameras[1],
+                    points1=matches.points1,
+                    points2=matches.points2,
+                    scores=matches.scores,
+                    camera1=matches.camera1,
+                    camera2=matches.camera2,
                     R=arrays["R"],
                     t=arrays["t"] / np.linalg.norm(arrays["t"]),
-                    score_kind=cast(ScoreKind, str(arrays["score_kind"])) if "score_kind" in arrays else "ratio",
+                    score_kind=matches.score_kind,
                     features=arrays.get("features"),
                 )
 
@@ -285,13 +279,13 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
     if path.suffix == ".txt" and path.is_file():
         return Dataset(name, min(limit, len(_lines(path))), lambda: read_pair_list(path, max_pairs=max_pairs))
     if path.suffix == ".h5" and path.is_file():
-        with _open(path) as file:
+        with open_h5(path) as file:
             count = min(limit, len(file))
         return Dataset(name, count, lambda: read_posebench(path, max_pairs=max_pairs))
     if path.is_dir() and any(path.glob("*/matches.h5")):
         count = 0
         for matches in path.glob("*/matches.h5"):
-            with _open(matches) as file:
+            with open_h5(matches) as file:
                 count += min(limit, len(file))
         return Dataset(name, count, lambda: read_ransac_tutorial(path, max_pairs=max_pairs))
     if path.is_dir() and any(path.glob("*/*.npz")):
@@ -307,24 +301,6 @@ def _open_synthetic(source: str, max_pairs: int | None) -> Dataset:
     count, first = [int(number) for number in numbers] + [SYNTHETIC_PAIRS, 0][len(numbers) :]
     count = count if max_pairs is None else min(count, max_pairs)
     return Dataset("synthetic", count, lambda: make_synthetic(count, first=first))
-
-
-def _open(path: Path) -> h5py.File:
-    """An h5 file to read; the error names it."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError("reading h5 files needs h5py: pip install 'caransac[bench]'") from error
-    if not path.is_file():
-        raise ValueError(f"no such file: {path}")
-    return h5py.File(path)
-
-
-def _camera(group: Any) -> Camera:
-    """A camera of posebench: model, width, height, params, as h5 datasets."""
-    model = group["model"][()]
-    model = model.decode() if isinstance(model, bytes) else str(model)
-    return Camera(model, tuple(np.ravel(group["params"])), int(group["width"][()]), int(group["height"][()]))
 
 
 def _folders(root: Path) -> list[Path]:

@@ -1,0 +1,245 @@
+"""Correspondences in files: npz, text and h5; docs/formats.md describes them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.camera import Camera
+from caransac.files import replacing
+from caransac.geometry import Array
+from caransac.types import ScoreKind
+
+if TYPE_CHECKING:
+    import h5py
+
+SUFFIXES = (".npz", ".txt", ".h5")
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Correspondences of two images, and what is known of their cameras.
+
+    Attributes:
+        points1: (N, 2) pixels in image 1.
+        points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
+        scores: (N,) one number a match, or None.
+        score_kind: what the scores are.
+        camera1: camera of image 1, or None where it is unknown.
+        camera2: camera of image 2, or None where it is unknown.
+    """
+
+    points1: Array
+    points2: Array
+    scores: Array | None = None
+    score_kind: ScoreKind = "ratio"
+    camera1: Camera | None = None
+    camera2: Camera | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("points1", "points2"):
+            points = np.asarray(getattr(self, name), float)
+            if points.ndim != 2 or points.shape[1] != 2:
+                raise ValueError(f"{name} must have shape (N, 2), got {points.shape}")
+            object.__setattr__(self, name, points)
+        if len(self.points1) != len(self.points2):
+            raise ValueError(f"points1 has {len(self.points1)} rows but points2 has {len(self.points2)}")
+        if self.scores is not None:
+            object.__setattr__(self, "scores", np.asarray(self.scores, float))
+            if self.scores.shape != (len(self.points1),):
+                raise ValueError(f"scores must have shape ({len(self.points1)},), got {self.scores.shape}")
+        if self.score_kind not in get_args(ScoreKind):
+            raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {self.score_kind!r}")
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
+        """The matches that `to_arrays` named: what an npz file holds."""
+        missing = [name for name in ("points1", "points2") if name not in arrays]
+        if missing:
+            raise ValueError(f"no array {missing[0]}; want points1, points2 (N, 2) and optionally scores (N,)")
+        return cls(
+            arrays["points1"],
+            arrays["points2"],
+            arrays.get("scores"),
+            cast(ScoreKind, str(arrays["score_kind"])) if "score_kind" in arrays else "ratio",
+            *(_camera_from_arrays(arrays, name) for name in ("camera1", "camera2")),
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Named arrays that hold everything known."""
+        arrays: dict[str, NDArray[Any]] = {"points1": self.points1, "points2": self.points2}
+        if self.scores is not None:
+            arrays |= {"scores": self.scores, "score_kind": np.array(self.score_kind)}
+        for name, camera in (("camera1", self.camera1), ("camera2", self.camera2)):
+            if camera is not None:
+                arrays |= {f"{name}_model": np.array(camera.model), f"{name}_params": np.array(camera.params)}
+                arrays[f"{name}_size"] = np.array([camera.width, camera.height])
+        return arrays
+
+
+def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera | None:
+    if f"{name}_model" not in arrays:
+        return None
+    size = arrays.get(f"{name}_size", (0, 0))
+    return Camera(str(arrays[f"{name}_model"]), tuple(arrays[f"{name}_params"]), *map(int, size))
+
+
+def read_matches(path: str | Path, key: str | None = None) -> Matches:
+    """Read correspondences from a file; its ending says which kind it is.
+
+    Args:
+        path: an npz archive as `write_matches` makes it; a text with lines ``x1 y1 x2 y2 [score]``; or an h5 file. This
+            holds, at its root or in the group `key`, x1 and x2 (N, 2) and optionally scores (N,), or else under `key`
+            one array (N, 4) of x1 y1 x2 y2 or (N, 5) with the score.
+        key: which of the pairs in an h5 file; not needed when there is only one.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it does not hold matches; the message says where and why.
+    """
+    path = Path(path)
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"{path}: matches are in files that end in {', '.join(SUFFIXES)}")
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file of matches: {path}")
+    if key is not None and path.suffix != ".h5":
+        raise ValueError(f"{path} holds one pair and has no keys; {key!r} is for h5 files")
+    try:
+        if path.suffix == ".npz":
+            with np.load(path) as arrays:
+                return Matches.from_arrays(arrays)
+        return _read_text(path) if path.suffix == ".txt" else _read_h5(path, key)
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def write_matches(path: str | Path, matches: Matches) -> Path:
+    """Write correspondences for `read_matches`; the ending chooses the kind, and text holds no cameras.
+
+    Returns:
+        The path.
+    """
+    path = Path(path)
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
+    with replacing(path) as temporary:
+        if path.suffix == ".npz":
+            save_arrays(temporary, matches.to_arrays())
+        elif path.suffix == ".txt":
+            _write_text(temporary, matches)
+        else:
+            _write_h5(temporary, matches)
+    return path
+
+
+def save_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write an npz archive."""
+    np.savez(path, **arrays)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
+
+
+def _read_text(path: Path) -> Matches:
+    """Lines of four or five numbers apart by blanks or commas; ``#`` starts a comment.
+
+    A comment that ends in "ratio" or "confidence" says which kind of score it is.
+    """
+    rows: list[list[float]] = []
+    kind: ScoreKind = "ratio"
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words, _, comment = line.partition("#")
+        named = comment.split()[-1:]
+        if not words.strip() and named and named[0] in get_args(ScoreKind):
+            kind = cast(ScoreKind, named[0])
+        if not words.strip():
+            continue
+        try:
+            row = [float(word) for word in words.replace(",", " ").split()]
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}; want x1 y1 x2 y2 [score]") from error
+        if len(row) not in (4, 5) or (rows and len(row) != len(rows[0])):
+            first = f" like the lines before, {len(rows[0])}" if rows else ""
+            raise ValueError(f"line {number} has {len(row)} numbers; want x1 y1 x2 y2 [score]{first}")
+        if not np.all(np.isfinite(row)):
+            raise ValueError(f"line {number} holds a number that is not finite")
+        rows.append(row)
+    return _from_columns(np.array(rows).reshape(len(rows), -1 if rows else 4), kind)
+
+
+def _from_columns(table: Array, kind: ScoreKind = "ratio") -> Matches:
+    """Matches of a table (N, 4) of x1 y1 x2 y2, or (N, 5) with the score."""
+    if table.ndim != 2 or table.shape[1] not in (4, 5):
+        raise ValueError(f"want an array (N, 4) of x1 y1 x2 y2, or (N, 5) with the score, got {table.shape}")
+    return Matches(table[:, :2], table[:, 2:4], table[:, 4] if table.shape[1] == 5 else None, kind)
+
+
+def _write_text(path: Path, matches: Matches) -> None:
+    table = np.c_[matches.points1, matches.points2]
+    header = "x1 y1 x2 y2"
+    if matches.scores is not None:
+        table, header = np.c_[table, matches.scores], f"{header} {matches.score_kind}"
+    np.savetxt(path, table, fmt="%.9g", header=header)
+
+
+def open_h5(path: Path, mode: str = "r") -> h5py.File:
+    """An h5 file; the error names it."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("reading and writing h5 files needs h5py: pip install h5py") from error
+    if mode == "r" and not path.is_file():
+        raise ValueError(f"no such file: {path}")
+    try:
+        return h5py.File(path, mode)
+    except OSError as error:
+        raise OSError(f"{path} cannot be opened as an h5 file: {error}") from error
+
+
+def _read_h5(path: Path, key: str | None) -> Matches:
+    with open_h5(path) as file:
+        names = list(file)
+        if key is None and "x1" not in file:
+            if len(names) != 1:
+                listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+                raise ValueError(f"it holds {len(names)} pairs; choose one by its key" + f": {listed}" * bool(names))
+            key = names[0]
+        if key is not None and key not in file:
+            raise ValueError(f"it has no key {key!r}")
+        found = file if key is None else file[key]
+        kind = cast(ScoreKind, str(found.attrs.get("score_kind", file.attrs.get("score_kind", "ratio"))))
+        if hasattr(found, "shape"):
+            return _from_columns(np.asarray(found, float), kind)
+        missing = [name for name in ("x1", "x2") if name not in found]
+        if missing:
+            raise ValueError(f"{key or 'its root'} has no {missing[0]}; want x1, x2 (N, 2), optionally scores (N,)")
+        return Matches(
+            np.asarray(found["x1"], float),
+            np.asarray(found["x2"], float),
+            np.asarray(found["scores"], float) if "scores" in found else None,
+            kind,
+            *(camera_from_h5(found[name]) if name in found else None for name in ("camera1", "camera2")),
+        )
+
+
+def camera_from_h5(group: Any) -> Camera:
+    """A camera of an h5 group: model, width, height, params."""
+    model = group["model"][()]
+    model = model.decode() if isinstance(model, bytes) else str(model)
+    return Camera(model, tuple(np.ravel(group["params"])), int(group["width"][()]), int(group["height"][()]))
+
+
+def _write_h5(path: Path, matches: Matches) -> None:
+    with open_h5(path, "w") as file:
+        file["x1"], file["x2"] = matches.points1, matches.points2
+        if matches.scores is not None:
+            file["scores"] = matches.scores
+            file.attrs["score_kind"] = matches.score_kind
+        for name, camera in (("camera1", matches.camera1), ("camera2", matches.camera2)):
+            if camera is not None:
+                group = file.create_group(name)
+                group["model"], group["params"] = camera.model, camera.params
+                group["width"], group["height"] = camera.width, camera.height

@@ -1,0 +1,213 @@
+"""From image files to correspondences."""
+
+import sys
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image as PillowImage
+from PIL.ExifTags import IFD, Base
+
+import caransac
+from caransac import images
+from caransac.geometry import pose_error_deg, sampson_sq
+from caransac.render import render_pair
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return render_pair(seed=2)
+
+
+def write_jpeg(path, pixels, exif=None, base=None):
+    data = PillowImage.Exif()
+    for tag, value in (base or {}).items():
+        data[tag] = value
+    for tag, value in (exif or {}).items():
+        data.get_ifd(IFD.Exif)[tag] = value
+    PillowImage.fromarray(pixels).save(path, quality=95, exif=data)
+    return path
+
+
+def test_pixels_survive_a_file(tmp_path, pair):
+    path = images.write_image(tmp_path / "new" / "image.png", pair.image1)
+    assert np.array_equal(images.read_image(path), pair.image1)
+    assert np.array_equal(images.read_image(path), np.asarray(PillowImage.open(path)))  # RGB, not BGR
+
+
+def test_grey_deep_and_transparent_images_become_rgb(tmp_path):
+    ramp = np.arange(0, 60000, 1000, dtype=np.uint16).reshape(6, 10)
+    cv2.imwrite(str(tmp_path / "deep.png"), ramp)
+    cv2.imwrite(str(tmp_path / "alpha.png"), np.full((6, 10, 4), 200, np.uint8))
+    for name in ("deep.png", "alpha.png"):
+        read = images.read_image(tmp_path / name)
+        assert (read.shape, read.dtype) == ((6, 10, 3), np.uint8)
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+def test_images_are_turned_upright(tmp_path, orientation):
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    pixels[:20, :30] = 255
+    path = write_jpeg(tmp_path / "a.jpg", pixels, base={Base.Orientation: orientation})
+    upright = np.asarray(PillowImage.open(path).transpose(TURNS[orientation]) if orientation > 1 else pixels)
+    read = images.read_image(path)
+    assert read.shape == upright.shape
+    assert np.abs(read.astype(int) - upright).mean() < 8
+
+
+TURNS = {
+    3: PillowImage.Transpose.ROTATE_180,
+    6: PillowImage.Transpose.ROTATE_270,
+    8: PillowImage.Transpose.ROTATE_90,
+}
+
+
+def test_files_that_are_no_images_say_so(tmp_path):
+    (tmp_path / "text.jpg").write_text("hello")
+    (tmp_path / "empty.png").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"no such image: .*none\.jpg"):
+        images.read_image(tmp_path / "none.jpg")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        images.read_image(tmp_path)
+    for name in ("text.jpg", "empty.png"):
+        with pytest.raises(ValueError, match=f"{name} is not an image"):
+            images.read_image(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("exif", "focal"),
+    [
+        ({}, None),
+        ({Base.FocalLengthIn35mmFilm: 50}, 50 * 1000 / np.hypot(36, 24)),  # an image with a diagonal of 1000 pixels
+        ({Base.FocalLengthIn35mmFilm: 0}, None),
+        ({Base.FocalLength: 5.0}, None),
+        ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 2540.0}, 500.0),  # per inch unless it says otherwise
+        ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 150.0, Base.FocalPlaneResolutionUnit: 4}, 750.0),
+        ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 150.0, Base.FocalPlaneResolutionUnit: 1}, None),
+        (
+            {
+                Base.FocalLength: 5.0,
+                Base.FocalPlaneXResolution: 1500.0,
+                Base.FocalPlaneResolutionUnit: 3,
+                Base.ExifImageWidth: 1600,  # made smaller since
+                Base.ExifImageHeight: 1200,
+            },
+            375.0,
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_focal_from_exif(tmp_path, exif, focal, orientation):
+    path = write_jpeg(tmp_path / "a.jpg", np.zeros((600, 800, 3), np.uint8), exif, {Base.Orientation: orientation})
+    assert images.focal_from_exif(path) == (None if focal is None else pytest.approx(focal, rel=1e-6))
+
+
+def test_focal_of_images_without_exif_is_unknown(tmp_path, pair):
+    assert images.focal_from_exif(images.write_image(tmp_path / "a.png", pair.image1)) is None
+    (tmp_path / "text.jpg").write_text("hello")
+    assert images.focal_from_exif(tmp_path / "text.jpg") is None
+
+
+def test_rootsift_finds_the_pose_and_is_not_biased(pair):
+    points1, points2, ratios = images.match_images(pair.image1, pair.image2, max_features=3000)
+    result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+    assert result.num_inliers > 500
+    assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.1
+    assert ratios.min() > 0
+    assert ratios.max() <= 1
+    assert np.median(ratios[result.inliers]) < np.median(ratios[~result.inliers])
+    # Pixels are OpenCV's: under the true geometry residuals are those of centres at (0, 0), not half a pixel off.
+    rays = [pair.camera.pixels_to_rays(points[result.inliers]) for points in (points1, points2)]
+    E = caransac.geometry.essential_from_pose(pair.R, pair.t)
+
+    def residual(shift):
+        return np.median(sampson_sq(E, *(r + shift / pair.camera.fx for r in rays)))
+
+    assert residual(0.0) < residual(0.5)
+    assert residual(0.0) < residual(-0.5)
+
+
+def test_orb_finds_the_pose(pair):
+    points1, points2, ratios = images.match_images(pair.image1, pair.image2, features="orb")
+    result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+    assert result.num_inliers > 300
+    assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.5
+
+
+def test_akaze_finds_the_pose_or_says_what_to_install(pair):
+    if hasattr(cv2, "AKAZE_create") or hasattr(cv2, "xfeatures2d"):
+        points1, points2, ratios = images.match_images(pair.image1, pair.image2, features="akaze")
+        result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+        assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.2
+    else:
+        with pytest.raises(ImportError, match="pip install opencv-contrib-python-headless"):
+            images.match_images(pair.image1, pair.image2, features="akaze")
+
+
+@pytest.mark.parametrize("count", [1, 50, 500])
+def test_the_strongest_features_are_kept(pair, count):
+    every, vectors = images.detect(pair.image1, "rootsift", 500)
+    points, fewer = images.detect(pair.image1, "rootsift", count)
+    assert len(points) == len(fewer) == count
+    np.testing.assert_array_equal(points, every[:count])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+
+
+def test_grey_images_and_views_of_arrays_do(pair):
+    grey = cv2.cvtColor(pair.image1, cv2.COLOR_RGB2GRAY)
+    assert np.array_equal(images.detect(grey, max_features=50)[0], images.detect(pair.image1, max_features=50)[0])
+    assert len(images.detect(pair.image1[::2, ::2], max_features=50)[0]) == 50
+
+
+def test_images_without_features_have_no_matches(pair):
+    blank = np.zeros((100, 100, 3), np.uint8)
+    for first, second in ((blank, blank), (blank, pair.image1), (pair.image1, blank)):
+        points1, points2, ratios = images.match_images(first, second, max_features=100)
+        assert points1.shape == points2.shape == (0, 2)
+        assert ratios.shape == (0,)
+
+
+@pytest.mark.parametrize("block", [7, 1024])
+def test_matching_agrees_with_brute_force(rng, monkeypatch, block):
+    monkeypatch.setattr(images, "BLOCK", block)
+    bits1, bits2 = (rng.integers(0, 256, (count, 8)).astype(np.uint8) for count in (40, 50))
+    bits2[5:25] = bits1[:20] ^ (rng.random((20, 8)) < 0.3)
+    vectors1, vectors2 = images._vectors(bits1), images._vectors(bits2)
+    index1, index2, ratios = images.match_vectors(vectors1[::-1][::-1], np.asfortranarray(vectors2))
+    different = np.unpackbits(bits1[:, None] ^ bits2[None], axis=2).sum(axis=2)
+    nearest, back = different.argmin(axis=1), different.argmin(axis=0)
+    mutual = [i for i in range(40) if back[nearest[i]] == i]
+    assert index1.tolist() == mutual
+    assert index2.tolist() == nearest[mutual].tolist()
+    ordered = np.sort(different[mutual], axis=1)
+    np.testing.assert_allclose(ratios, ordered[:, 0] / ordered[:, 1])
+
+
+def test_a_single_candidate_has_ratio_one():
+    index1, index2, ratios = images.match_vectors(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[1:2])
+    assert (index1.tolist(), index2.tolist(), ratios.tolist()) == ([1], [0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"features": "surf"}, "features must be one of rootsift, orb, akaze"),
+        ({"max_features": 0}, "max_features must be at least 1"),
+        ({"image": np.zeros((9, 9))}, "uint8"),
+        ({"image": np.zeros((9, 9, 4), np.uint8)}, "image must be"),
+    ],
+)
+def test_mistakes_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        images.detect(**({"image": np.zeros((9, 9), np.uint8)} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [("cv2", lambda path: images.read_image(path)), ("PIL", lambda path: images.focal_from_exif(path))],
+)
+def test_a_missing_library_names_the_extra(monkeypatch, tmp_path, module, call):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=r"pip install 'caransac\[images\]'"):
+        call(tmp_path)

@@ -1,0 +1,144 @@
+"""Correspondences in files."""
+
+import numpy as np
+import pytest
+
+from caransac.camera import Camera
+from caransac.datasets import Pair, read_npz, write_npz
+from caransac.matches import Matches, read_matches, write_matches
+
+CAMERAS = (Camera("OPENCV", (500, 510, 320, 240, 0.1, 0.01, 0.001, 0), 640, 480), Camera("PINHOLE", (9, 8, 7, 6)))
+
+
+def make(rng, **changes):
+    fields = {"points1": rng.uniform(0, 640, (7, 2)), "points2": rng.uniform(0, 640, (7, 2)), "scores": rng.random(7)}
+    return Matches(**(fields | changes))
+
+
+def assert_equal(a, b, rtol=0.0):
+    np.testing.assert_allclose(a.points1, b.points1, rtol=rtol)
+    np.testing.assert_allclose(a.points2, b.points2, rtol=rtol)
+    assert (a.scores is None) == (b.scores is None)
+    if a.scores is not None:
+        np.testing.assert_allclose(a.scores, b.scores, rtol=rtol)
+        assert a.score_kind == b.score_kind
+
+
+@pytest.mark.parametrize("suffix", ["npz", "txt", "h5"])
+@pytest.mark.parametrize("changes", [{}, {"score_kind": "confidence"}, {"scores": None}], ids=str)
+def test_what_is_written_is_read(tmp_path, rng, suffix, changes):
+    matches = make(rng, **changes, camera1=CAMERAS[0], camera2=CAMERAS[1])
+    path = write_matches(tmp_path / "new" / f"m.{suffix}", matches)
+    read = read_matches(path)
+    assert_equal(read, matches, rtol=1e-8 if suffix == "txt" else 0)
+    assert (read.camera1, read.camera2) == ((None, None) if suffix == "txt" else CAMERAS)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "txt", "h5"])
+def test_no_matches_are_matches_too(tmp_path, suffix):
+    path = write_matches(tmp_path / f"m.{suffix}", Matches(np.empty((0, 2)), np.empty((0, 2))))
+    assert read_matches(path).points1.shape == (0, 2)
+
+
+def test_any_real_dtype_and_strides_are_taken(rng):
+    table = rng.uniform(0, 100, (5, 8)).astype(np.float32)
+    matches = Matches(table[:, ::4], table[:, 1::4], [1, 2, 3, 4, 5])
+    assert matches.points1.dtype == matches.points2.dtype == matches.scores.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"points1": np.zeros((7, 3))}, r"points1 must have shape \(N, 2\)"),
+        ({"points2": np.zeros((6, 2))}, "points2 has 6"),
+        ({"scores": np.zeros(6)}, r"scores must have shape \(7,\)"),
+        ({"score_kind": "distance"}, "score_kind must be one of"),
+    ],
+)
+def test_matches_of_wrong_shapes_are_refused(rng, changes, message):
+    with pytest.raises(ValueError, match=message):
+        make(rng, **changes)
+
+
+def test_an_archive_of_the_benchmark_holds_matches(tmp_path, rng):
+    matches = make(rng)
+    pair = Pair("scene", "a-b", matches.points1, matches.points2, matches.scores, *CAMERAS, np.eye(3), np.eye(3)[0])
+    path = write_npz(tmp_path, pair)
+    read = read_matches(path)
+    assert_equal(read, matches)
+    assert (read.camera1, read.camera2) == CAMERAS
+    write_matches(path, read)
+    with pytest.raises(ValueError, match="no true pose"):
+        list(read_npz(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2 3 4\n1 2 three 4\n", "line 2: .*three"),
+        ("# a comment\n\n1 2 3\n", "line 3 has 3 numbers"),
+        ("1 2 3 4 0.5\n1 2 3 4\n", "line 2 has 4 numbers.*5"),
+        ("1 2 3 nan\n", "line 1 .*not finite"),
+        ("<html>\n", "line 1"),
+    ],
+)
+def test_errors_in_a_text_name_the_line(tmp_path, text, message):
+    path = tmp_path / "m.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"m\.txt: {message}"):
+        read_matches(path)
+
+
+def test_text_takes_commas_comments_and_names_its_scores(tmp_path):
+    path = tmp_path / "m.txt"
+    path.write_text("# x1 y1 x2 y2 confidence\n1, 2, 3, 4, 0.5  # the first\n\n5 6 7 8 .25\n")
+    matches = read_matches(path)
+    assert matches.points2.tolist() == [[3, 4], [7, 8]]
+    assert matches.scores.tolist() == [0.5, 0.25]
+    assert matches.score_kind == "confidence"
+
+
+def test_h5_files_hold_pairs_under_keys(tmp_path, rng):
+    h5py = pytest.importorskip("h5py", reason="needs h5py")
+    table, path = rng.uniform(0, 100, (6, 5)), tmp_path / "m.h5"
+    with h5py.File(path, "w") as file:
+        file["a-b"] = table[:, :4]
+    assert read_matches(path).scores is None  # one pair needs no key
+    with h5py.File(path, "a") as file:
+        file["a-c"] = table
+        file["a/d/x1"], file["a/d/x2"] = table[:, :2], table[:, 2:4]
+        file["wrong"] = table[:, :3]
+    np.testing.assert_array_equal(read_matches(path, "a-c").scores, table[:, 4])
+    np.testing.assert_array_equal(read_matches(path, "a/d").points2, table[:, 2:4])
+    for key, message in ((None, "4 pairs.*a-b, a-c"), ("b", "no key 'b'"), ("wrong", r"\(6, 3\)"), ("a", "has no x1")):
+        with pytest.raises(ValueError, match=rf"m\.h5: .*{message}"):
+            read_matches(path, key)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "h5"])
+@pytest.mark.parametrize("content", [b"", b"not an archive"])
+def test_broken_archives_are_named(tmp_path, suffix, content):
+    path = tmp_path / f"m.{suffix}"
+    path.write_bytes(content)
+    with pytest.raises((ValueError, OSError), match=rf"m\.{suffix}"):
+        read_matches(path)
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "m.npz"
+    np.savez(path, weights=np.zeros(3))
+    with pytest.raises(ValueError, match=r"m\.npz: no array points1"):
+        read_matches(path)
+
+
+def test_what_cannot_be_read_says_why(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+        read_matches(tmp_path / "none.npz")
+    with pytest.raises(ValueError, match=r"end in \.npz, \.txt, \.h5"):
+        read_matches(tmp_path / "m.csv")
+    with pytest.raises(ValueError, match="must end in"):
+        write_matches(tmp_path / "m.csv", Matches(np.empty((0, 2)), np.empty((0, 2))))
+    (tmp_path / "m.txt").write_text("")
+    with pytest.raises(ValueError, match="for h5 files"):
+        read_matches(tmp_path / "m.txt", "a-b")
