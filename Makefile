@@ -16,7 +16,7 @@ help:  ## show this help
 # The package and its extras, built as a user's pip would build it (in isolation), with warnings as errors.
 $(VENV)/demo.stamp: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON . matplotlib
+	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[images]' matplotlib
 	touch $@
 
 $(VENV)/dev.stamp: $(SOURCES)
@@ -24,7 +24,7 @@ $(VENV)/dev.stamp: $(SOURCES)
 	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[dev]'
 	touch $@ $(VENV)/demo.stamp
 
-demo: $(VENV)/demo.stamp  ## estimate a pose on an embedded example and draw the matches
+demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches and from images; draws pictures and a report
 	$(BIN)/caransac demo --out demo
 
 test: lint browser  ## everything CI checks but the sanitizers: lint, tests and examples

@@ -81,3 +81,35 @@ def test_colmaps_own_dict_is_a_camera():
 def test_impossible_cameras_are_refused_by_name(camera, message):
     with pytest.raises(ValueError, match=f"^camera2: .*{message}"):
         as_camera(camera, "camera2")
+
+
+@pytest.mark.parametrize(
+    ("text", "camera"),
+    [
+        ("500,320,240", Camera("SIMPLE_PINHOLE", (500, 320, 240))),
+        ("500, 510, 320, 240", Camera("PINHOLE", (500, 510, 320, 240))),
+        ("simple_radial:640x480:500,320,240,-0.1", Camera("SIMPLE_RADIAL", (500, 320, 240, -0.1), 640, 480)),
+        ("RADIAL:500,320,240,0.1,1e-3", Camera("RADIAL", (500, 320, 240, 0.1, 0.001))),
+    ],
+)
+def test_from_text(text, camera):
+    assert Camera.from_text(text) == camera
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not of the form"),
+        ("500", "has 1 numbers"),
+        ("500,320,middle", "is not of the form"),
+        ("PINHOLE:640:1,2,3,4", "is not of the form"),
+        ("1:2:3:4", "model must be one of"),
+        ("FISHEYE:640x480:500,320,240", "'FISHEYE:.*model must be one of"),
+        ("OPENCV:640x480:500,500,320,240", "params of OPENCV must be"),
+        ("-500,320,240", "positive focal length"),
+        ("nan,320,240", "finite"),
+    ],
+)
+def test_texts_of_no_camera_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Camera.from_text(text)

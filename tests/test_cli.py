@@ -17,6 +17,20 @@ def test_demo_prints_a_table_and_draws(tmp_path, capsys):
         assert float(row.split()[1]) < 1.0
         assert (tmp_path / "pictures" / f"{method}.png").stat().st_size > 10_000
     assert str(tmp_path / "pictures") in printed
+    assert str(tmp_path / "pictures" / "report.html") in printed
+    text = (tmp_path / "pictures" / "report.html").read_text()
+    assert "image1.png" in text
+    for name in ("image1.png", "image2.png"):
+        assert (tmp_path / "pictures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_does_without_the_extras(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["demo", "--out", str(tmp_path / "pictures")]) == 0
+    printed = capsys.readouterr().out
+    assert "pip install 'caransac[images]'" in printed
+    assert "pip install 'caransac[bench]'" in printed
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,30 @@ class Camera:
         model = getattr(camera["model"], "name", camera["model"])  # pycolmap's is an enumerator
         return cls(str(model), tuple(camera["params"]), int(camera.get("width", 0)), int(camera.get("height", 0)))
 
+    @classmethod
+    def from_text(cls, text: str) -> Camera:
+        """Camera of ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``, the size being optional.
+
+        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``.
+        """
+        try:
+            *front, numbers = text.split(":")
+            params = tuple(float(number) for number in numbers.split(","))
+            width, height = (int(n) for n in front[1].lower().split("x")) if len(front) == 2 else (0, 0)
+        except ValueError as error:
+            raise ValueError(
+                f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params"
+            ) from error
+        plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
+        if not front and len(params) not in plain:
+            raise ValueError(
+                f"camera {text!r} has {len(params)} numbers; want f,cx,cy or fx,fy,cx,cy, or name its model"
+            )
+        try:
+            return cls(front[0].upper() if front else plain[len(params)], params, width, height)
+        except ValueError as error:
+            raise ValueError(f"camera {text!r}: {error}") from error
+
     def _parameter(self, *names: str) -> float:
         for name in names:
             if name in PARAMETERS[self.model]:

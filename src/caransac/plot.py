@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac.files import replacing
-from caransac.geometry import Array
+from caransac.geometry import Array, homogeneous
+from caransac.types import Result
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -20,41 +22,198 @@ def draw_matches(
     path: str | Path,
     points1: ArrayLike,
     points2: ArrayLike,
-    inliers: ArrayLike,
+    right: ArrayLike,
     *,
-    size: tuple[int, int],
+    image1: ArrayLike | None = None,
+    image2: ArrayLike | None = None,
+    size1: tuple[int, int] | None = None,
+    size2: tuple[int, int] | None = None,
     title: str = "",
 ) -> Path:
-    """Save a picture of matches between two images side by side, inliers green over outliers red.
+    """Save a picture of matches between two images side by side, from red for wrong to green and opaque for right.
 
     Args:
         path: where to write it; the ending chooses the format.
-        points1: (n, 2) pixels in image 1.
+        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
         points2: (n, 2) pixels in image 2.
-        inliers: (n,) bool.
-        size: (width, height) of the images in pixels.
+        right: (n,) probabilities, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
+        image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
+        image2: the same of image 2.
+        size1: (width, height) of the frame in pixels without an image; None encloses the points.
+        size2: the same of image 2.
         title: a line above the picture.
 
     Returns:
         The path.
     """
-    width, height = size
-    gap = 0.03 * width
-    figure = new_figure((12, 12 * height / (2 * width + gap) + 0.5))
+    first, second = _points(points1, "points1"), _points(points2, "points2")
+    certainty = _certainty(right, len(first))
+    (width1, height1), (width2, height2) = _size(image1, size1, first), _size(image2, size2, second)
+    shift = round(1.03 * width1)
+    height = max(height1, height2)
+    figure = new_figure((12, 12 * height / (shift + width2) + 0.5))
     from matplotlib.collections import LineCollection
 
-    lines = np.stack([np.asarray(points1, float), np.asarray(points2, float) + np.array([width + gap, 0])], axis=1)
     axes = figure.add_subplot()
-    for mask, colour, alpha in (
-        (~np.asarray(inliers, bool), "tab:red", 0.15),
-        (np.asarray(inliers, bool), "tab:green", 0.5),
-    ):
-        axes.add_collection(LineCollection(list(lines[mask]), colors=colour, alpha=alpha, linewidths=0.8))
-    for left in (0, width + gap):
-        axes.plot([left, left + width, left + width, left, left], [0, 0, height, height, 0], color="0.4", lw=1)
-    axes.set(xlim=(-gap, 2 * width + 2 * gap), ylim=(height + gap, -gap), aspect="equal", title=title)
+    _draw_image(axes, image1, (width1, height1))
+    _draw_image(axes, image2, (width2, height2), shift)
+    order = np.argsort(certainty, kind="stable")  # the right ones above the wrong ones
+    lines = np.stack([first, second + np.array([shift, 0])], axis=1)[order]
+    axes.add_collection(LineCollection(list(lines), colors=_colours(certainty[order]), linewidths=0.8))
+    axes.set(xlim=(-1, shift + width2), ylim=(height, -1), aspect="equal", title=title)
     axes.set_axis_off()
     return save(figure, path)
+
+
+def draw_epipolar_lines(
+    path: str | Path,
+    F: ArrayLike,
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    image1: ArrayLike | None = None,
+    image2: ArrayLike | None = None,
+    size1: tuple[int, int] | None = None,
+    size2: tuple[int, int] | None = None,
+    max_lines: int = 20,
+    title: str = "",
+) -> Path:
+    """Save a picture of both images with points and the epipolar lines of their matches, one colour a match.
+
+    Args:
+        path: where to write it; the ending chooses the format.
+        F: (3, 3) fundamental matrix of pixels; of a pose it is ``geometry.fundamental_from_essential(E, K1, K2)``.
+        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        points2: (n, 2) pixels in image 2.
+        image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
+        image2: the same of image 2.
+        size1: (width, height) of the frame in pixels without an image; None encloses the points.
+        size2: the same of image 2.
+        max_lines: matches to draw at most, evenly taken from those given.
+        title: a line above the picture.
+
+    Returns:
+        The path.
+    """
+    first, second = _points(points1, "points1"), _points(points2, "points2")
+    matrix = np.asarray(F, float)
+    if matrix.shape != (3, 3):
+        raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
+    chosen = np.unique(np.linspace(0, len(first) - 1, min(max_lines, len(first))).astype(int))
+    sizes = _size(image1, size1, first), _size(image2, size2, second)
+    figure = new_figure((12, 6 * max(height / width for width, height in sizes) + 0.5))
+    from matplotlib import colormaps
+
+    colours = colormaps["hsv"](np.linspace(0, 1, len(chosen), endpoint=False))
+    lines = homogeneous(second[chosen]) @ matrix, homogeneous(first[chosen]) @ matrix.T
+    views = zip((image1, image2), sizes, (first[chosen], second[chosen]), lines, strict=True)
+    for number, (image, (width, height), points, normals) in enumerate(views, 1):
+        axes = figure.add_subplot(1, 2, number)
+        _draw_image(axes, image, (width, height))
+        for (a, b, c), colour in zip(normals, colours, strict=True):
+            if np.hypot(a, b) > 0:  # the line of an epipole is none
+                foot = -c * np.array([a, b]) / (a * a + b * b)
+                axes.axline(foot, foot + np.array([b, -a]) / np.hypot(a, b), color=colour, lw=0.8)
+        axes.scatter(points[:, 0], points[:, 1], s=18, color=colours, edgecolors="black", linewidths=0.5, zorder=3)
+        axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5), aspect="equal")
+        axes.set_axis_off()
+    figure.suptitle(title)
+    return save(figure, path)
+
+
+def draw_progression(
+    path: str | Path,
+    result: Result,
+    points1: ArrayLike,
+    *,
+    image1: ArrayLike | None = None,
+    size1: tuple[int, int] | None = None,
+    max_rounds: int = 6,
+    title: str = "",
+) -> Path:
+    """Save how the probabilities of the matches sharpen over the rounds: in image 1, and as histograms.
+
+    Args:
+        path: where to write it; the ending chooses the format.
+        result: a result of "ca-ransac" with a trace (``Options(keep_trace=True)``).
+        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
+        size1: (width, height) of the frame in pixels without an image; None encloses the points.
+        max_rounds: records of the trace to draw at most, the first and the last among them.
+        title: a line above the picture.
+
+    Returns:
+        The path.
+    """
+    if not result.trace:
+        raise ValueError("result has no trace; estimate with method 'ca-ransac' and Options(keep_trace=True)")
+    points = _points(points1, "points1")
+    size = _size(image1, size1, points)
+    count = min(max(max_rounds, 2), len(result.trace))
+    chosen = np.unique(np.linspace(0, len(result.trace) - 1, count).astype(int))
+    figure = new_figure((3 * len(chosen), 3 * size[1] / size[0] + 2))
+    grid = figure.add_gridspec(2, len(chosen), height_ratios=[3 * size[1] / size[0], 1.2])
+    for column, step in enumerate(chosen):
+        certainty = _certainty(result.trace[step].probabilities, len(points))
+        order = np.argsort(certainty, kind="stable")
+        axes = figure.add_subplot(grid[0, column])
+        _draw_image(axes, image1, size)
+        axes.scatter(points[order, 0], points[order, 1], s=8, c=_colours(certainty[order]), linewidths=0)
+        axes.set(xlim=(-0.5, size[0] - 0.5), ylim=(size[1] - 0.5, -0.5), aspect="equal")
+        axes.set(title="before any model" if step == 0 else f"round {step}")
+        axes.set_axis_off()
+        axes = figure.add_subplot(grid[1, column])
+        counts, edges = np.histogram(certainty, bins=20, range=(0, 1))
+        axes.bar(edges[:-1], counts, width=0.05, align="edge", color=_colours(edges[:-1] + 0.025)[:, :3])
+        axes.set(yscale="symlog", ylim=(0, 2 * max(len(points), 1)), xlim=(0, 1), xlabel="probability")
+        axes.set(ylabel="matches" if column == 0 else "")
+    figure.suptitle(title)
+    return save(figure, path)
+
+
+def _points(points: ArrayLike, name: str) -> Array:
+    array = np.asarray(points, float)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} must have shape (N, 2), got {array.shape}")
+    return array
+
+
+def _certainty(right: ArrayLike, count: int) -> Array:
+    """Probabilities (n,) of probabilities or booleans."""
+    certainty = np.asarray(right, float)
+    if certainty.shape != (count,):
+        raise ValueError(f"probabilities must have shape ({count},), one a match, got {certainty.shape}")
+    return np.asarray(np.clip(certainty, 0, 1))
+
+
+def _colours(certainty: Array) -> Array:
+    """RGBA (n, 4): from faint red at 0 to solid green at 1."""
+    from matplotlib import colormaps
+
+    colours = colormaps["RdYlGn"](certainty)
+    colours[:, 3] = 0.15 + 0.55 * certainty
+    return np.asarray(colours)
+
+
+def _size(image: ArrayLike | None, size: tuple[int, int] | None, points: Array) -> tuple[int, int]:
+    """Width and height of an image, or else as given, or else so that all points are inside."""
+    if image is not None:
+        height, width = np.shape(image)[:2]
+        return width, height
+    if size is not None:
+        return size
+    right, bottom = np.ceil(points.max(axis=0, initial=1)).astype(int) + 1
+    return int(right), int(bottom)
+
+
+def _draw_image(axes: Axes, image: ArrayLike | None, size: tuple[int, int], left: int = 0) -> None:
+    """Draw an image, or a frame of its size, so that the centre of its top-left pixel is (left, 0)."""
+    width, height = size
+    extent = (left - 0.5, left + width - 0.5, height - 0.5, -0.5)
+    if image is not None:
+        axes.imshow(np.asarray(image), cmap="gray", vmin=0, vmax=255, extent=extent, alpha=0.7)
+    x1, x2, y2, y1 = extent
+    axes.plot([x1, x2, x2, x1, x1], [y1, y1, y2, y2, y1], color="0.4", lw=1)
 
 
 def draw_training(path: str | Path, log: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Path:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 import caransac
-from caransac.cli import bench, demo, train
+from caransac.cli import bench, demo, pose, train, view
 
-COMMANDS = (demo, train, bench)
+COMMANDS = (pose, view, demo, train, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

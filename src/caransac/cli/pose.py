@@ -1,0 +1,149 @@
+"""caransac pose: the relative pose of two images."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import caransac
+from caransac.camera import Camera
+from caransac.cli import two_views
+from caransac.cli.two_views import Result, TwoViews
+from caransac.geometry import Array, rotation_angle_deg
+from caransac.matches import SUFFIXES, write_matches
+from caransac.types import FundamentalResult
+
+DESCRIPTION = """\
+Match two images and estimate the pose of camera 2 from camera 1,
+x2 = R x1 + t with |t| = 1; with unknown cameras, the fundamental matrix.
+The exit code is 1 when the matches determine none, and 2 after a mistake.
+Images need the extra 'images'."""
+EXAMPLES = """\
+examples:
+  caransac pose a.jpg b.jpg                       focal lengths from EXIF
+  caransac pose a.png b.png --focal 1200          in pixels, for both
+  caransac pose a.png b.png --camera 576,319.5,239.5
+  caransac pose a.jpg b.jpg --html report.html --save matches.npz
+  caransac pose --matches matches.npz --json
+  caransac pose --matches loftr.txt --score-kind confidence --camera 520,320,240
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "pose",
+        help="estimate the relative pose of two images, or of matches in a file",
+        usage=two_views.usage("pose"),
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    two_views.add_inputs(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print the answer as one line of JSON, for other programs")
+    output.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at in a browser")
+    output.add_argument(
+        "--save", type=Path, metavar="FILE", help=f"write the matches and cameras to a file ({', '.join(SUFFIXES)})"
+    )
+    parser.set_defaults(run=pose)
+
+
+def pose(arguments: argparse.Namespace) -> int:
+    """Estimate, print the answer, and write what was asked for."""
+    if arguments.save is not None and arguments.save.suffix not in SUFFIXES:
+        raise ValueError(f"--save {arguments.save}: the name must end in one of {', '.join(SUFFIXES)}")
+    options = two_views.read_options(arguments, keep_trace=arguments.html is not None)
+    views = two_views.read_views(arguments)
+    result = two_views.estimate(views, options)
+    if arguments.save is not None:
+        write_matches(arguments.save, views.matches)
+    if arguments.html is not None:
+        two_views.write_html(arguments.html, views, result, options)
+    if arguments.json:
+        print(json.dumps(as_json(views, result)))
+    elif result.success:
+        print(as_text(views, result))
+    for what, path in (("Matches", arguments.save), ("Report", arguments.html)):
+        if path is not None:
+            print(f"{what}: {path.resolve()}", file=sys.stderr if arguments.json else sys.stdout)
+    if not result.success:
+        print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
+    return 0 if result.success else 1
+
+
+def as_text(views: TwoViews, result: Result) -> str:
+    """A successful answer for people."""
+    matches = views.matches
+    if isinstance(result, FundamentalResult):
+        lines = ["Fundamental matrix of pixels, x2^T F x1 = 0:", _matrix(result.F, "{:14.6e}")]
+    else:
+        assert result.R is not None and result.t is not None  # or there were no success
+        lines = ["Pose of camera 2 from camera 1, x2 = R x1 + t:", format_pose(result.R, result.t)]
+    count = len(matches.points1)
+    lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
+    if result.confidence is not None:
+        doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
+        lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
+    for number, (camera, origin) in enumerate(zip((matches.camera1, matches.camera2), views.origins, strict=True), 1):
+        text = "unknown" if camera is None else f"f = {camera.mean_focal:.1f} px, from {SOURCES[origin]}"
+        lines.append(f"  camera {number}      {text}")
+    times = {**views.seconds, "estimate": result.elapsed_s}
+    lines.append(f"  time          {', '.join(f'{name} {1e3 * value:.0f} ms' for name, value in times.items())}")
+    return "\n".join(lines)
+
+
+def format_pose(R: Array, t: Array) -> str:
+    """A pose for people: [R t], the angle, the direction."""
+    direction = ", ".join(f"{value:.4f}" for value in t)
+    return (
+        _matrix(np.c_[R, t], "{:10.6f}") + f"\n  rotation      {rotation_angle_deg(R):.3f}°"
+        f"\n  translation   ({direction}), its length is unknown"
+    )
+
+
+SOURCES = {"camera": "--camera", "focal": "--focal", "file": "the file of matches", "exif": "EXIF"}
+
+
+def _matrix(matrix: Any, form: str) -> str:
+    return "\n".join("  [" + " ".join(form.format(value) for value in row) + " ]" for row in matrix)
+
+
+def as_json(views: TwoViews, result: Result) -> dict[str, Any]:
+    """An answer for programs; docs/pose.md describes the fields."""
+    matches = views.matches
+    calibrated = not isinstance(result, FundamentalResult)
+    models = {name: getattr(result, name) for name in (("R", "t", "E") if calibrated else ("F",))}
+    answer: dict[str, Any] = {
+        "problem": "relative_pose" if calibrated else "fundamental",
+        "success": result.success,
+        "stop_reason": result.stop_reason,
+        **{name: None if model is None else model.tolist() for name, model in models.items()},
+    }
+    if calibrated:
+        answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
+    return answer | {
+        "num_matches": len(matches.points1),
+        "num_inliers": result.num_inliers,
+        "confidence": result.confidence,
+        "num_hypotheses": result.num_hypotheses,
+        "camera1": _camera_dict(matches.camera1),
+        "camera2": _camera_dict(matches.camera2),
+        "camera_sources": list(views.origins),
+        "note": views.note,
+        "seconds": {**views.seconds, "estimate": result.elapsed_s},
+        "inliers": np.flatnonzero(result.inliers).tolist(),
+        "probabilities": None if result.probabilities is None else result.probabilities.round(6).tolist(),
+        "version": caransac.__version__,
+    }
+
+
+def _camera_dict(camera: Camera | None) -> dict[str, Any] | None:
+    if camera is None:
+        return None
+    return {"model": camera.model, "width": camera.width, "height": camera.height, "params": list(camera.params)}

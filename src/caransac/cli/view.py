@@ -1,0 +1,55 @@
+"""caransac view: look at an estimate in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import webbrowser
+from pathlib import Path
+
+from caransac.cli import two_views
+
+DESCRIPTION = """\
+Estimate as 'caransac pose' does and write one HTML file that shows the images
+with their matches, how sure each is after every round, epipolar lines and
+cameras; then open it in the browser. The file needs no network.
+Images need the extra 'images'."""
+EXAMPLES = """\
+examples:
+  caransac view a.jpg b.jpg                       opens caransac.html
+  caransac view a.png b.png --focal 1200 --out ab.html --no-open
+  caransac view a.jpg b.jpg --matches lightglue.npz
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "view",
+        help="look at the matches of two images, round by round, in the browser",
+        usage=two_views.usage("view"),
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    two_views.add_inputs(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="the file (default: %(default)s)"
+    )
+    output.add_argument("--no-open", action="store_true", help="write the file, but do not open it")
+    parser.set_defaults(run=view)
+
+
+def view(arguments: argparse.Namespace) -> int:
+    """Estimate, write the report, and open it."""
+    options = two_views.read_options(arguments, keep_trace=True)
+    views = two_views.read_views(arguments)
+    result = two_views.estimate(views, options)
+    path = two_views.write_html(arguments.out, views, result, options).resolve()
+    print(f"Report: {path}")
+    if not result.success:
+        print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
+    if not arguments.no_open and not webbrowser.open(path.as_uri()):
+        print(f"caransac: no browser to open it with: open {path} yourself", file=sys.stderr)
+    return 0 if result.success else 1

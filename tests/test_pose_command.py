@@ -1,0 +1,277 @@
+"""``caransac pose`` and ``caransac view``: from files to answers, and what they say when they cannot."""
+
+import json
+import re
+import sys
+import webbrowser
+
+import numpy as np
+import pytest
+from PIL import Image as PillowImage
+from PIL.ExifTags import IFD, Base
+
+from caransac import images
+from caransac.cli import main
+from caransac.geometry import pose_error_deg
+from caransac.matches import Matches, read_matches, write_matches
+from caransac.render import render_pair
+from caransac.synthetic import make_pair
+
+FEW = ["--max-features", "2000"]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return render_pair(seed=6)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, pair):
+    folder = tmp_path_factory.mktemp("images")
+    paths = [images.write_image(folder / f"{n}.png", image) for n, image in (("a", pair.image1), ("b", pair.image2))]
+    return [str(path) for path in paths]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Matches without images, and their cameras in the file."""
+    made = make_pair(num_points=400, outlier_ratio=0.4, seed=5)
+    matches = Matches(made.points1, made.points2, made.scores, "ratio", made.camera1, made.camera2)
+    return str(write_matches(tmp_path_factory.mktemp("matches") / "m.npz", matches)), made
+
+
+def camera_text(camera):
+    return ",".join(str(value) for value in camera.params)
+
+
+def run_json(capsys, *arguments):
+    code = main(["pose", *arguments, "--json"])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out), captured.err
+
+
+@pytest.mark.parametrize("features", ["rootsift", "orb"])
+def test_two_images_become_a_pose(files, pair, capsys, features):
+    code, answer, err = run_json(capsys, *files, "--camera", camera_text(pair.camera), "--features", features, *FEW)
+    assert (code, err) == (0, "")
+    assert answer["problem"] == "relative_pose"
+    assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < (0.2 if features == "rootsift" else 0.7)
+    assert answer["confidence"] > 0.9
+    assert (
+        answer["camera1"]
+        == answer["camera2"]
+        == {
+            "model": "SIMPLE_PINHOLE",
+            "width": 640,
+            "height": 480,
+            "params": list(pair.camera.params),
+        }
+    )
+    assert len(answer["inliers"]) == answer["num_inliers"] > 200
+    assert len(answer["probabilities"]) == answer["num_matches"]
+    assert set(answer["seconds"]) == {"read", "match", "estimate"}
+
+
+def test_people_get_a_pose_to_read(files, pair, capsys):
+    assert main(["pose", *files, "--focal", str(pair.camera.fx), *FEW]) == 0
+    out = capsys.readouterr().out
+    rows = np.array([line.strip(" []").split() for line in out.splitlines() if line.strip().startswith("[")], float)
+    assert pose_error_deg(rows[:, :3], rows[:, 3], pair.R, pair.t) < 0.2
+    for word in ("rotation", "translation", "inliers", "confidence", "time", "from --focal"):
+        assert word in out
+
+
+def test_without_a_focal_length_there_is_a_fundamental_matrix(files, pair, capsys):
+    code, answer, err = run_json(capsys, *files, *FEW)
+    assert code == 0
+    assert answer["problem"] == "fundamental"
+    assert answer["camera_sources"] == ["unknown", "unknown"]
+    assert "no EXIF focal length in a.png and b.png" in err
+    assert "--focal" in err
+    assert answer["note"] in err
+    K = pair.camera.K
+    E = K.T @ np.array(answer["F"]) @ K
+    cross = np.array([[0, -pair.t[2], pair.t[1]], [pair.t[2], 0, -pair.t[0]], [-pair.t[1], pair.t[0], 0]])
+    truth = cross @ pair.R
+    assert abs(np.sum(E * truth) / np.linalg.norm(E) / np.linalg.norm(truth)) > 0.9999
+    assert main(["pose", *files, *FEW]) == 0
+    assert "Fundamental matrix" in capsys.readouterr().out
+
+
+def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
+    paths = []
+    for name, image in (("a", pair.image1), ("b", pair.image2)):
+        exif = PillowImage.Exif()
+        exif.get_ifd(IFD.Exif).update({Base.FocalLength: 5.76, Base.FocalPlaneXResolution: 100.0})
+        exif.get_ifd(IFD.Exif)[Base.FocalPlaneResolutionUnit] = 4
+        paths.append(str(tmp_path / f"{name}.jpg"))
+        PillowImage.fromarray(image).save(paths[-1], quality=95, exif=exif)
+    code, answer, err = run_json(capsys, *paths, *FEW)
+    assert (code, err, answer["camera_sources"]) == (0, "", ["exif", "exif"])
+    np.testing.assert_allclose(answer["camera1"]["params"], [576, 319.5, 239.5])
+    assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 0.2
+    PillowImage.fromarray(pair.image2).save(paths[1])  # without
+    code, answer, err = run_json(capsys, *paths, *FEW)
+    assert answer["camera_sources"] == ["exif", "unknown"]
+    assert "no EXIF focal length in b.jpg:" in err
+
+
+def test_saved_matches_give_the_same_answer(tmp_path, files, pair, capsys):
+    path = tmp_path / "m.npz"
+    arguments = [*files, "--camera", camera_text(pair.camera), *FEW]
+    code, answer, err = run_json(capsys, *arguments, "--save", str(path))
+    assert (code, err) == (0, f"Matches: {path}\n")
+    assert len(read_matches(path).points1) == answer["num_matches"]
+    _, again, _ = run_json(capsys, "--matches", str(path))
+    assert again["camera_sources"] == ["file", "file"]
+    assert (again["R"], again["t"], again["inliers"]) == (answer["R"], answer["t"], answer["inliers"])
+
+
+def test_matches_of_every_kind_are_taken(tmp_path, saved, capsys):
+    path, made = saved
+    matches = read_matches(path)
+    camera = f"SIMPLE_PINHOLE:1024x768:{camera_text(made.camera1)}"
+    for suffix in (".txt", ".h5"):
+        other = write_matches(tmp_path / f"m{suffix}", matches)
+        code, answer, _ = run_json(capsys, "--matches", str(other), "--camera", camera, "--camera", camera)
+        assert code == 0
+        assert pose_error_deg(answer["R"], answer["t"], made.R, made.t) < 1
+
+
+def test_score_kind_key_and_options_reach_the_estimator(tmp_path, saved, capsys):
+    path, made = saved
+    _, ratio, _ = run_json(capsys, "--matches", path)
+    _, confidence, _ = run_json(capsys, "--matches", path, "--score-kind", "confidence")
+    assert ratio["probabilities"] != confidence["probabilities"]
+    code, classical, _ = run_json(capsys, "--matches", path, "--method", "lm-lo-u", "--seed", "3", "--rounds", "1")
+    assert (code, classical["probabilities"], classical["confidence"]) == (0, None, None)
+    assert classical["num_hypotheses"] <= 256
+    _, loose, _ = run_json(capsys, "--matches", path, "--max-error", "3")
+    assert loose["num_inliers"] > ratio["num_inliers"]
+    assert main(["pose", "--matches", path, "--method", "lm-lo"]) == 0  # without a confidence to print
+    assert "confidence" not in capsys.readouterr().out
+    h5py = pytest.importorskip("h5py", reason="needs h5py")
+    with h5py.File(tmp_path / "m.h5", "w") as file:
+        file["a-b"], file["a-c"] = np.c_[made.points1, made.points2], np.zeros((0, 4))
+    camera = ["--camera", camera_text(made.camera1)]
+    code, answer, _ = run_json(capsys, "--matches", str(tmp_path / "m.h5"), "--key", "a-b", *camera)
+    assert (code, answer["num_matches"]) == (0, 400)
+
+
+@pytest.mark.parametrize(
+    ("rows", "camera", "message"),
+    [
+        (4, True, "no pose: 4 matches, but it takes 5 or more"),
+        (6, False, "no fundamental matrix: 6 matches, but it takes 7 or more"),
+        (0, False, "0 matches"),
+    ],
+)
+def test_failure_is_exit_code_one_with_a_reason(tmp_path, rng, capsys, rows, camera, message):
+    path = write_matches(tmp_path / "m.txt", Matches(rng.random((rows, 2)), rng.random((rows, 2))))
+    arguments = ["--matches", str(path), *(["--camera", "500,320,240"] if camera else [])]
+    assert main(["pose", *arguments]) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+    code, answer, _ = run_json(capsys, *arguments)
+    assert (code, answer["success"], answer["stop_reason"]) == (1, False, "too_few_points")
+    assert answer["R" if camera else "F"] is None
+
+
+def test_repeated_points_determine_nothing(tmp_path, capsys):
+    path = write_matches(tmp_path / "m.txt", Matches(np.ones((20, 2)), np.ones((20, 2))))
+    assert main(["pose", "--matches", str(path), "--camera", "500,320,240"]) == 1
+    assert "no pose" in capsys.readouterr().err
+
+
+def test_blank_images_have_too_few_matches(tmp_path, capsys):
+    path = str(images.write_image(tmp_path / "blank.png", np.zeros((60, 80, 3), np.uint8)))
+    assert main(["pose", path, path, "--focal", "70"]) == 1
+    assert "0 matches" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give two images, or --matches FILE"),
+        (["{a}"], "one image is not enough"),
+        (["{a}", "none.png"], "no such image: none.png"),
+        (["{a}", "."], "is a folder"),
+        (["{a}", __file__], "is not an image"),
+        (["--matches", "none.npz"], "no such file of matches: none.npz"),
+        (["--matches", "m.csv"], r"end in \.npz, \.txt, \.h5"),
+        (["--matches", "{m}", "--focal", "500"], "--focal needs the images"),
+        (["{a}", "{b}", "--focal", "0"], "--focal must be positive"),
+        (["{a}", "{b}", "--focal", "nan"], "--focal must be positive"),
+        (["{a}", "{b}", *["--focal", "9"] * 3], "given 3 times"),
+        (["{a}", "{b}", "--camera", "1,2"], "camera '1,2' has 2 numbers"),
+        (["{a}", "{b}", "--camera", "PINHOLE:32x24:9,9,9,9"], "the camera is for 32x24, but .*a.png is 640x480"),
+        (["{a}", "{b}", "--score-kind", "ratio"], "--score-kind is about --matches"),
+        (["{a}", "{b}", "--key", "k"], "--key is about --matches"),
+        (["{a}", "{b}", "--save", "m.csv"], "--save m.csv: the name must end in"),
+        (["{a}", "{b}", "--max-features", "0"], "max_features must be at least 1"),
+        (["{m}", "{m}"], "is not an image"),
+        (["--matches", "{m}", "--rounds", "0"], "rounds must be"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_mistakes_say_what_to_do(files, saved, capsys, arguments, message):
+    names = {"{a}": files[0], "{b}": files[1], "{m}": saved[0]}
+    assert main(["pose", *(names.get(word, word) for word in arguments)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("caransac: ")
+    assert re.search(message, err)
+
+
+def test_a_missing_extra_is_named(files, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    assert main(["pose", *files]) == 2
+    assert "pip install 'caransac[images]'" in capsys.readouterr().err
+
+
+def test_reports_are_written(tmp_path, files, saved, capsys):
+    report = tmp_path / "new" / "report.html"
+    assert main(["pose", *files, "--focal", "576", *FEW, "--html", str(report)]) == 0
+    assert f"Report: {report}" in capsys.readouterr().out
+    text = report.read_text()
+    assert "a.png" in text
+    assert "data:image/jpeg;base64" in text
+    assert main(["pose", "--matches", saved[0], "--json", "--html", str(report)]) == 0  # over the old one
+    captured = capsys.readouterr()
+    json.loads(captured.out)
+    assert str(report) in captured.err
+    assert "data:image/jpeg;base64" not in report.read_text()
+
+
+def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["view", "--matches", saved[0]]) == 0
+    assert opened == [(tmp_path / "caransac.html").as_uri()]
+    assert main(["view", "--matches", saved[0], "--out", "other.html", "--no-open"]) == 0
+    assert len(opened) == 1
+    assert (tmp_path / "other.html").stat().st_size > 10_000
+    assert str(tmp_path / "other.html") in capsys.readouterr().out
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    assert main(["view", "--matches", saved[0]]) == 0
+    assert "no browser" in capsys.readouterr().err
+
+
+def test_view_shows_failures_too(tmp_path, capsys):
+    path = write_matches(tmp_path / "m.txt", Matches(np.ones((3, 2)), np.ones((3, 2))))
+    assert main(["view", "--matches", str(path), "--out", str(tmp_path / "r.html"), "--no-open"]) == 1
+    assert (tmp_path / "r.html").exists()
+    assert "3 matches" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["pose", "view"])
+def test_help_has_examples_and_fits_a_terminal(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    out = capsys.readouterr().out
+    assert f"caransac {command} IMAGE1 IMAGE2" in out
+    assert "examples:" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
