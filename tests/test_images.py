@@ -107,6 +107,23 @@ def test_focal_of_images_without_exif_is_unknown(tmp_path, pair):
     assert images.focal_from_exif(images.write_image(tmp_path / "a.png", pair.image1)) is None
     (tmp_path / "text.jpg").write_text("hello")
     assert images.focal_from_exif(tmp_path / "text.jpg") is None
+    with pytest.raises(FileNotFoundError):
+        images.focal_from_exif(tmp_path / "none.jpg")
+
+
+def test_broken_files_give_an_answer_or_a_plain_error(tmp_path, rng):
+    whole = write_jpeg(tmp_path / "a.jpg", np.zeros((60, 80, 3), np.uint8), {Base.FocalLength: 5.0}).read_bytes()
+    path = tmp_path / "b.jpg"
+    for _ in range(200):
+        data = bytearray(whole[: rng.integers(1, len(whole))] if rng.random() < 0.3 else whole)
+        for place in rng.integers(0, len(data), 4):
+            data[place] = rng.integers(256)
+        path.write_bytes(data)
+        assert images.focal_from_exif(path) is None or images.focal_from_exif(path) > 0
+        try:
+            assert images.read_image(path).dtype == np.uint8
+        except ValueError as error:
+            assert "is not an image" in str(error)
 
 
 def test_rootsift_finds_the_pose_and_is_not_biased(pair):
@@ -126,6 +143,17 @@ def test_rootsift_finds_the_pose_and_is_not_biased(pair):
 
     assert residual(0.0) < residual(0.5)
     assert residual(0.0) < residual(-0.5)
+
+
+def test_rootsift_keypoints_are_where_the_blobs_are(rng):
+    y, x = np.mgrid[:240, :240]
+    centres = np.stack(np.meshgrid(*[np.arange(30, 220, 40)] * 2), axis=-1).reshape(-1, 2) + rng.uniform(0, 1, (25, 2))
+    blobs = (np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 2 / rng.uniform(1.5, 4) ** 2) for cx, cy in centres)
+    points, _ = images.detect(np.rint(200 * sum(blobs)).astype(np.uint8))
+    offsets = points[:, None] - centres
+    nearest = offsets[np.arange(len(points)), np.linalg.norm(offsets, axis=2).argmin(axis=1)]
+    assert len(points) >= 25
+    assert np.all(np.abs(np.median(nearest, axis=0)) < 0.02)  # OpenCV's default is off by 0.25
 
 
 def test_orb_finds_the_pose(pair):

@@ -125,6 +125,14 @@ def test_broken_archives_are_named(tmp_path, suffix, content):
         read_matches(path)
 
 
+def test_a_lone_array_is_no_archive(tmp_path):
+    path = tmp_path / "m.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros((9, 4)))
+    with pytest.raises(ValueError, match=r"m\.npz: .*not a zip file"):
+        read_matches(path)
+
+
 def test_an_archive_of_something_else_is_refused(tmp_path):
     path = tmp_path / "m.npz"
     np.savez(path, weights=np.zeros(3))

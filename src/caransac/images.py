@@ -5,7 +5,10 @@ Pixels follow OpenCV: the centre of the top-left pixel is (0, 0).
 
 from __future__ import annotations
 
+import io
 import math
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
@@ -66,16 +69,17 @@ def focal_from_exif(path: str | Path) -> float | None:
     FocalPlaneXResolution. Both are for square pixels, so the image's orientation makes no difference.
     """
     try:
-        from PIL import ExifTags, Image, UnidentifiedImageError
+        from PIL import ExifTags, Image
     except ImportError as error:
         raise ImportError("reading EXIF data needs Pillow: pip install 'caransac[images]'") from error
-    try:
-        with Image.open(path) as image:
-            size, exif = image.size, image.getexif()
-            tags = {**exif, **exif.get_ifd(ExifTags.IFD.Exif)}
-    except (UnidentifiedImageError, SyntaxError, ValueError):  # Pillow raises SyntaxError for broken files
-        return None
-    return _focal_px(tags, size)
+    data = io.BytesIO(Path(path).read_bytes())
+    broken = OSError, SyntaxError, ValueError, Image.DecompressionBombError  # what Pillow says of broken or vast files
+    with warnings.catch_warnings(), suppress(*broken):
+        warnings.simplefilter("ignore")
+        with Image.open(data) as image:
+            exif = image.getexif()
+            return _focal_px({**exif, **exif.get_ifd(ExifTags.IFD.Exif)}, image.size)
+    return None
 
 
 def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> float | None:

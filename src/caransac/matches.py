@@ -112,7 +112,7 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         raise ValueError(f"{path} holds one pair and has no keys; {key!r} is for h5 files")
     try:
         if path.suffix == ".npz":
-            with np.load(path) as arrays:
+            with zipfile.ZipFile(path), np.load(path) as arrays:  # np.load alone takes other files for archives
                 return Matches.from_arrays(arrays)
         return _read_text(path) if path.suffix == ".txt" else _read_h5(path, key)
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
