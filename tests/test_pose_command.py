@@ -184,6 +184,23 @@ def test_repeated_points_determine_nothing(tmp_path, capsys):
     assert "no pose" in capsys.readouterr().err
 
 
+def test_a_camera_that_stood_still_is_pointed_out(files, pair, capsys):
+    camera = ["--focal", str(pair.camera.fx), *FEW]
+    assert main(["pose", files[0], files[0], *camera]) == 0
+    assert "the cameras hardly moved" in capsys.readouterr().out
+    _, answer, _ = run_json(capsys, files[0], files[0], *camera)
+    assert answer["parallax_px"] < 0.1
+    _, answer, _ = run_json(capsys, *files, *camera)
+    assert answer["parallax_px"] > 10
+
+
+def test_an_answer_is_not_lost_when_a_file_cannot_be_written(saved, tmp_path, capsys):
+    assert main(["pose", "--matches", saved[0], "--html", str(tmp_path)]) == 2  # a folder
+    captured = capsys.readouterr()
+    assert "confidence" in captured.out
+    assert "directory" in captured.err
+
+
 def test_blank_images_have_too_few_matches(tmp_path, capsys):
     path = str(images.write_image(tmp_path / "blank.png", np.zeros((60, 80, 3), np.uint8)))
     assert main(["pose", path, path, "--focal", "70"]) == 1

@@ -16,7 +16,7 @@ from caransac.cli import two_views
 from caransac.cli.two_views import Result, TwoViews
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.matches import SUFFIXES, write_matches
-from caransac.types import FundamentalResult
+from caransac.types import FundamentalResult, Options
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
@@ -61,23 +61,21 @@ def pose(arguments: argparse.Namespace) -> int:
     options = two_views.read_options(arguments, keep_trace=arguments.html is not None)
     views = two_views.read_views(arguments)
     result = two_views.estimate(views, options)
-    if arguments.save is not None:
-        write_matches(arguments.save, views.matches)
-    if arguments.html is not None:
-        two_views.write_html(arguments.html, views, result, options)
     if arguments.json:
         print(json.dumps(as_json(views, result)))
     elif result.success:
-        print(as_text(views, result))
-    for what, path in (("Matches", arguments.save), ("Report", arguments.html)):
-        if path is not None:
-            print(f"{what}: {path.resolve()}", file=sys.stderr if arguments.json else sys.stdout)
+        print(as_text(views, result, options))
+    told = sys.stderr if arguments.json else sys.stdout
+    if arguments.save is not None:
+        print(f"Matches: {write_matches(arguments.save, views.matches).resolve()}", file=told)
+    if arguments.html is not None:
+        print(f"Report: {two_views.write_html(arguments.html, views, result, options).resolve()}", file=told)
     if not result.success:
         print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
     return 0 if result.success else 1
 
 
-def as_text(views: TwoViews, result: Result) -> str:
+def as_text(views: TwoViews, result: Result, options: Options) -> str:
     """A successful answer for people."""
     matches = views.matches
     if isinstance(result, FundamentalResult):
@@ -90,6 +88,10 @@ def as_text(views: TwoViews, result: Result) -> str:
     if result.confidence is not None:
         doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
+    parallax = two_views.parallax_px(views, result)
+    if parallax is not None:
+        doubt = "" if parallax > options.max_error_px else ": the cameras hardly moved, so the translation says nothing"
+        lines.append(f"  parallax      {parallax:.1f} px{doubt}")
     for number, (camera, origin) in enumerate(zip((matches.camera1, matches.camera2), views.origins, strict=True), 1):
         text = "unknown" if camera is None else f"f = {camera.mean_focal:.1f} px, from {SOURCES[origin]}"
         lines.append(f"  camera {number}      {text}")
@@ -127,6 +129,7 @@ def as_json(views: TwoViews, result: Result) -> dict[str, Any]:
     }
     if calibrated:
         answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
+        answer["parallax_px"] = two_views.parallax_px(views, result)
     return answer | {
         "num_matches": len(matches.points1),
         "num_inliers": result.num_inliers,

@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+import numpy as np
+
 import caransac
 from caransac import images
 from caransac.camera import Camera
+from caransac.geometry import homogeneous
 from caransac.images import FeatureKind, Image
 from caransac.matches import Matches, read_matches
 from caransac.types import FundamentalResult, Method, Options, RelativePoseResult, ScoreKind
@@ -238,6 +241,24 @@ def estimate(views: TwoViews, options: Options) -> Result:
         return caransac.estimate_fundamental(*points, scores=scores, score_kind=kind, options=options)
     cameras = matches.camera1, matches.camera2
     return caransac.estimate_relative_pose(*points, *cameras, scores=scores, score_kind=kind, options=options)
+
+
+def parallax_px(views: TwoViews, result: Result) -> float | None:
+    """How far the inliers' points in image 2 lie from where the rotation alone would put them: the median, in pixels.
+
+    A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
+    pose.
+    """
+    matches = views.matches
+    if not isinstance(result, RelativePoseResult) or result.R is None:
+        return None
+    assert matches.camera1 is not None and matches.camera2 is not None  # a pose took both
+    turned = homogeneous(matches.camera1.pixels_to_rays(matches.points1[result.inliers])) @ result.R.T
+    seen = turned[:, 2] > 0
+    if not seen.any():
+        return None
+    moved = matches.camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - matches.points2[result.inliers][seen]
+    return float(np.median(np.linalg.norm(moved, axis=1)))
 
 
 def write_html(path: Path, views: TwoViews, result: Result, options: Options) -> Path:
