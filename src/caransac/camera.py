@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
 from caransac.geometry import Array
@@ -18,7 +19,9 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "SIMPLE_RADIAL": ("f", "cx", "cy", "k1"),
     "RADIAL": ("f", "cx", "cy", "k1", "k2"),
     "OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
+    "FULL_OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"),
 }
+DISTORTION = PARAMETERS["FULL_OPENCV"][4:]  # every coefficient there is; a model without one has it at zero
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Camera:
     """A camera in COLMAP's terms.
 
     Attributes:
-        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV.
+        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV.
         params: the model's parameters in COLMAP's order, lengths in pixels.
         width: image width in pixels, 0 when unknown; not needed for estimation.
         height: image height in pixels, 0 when unknown; not needed for estimation.
@@ -130,7 +133,7 @@ class Camera:
     @property
     def is_distorted(self) -> bool:
         """Whether any distortion coefficient differs from zero."""
-        return any(self._parameter(name) != 0 for name in ("k1", "k2", "p1", "p2"))
+        return any(self._parameter(name) != 0 for name in DISTORTION)
 
     def pixels_to_rays(self, points: Array) -> Array:
         """Normalised image coordinates of pixels: (n, 2) -> (n, 2), NaN where the distortion has no inverse."""
@@ -145,11 +148,13 @@ class Camera:
 
     def _distort(self, rays: Array) -> tuple[Array, Array]:
         """Distorted coordinates (n, 2) and their derivatives by the undistorted ones (n, 2, 2)."""
-        k1, k2, p1, p2 = (self._parameter(name) for name in ("k1", "k2", "p1", "p2"))
+        k1, k2, p1, p2, k3, k4, k5, k6 = (self._parameter(name) for name in DISTORTION)
         x, y = rays[:, 0], rays[:, 1]
         r2 = x * x + y * y
-        radial = 1 + r2 * (k1 + r2 * k2)
-        slope = 2 * (k1 + 2 * k2 * r2)  # d radial / dx = slope x
+        divisor = 1 + r2 * (k4 + r2 * (k5 + r2 * k6))
+        radial = (1 + r2 * (k1 + r2 * (k2 + r2 * k3))) / divisor
+        slope = k1 + r2 * (2 * k2 + r2 * 3 * k3) - radial * (k4 + r2 * (2 * k5 + r2 * 3 * k6))
+        slope *= 2 / divisor  # d radial / dx = slope x
         distorted = np.stack(
             [x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x), y * radial + 2 * p2 * x * y + p1 * (r2 + 2 * y * y)],
             axis=1,
@@ -161,8 +166,12 @@ class Camera:
         return distorted, jacobian
 
     def _fold_radius_sq(self) -> float:
-        """Squared radius of the ray from which on the lens folds back, where r (1 + k1 r^2 + k2 r^4) stops growing."""
-        roots = np.roots([5 * self._parameter("k2"), 3 * self._parameter("k1"), 1.0])
+        """Squared radius of the ray from which on the lens folds back: where the distorted radius stops growing."""
+        k1, k2, k3, k4, k5, k6 = (self._parameter(f"k{i}") for i in range(1, 7))
+        u, v, r2 = Polynomial((1, k1, k2, k3)), Polynomial((1, k4, k5, k6)), Polynomial((0, 1))
+        # The derivative of r u(r^2) / v(r^2), times v^2. The roots of v are poles.
+        growth = u * v + 2 * r2 * (u.deriv() * v - u * v.deriv())
+        roots = np.concatenate([growth.trim().roots(), v.trim().roots()])
         real = roots[np.isreal(roots)].real
         return float(min(real[real > 0], default=np.inf))
 
