@@ -10,7 +10,7 @@ import pytest
 import caransac
 
 LAYERS = [
-    {"_native", "geometry", "files"},
+    {"_native", "geometry", "files", "batch"},
     {"camera", "types", "metrics"},
     {"kernels"},
     {"network"},
@@ -20,6 +20,7 @@ LAYERS = [
     {"classical", "confidence"},
     {"api"},
     {"caransac"},  # the package itself: what users import
+    {"integrations"},
     {"synthetic", "render", "matches", "images", "plot"},
     {"datasets"},
     {"viewer"},

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caransac.batch import map_ordered
 from caransac.camera import Camera, as_camera
 from caransac.classical import lm_lo
 from caransac.confidence import confidence
@@ -21,11 +22,13 @@ from caransac.quality import load_quality
 from caransac.sampler import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
 from caransac.side import NUM_FEATURES, side_information
 from caransac.state import load_network
-from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind
+from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind, refuse_unknown
 
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
+
+AnyResult = TypeVar("AnyResult", RelativePoseResult, FundamentalResult)
 
 
 def estimate_relative_pose(
@@ -106,6 +109,93 @@ def estimate_fundamental(
             for r in found.rounds
         )
     return FundamentalResult(F=F, **report)
+
+
+def estimate_relative_poses(
+    pairs: Iterable[object],
+    *,
+    options: Options | None = None,
+    workers: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> list[RelativePoseResult]:
+    """Estimate the relative poses of many pairs in threads: the same answers as one by one, to the bit.
+
+    Args:
+        pairs: any iterable, also a generator: pairs are read as they are needed, in the caller's thread. A pair is
+
+            - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
+            - a tuple ``(points1, points2, camera1, camera2)`` or ``(points1, points2, camera1, camera2, scores)``, or
+            - a record with these attributes, and `scores`, `score_kind`, `features` if it has them, such as
+              `datasets.Pair`.
+        options: for the pairs that do not bring their own.
+        workers: threads; None for one a core. The interpreter lock is released during most of the work.
+        progress: called in the caller's thread with the number of pairs done, after each.
+
+    Returns:
+        One result a pair, in their order; a pair without an answer has ``success=False`` as usual.
+
+    Raises:
+        ValueError: a pair is wrong; the message has its index and names the argument.
+    """
+    return _estimate_all(estimate_relative_pose, ("camera1", "camera2"), pairs, options, workers, progress)
+
+
+def estimate_fundamentals(
+    pairs: Iterable[object],
+    *,
+    options: Options | None = None,
+    workers: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> list[FundamentalResult]:
+    """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
+
+    A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2)`` or ``(points1,
+    points2, scores)``, or a record, whose cameras are not looked at.
+    """
+    return _estimate_all(estimate_fundamental, (), pairs, options, workers, progress)
+
+
+def _estimate_all(
+    estimate: Callable[..., AnyResult],
+    cameras: Sequence[str],
+    pairs: Iterable[object],
+    options: Options | None,
+    workers: int | None,
+    progress: Callable[[int], object] | None,
+) -> list[AnyResult]:
+    def estimate_one(numbered: tuple[int, object]) -> AnyResult:
+        index, pair = numbered
+        try:
+            return estimate(**{"options": options, **_arguments(pair, cameras)})
+        except ValueError as error:
+            raise ValueError(f"pairs[{index}]: {error}") from error
+
+    results: list[AnyResult] = []
+    for result in map_ordered(estimate_one, enumerate(pairs), workers):
+        results.append(result)
+        if progress is not None:
+            progress(len(results))
+    return results
+
+
+def _arguments(pair: object, cameras: Sequence[str]) -> dict[str, Any]:
+    """The keyword arguments that a pair is made of."""
+    required = ("points1", "points2", *cameras)
+    names = (*required, "scores", "score_kind", "features", "options")
+    if isinstance(pair, Mapping):
+        refuse_unknown(pair, names, "argument")
+        arguments = dict(pair)
+    elif isinstance(pair, tuple | list):
+        if not len(required) <= len(pair) <= len(required) + 1:
+            raise ValueError(f"a tuple must be ({', '.join(required)}[, scores]), got {len(pair)} entries")
+        arguments = dict(zip(names, pair, strict=False))
+    else:
+        arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    missing = [name for name in required if name not in arguments]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}")
+    return arguments
 
 
 def pose_from_fundamental(

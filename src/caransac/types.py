@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -13,6 +14,8 @@ from caransac.geometry import Array, Floats
 Method = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
+
+ROUND = 256  # hypotheses a round
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +56,7 @@ class Options:
     method: Method = "ca-ransac"
     weights: str = "default"
     rounds: int = 4
-    samples_per_round: int = 256
+    samples_per_round: int = ROUND
     oversampling: int = 1
     sample_quality: str = "geometric"
     max_error_px: float = 1.0
@@ -70,13 +73,7 @@ class Options:
 
     def __new__(cls, **given: object) -> Options:
         """Refuse unknown names with a ValueError that suggests the nearest known one."""
-        known = [field.name for field in fields(cls)]
-        for name in given:
-            if name not in known:
-                from difflib import get_close_matches
-
-                hint = "".join(f"; did you mean {match!r}?" for match in get_close_matches(name, known, n=1))
-                raise ValueError(f"unknown option {name!r}{hint}")
+        refuse_unknown(given, [field.name for field in fields(cls)], "option")
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
@@ -96,6 +93,22 @@ class Options:
         value = self.success_probability
         _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
         _require(_is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raise a ValueError for the first name that is not known, and suggest the nearest known one."""
+    for name in given:
+        if name not in known:
+            from difflib import get_close_matches
+
+            hint = "".join(f"; did you mean {match!r}?" for match in get_close_matches(str(name), known, n=1))
+            raise ValueError(f"unknown {what} {name!r}{hint}")
+
+
+def in_rounds(hypotheses: int) -> dict[str, int]:
+    """A number of hypotheses as options: rounds of at most 256, all of the same size; exact for multiples of 256."""
+    rounds = -(-hypotheses // ROUND)
+    return {"rounds": rounds, "samples_per_round": -(-hypotheses // rounds)}
 
 
 def _is_integer(value: object) -> bool:

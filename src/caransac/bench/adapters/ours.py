@@ -10,9 +10,8 @@ from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, Pr
 from caransac.datasets import Pair
 from caransac.filter import load_filter
 from caransac.network import weights_path
-from caransac.types import Options
+from caransac.types import ROUND, Options, in_rounds
 
-ROUND = 256  # hypotheses a round
 FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
 
 
@@ -24,7 +23,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> E
             "early_stop": settings.iterations is None,
             "success_probability": ADAPTIVE_CONFIDENCE,
             "seed": settings.seed,
-            **budget(settings.iterations, adaptive_rounds=4 if given.get("method") is None else 40),
+            **in_rounds(settings.iterations or ROUND * (40 if "method" in given else 4)),
             **given,
         }
     )
@@ -52,14 +51,6 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> E
         probabilities=posed.probabilities,
         confidence=posed.confidence,
     )
-
-
-def budget(iterations: int | None, adaptive_rounds: int) -> dict[str, int]:
-    """A number of hypotheses as rounds of at most 256, all of the same size: exact for multiples of 256."""
-    if iterations is None:
-        return {"rounds": adaptive_rounds, "samples_per_round": ROUND}
-    rounds = -(-iterations // ROUND)
-    return {"rounds": rounds, "samples_per_round": -(-iterations // rounds)}
 
 
 def _estimator(
