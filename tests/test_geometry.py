@@ -2,6 +2,7 @@
 
 import cv2
 import numpy as np
+import pycolmap
 import pytest
 from scenes import random_poses, random_problems
 
@@ -26,6 +27,16 @@ def test_sampson_distance_is_the_distance_to_the_manifold_to_first_order(rng):
 def test_rotation_from_vector_matches_opencv(rng):
     for vector in [*rng.normal(size=(20, 3)), np.zeros(3), np.array([np.pi, 0, 0])]:
         assert np.allclose(geometry.rotation_from_vector(vector), cv2.Rodrigues(vector)[0])
+
+
+def test_quaternions_match_colmap(rng):
+    half_turns = [np.diag([1, -1, -1]), np.diag([-1, 1, -1]), np.diag([-1, -1, 1])]
+    for R in [*random_poses(rng, 50, max_angle=np.pi)[0], np.eye(3), *half_turns]:
+        x, y, z, w = pycolmap.Rotation3d(np.asarray(R, float)).quat
+        expected = np.array([w, x, y, z]) * (-1 if w < 0 else 1)
+        found = geometry.quaternion_from_rotation(R)
+        assert found[0] >= 0
+        assert np.allclose(found, expected) or (w == 0 and np.allclose(found, -expected))
 
 
 @pytest.mark.parametrize("angle_deg", [0.0, 1e-7, 0.5, 90.0, 179.9999, 180.0])

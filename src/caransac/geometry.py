@@ -87,6 +87,23 @@ def rotation_from_vector(vector: ArrayLike) -> Array:
     return np.asarray(np.eye(3) + np.sin(angle) * axis + (1 - np.cos(angle)) * axis @ axis)
 
 
+def quaternion_from_rotation(R: ArrayLike) -> Array:
+    """Unit quaternion (w, x, y, z) with w >= 0 of a rotation matrix: (3, 3) -> (4,)."""
+    (a, b, c), (d, e, f), (g, h, i) = np.asarray(R, float)
+    # Four times the products of the quaternion's entries. Every row is a multiple of it; the one with the largest
+    # diagonal entry is never small (Shepperd, 1978).
+    products = np.array(
+        [
+            [1 + a + e + i, h - f, c - g, d - b],
+            [h - f, 1 + a - e - i, d + b, c + g],
+            [c - g, d + b, 1 - a + e - i, h + f],
+            [d - b, c + g, h + f, 1 - a - e + i],
+        ]
+    )
+    quaternion = products[np.argmax(np.diag(products))]
+    return np.asarray(np.copysign(1, quaternion[0]) * quaternion / np.linalg.norm(quaternion))
+
+
 def angle_between_deg(a: ArrayLike, b: ArrayLike) -> float:
     """Angle between two vectors in degrees, accurate for small and for flat angles alike."""
     a, b = np.asarray(a, float), np.asarray(b, float)
