@@ -107,7 +107,7 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> N
 
 def in_rounds(hypotheses: int) -> dict[str, int]:
     """A number of hypotheses as options: rounds of at most 256, all of the same size; exact for multiples of 256."""
-    rounds = -(-hypotheses // ROUND)
+    rounds = max(-(-hypotheses // ROUND), 1)
     return {"rounds": rounds, "samples_per_round": -(-hypotheses // rounds)}
 
 

@@ -1,0 +1,74 @@
+"""Other libraries' settings as options of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from operator import index
+from typing import Any
+
+from caransac.types import Options, in_rounds, refuse_unknown
+
+Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # a setting's name -> the options its value stands for
+
+THEIR_LIMIT = 100_000  # hypotheses that PoseLib and COLMAP try at most, unless told otherwise
+
+
+def means(option: str) -> Callable[[Any], dict[str, Any]]:
+    """The setting is an option by another name."""
+    return lambda value: {option: value}
+
+
+def means_nothing(_: object) -> dict[str, Any]:
+    """The setting steers something that works differently here, and can be left to it."""
+    return {}
+
+
+def must_be(only: object) -> Callable[[Any], dict[str, Any]]:
+    """The setting would change the answer in a way that is not there: any value but this raises."""
+
+    def check(value: object) -> dict[str, Any]:
+        if value != only:
+            raise ValueError(f"only {only!r} is supported, not {value!r}")
+        return {}
+
+    return check
+
+
+def at_most(hypotheses: int) -> dict[str, Any]:
+    """A limit on hypotheses; where theirs was left as it comes, ours stays, which is far lower and enough."""
+    return {} if index(hypotheses) == THEIR_LIMIT else in_rounds(hypotheses)
+
+
+def at_least(hypotheses: int) -> dict[str, Any]:
+    """Hypotheses before stopping early, which here depends on what was found alone; see `exactly`."""
+    index(hypotheses)  # raises if it is not a whole number
+    return {}
+
+
+def exactly(options: Options, fewest: int, most: int) -> Options:
+    """The options, or those of a run that does not stop early where just that is asked for: as few as there are many."""
+    return replace(options, early_stop=False, **in_rounds(most)) if fewest >= most else options
+
+
+def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str) -> Options:
+    """The options with everything changed that a foreign call asks for.
+
+    Args:
+        options: where to start from.
+        asked: the foreign settings.
+        meanings: all settings that exist, and what each stands for.
+        what: what they are called in an error.
+
+    Raises:
+        ValueError: a setting is unknown, or has an impossible value; the message names it as the caller knows it.
+    """
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    refuse_unknown(asked, meanings, what)
+    for name, value in asked.items():
+        try:
+            options = replace(options, **meanings[name](value))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from error
+    return options
