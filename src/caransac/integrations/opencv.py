@@ -275,7 +275,7 @@ SETTINGS: dict[str, Any] = {
     "maxIterations": in_rounds,
     "randomGeneratorState": means("seed"),
 }
-# Where both images have the same scale, a match this far from both its lines has a Sampson distance of 1 / sqrt(2) of it
+# With both images at the same scale, a match this far from both its lines has a Sampson distance of 1 / sqrt(2) of it.
 LINE_DISTANCE = {"ransacReprojThreshold": lambda distance_px: {"max_error_px": distance_px / 2**0.5}}
 
 

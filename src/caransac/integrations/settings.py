@@ -47,8 +47,9 @@ def at_least(hypotheses: int) -> dict[str, Any]:
 
 
 def exactly(options: Options, fewest: int, most: int) -> Options:
-    """The options, or those of a run that does not stop early where just that is asked for: as few as there are many."""
-    return replace(options, early_stop=False, **in_rounds(most)) if fewest >= most else options
+    """The options, without an early stop where the fewest hypotheses asked for are the most."""
+    changes: dict[str, Any] = {"early_stop": False, **in_rounds(most)} if fewest >= most else {}
+    return replace(options, **changes)
 
 
 def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str) -> Options:

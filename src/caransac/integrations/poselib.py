@@ -1,0 +1,239 @@
+"""PoseLib's estimate_relative_pose and estimate_fundamental, answered by caransac. PoseLib itself is not needed.
+
+    from caransac.integrations import poselib
+    pose, info = poselib.estimate_relative_pose(x1, x2, camera1, camera2, {"max_epipolar_error": 1.0}, {})
+
+Both forms of PoseLib's settings are understood: the two dicts of version 2, and the nested one of version 3,
+``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` in their place is taken as it is.
+Settings that neither knows raise a ValueError, where PoseLib ignores them. `scores` and `score_kind` are new, as in
+`caransac.estimate_relative_pose`.
+
+There is no silent identity: where the data determine no model, it is None, and ``info["num_inliers"]`` is zero.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac import api
+from caransac.camera import Camera, as_camera
+from caransac.geometry import Array, quaternion_from_rotation
+from caransac.integrations.settings import (
+    THEIR_LIMIT,
+    Meanings,
+    at_least,
+    at_most,
+    exactly,
+    means,
+    means_nothing,
+    must_be,
+    translate,
+)
+from caransac.types import Options, Result, ScoreKind
+
+RANSAC_SETTINGS: Meanings = {
+    "max_error": means("max_error_px"),
+    "max_epipolar_error": means("max_error_px"),
+    "max_iterations": at_most,
+    "min_iterations": at_least,
+    "success_prob": means("success_probability"),
+    "seed": means("seed"),
+    "max_reproj_error": means_nothing,  # of absolute poses
+    "dyn_num_trials_mult": means_nothing,
+    "progressive_sampling": means_nothing,  # the order of the points is not used: pass scores
+    "max_prosac_iterations": means_nothing,
+    "real_focal_check": must_be(False),
+    "tangent_sampson": must_be(False),
+    "score_initial_model": must_be(False),
+}
+# The refinement has a loss and a rule to stop of its own.
+BUNDLE_SETTINGS: Meanings = {
+    "max_iterations": means_nothing,
+    "loss_type": means_nothing,
+    "loss_scale": means_nothing,
+    "gradient_tol": means_nothing,
+    "step_tol": means_nothing,
+    "initial_lambda": means_nothing,
+    "min_lambda": means_nothing,
+    "max_lambda": means_nothing,
+    "verbose": means_nothing,
+    "refine_focal_length": must_be(False),
+    "refine_principal_point": must_be(False),
+    "refine_extra_params": must_be(False),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CameraPose:
+    """A pose as PoseLib has it, ``x2 = R x1 + t``.
+
+    Attributes:
+        R: (3, 3) rotation.
+        t: (3,) translation.
+    """
+
+    R: Array
+    t: Array
+
+    @property
+    def q(self) -> Array:
+        """The rotation as a unit quaternion (w, x, y, z)."""
+        return quaternion_from_rotation(self.R)
+
+    @property
+    def Rt(self) -> Array:
+        """(3, 4) matrix [R t]."""
+        return np.column_stack([self.R, self.t])
+
+    def center(self) -> Array:
+        """(3,) the camera's centre, ``-R^T t``."""
+        return np.asarray(-self.R.T @ self.t)
+
+    def __repr__(self) -> str:
+        return f"[q: {' '.join(f'{x:g}' for x in self.q)}, t: {' '.join(f'{x:g}' for x in self.t)}]"
+
+
+def estimate_relative_pose(
+    points2D_1: ArrayLike,
+    points2D_2: ArrayLike,
+    camera1_dict: Any = None,
+    camera2_dict: Any = None,
+    ransac_opt: Mapping[str, Any] | Options | None = None,
+    bundle_opt: Mapping[str, Any] | None = None,
+    initial_pose: None = None,
+    *,
+    camera1: Any = None,
+    camera2: Any = None,
+    opt: Mapping[str, Any] | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind = "ratio",
+) -> tuple[CameraPose | None, dict[str, Any]]:
+    """``poselib.estimate_relative_pose``.
+
+    Args:
+        points2D_1: (N, 2) pixels in image 1.
+        points2D_2: (N, 2) pixels in image 2.
+        camera1_dict: a dict {model, params, width, height}, a poselib.Camera, or what `caransac.estimate_relative_pose`
+            takes.
+        camera2_dict: camera of image 2.
+        ransac_opt: PoseLib's settings, see `RANSAC_SETTINGS`, also nested as in version 3, or a `caransac.Options`.
+            `max_epipolar_error` or `max_error` (a Sampson distance in pixels, 1 by default), `success_prob` and `seed`
+            mean what they do there. `max_iterations` is the limit of hypotheses; left at 100,000, ours holds. With an
+            equal `min_iterations` just that many are tried. The others have no influence.
+        bundle_opt: settings of the refinement, checked and without influence.
+        initial_pose: not supported; raises.
+        camera1: another name of `camera1_dict`.
+        camera2: another name of `camera2_dict`.
+        opt: another name of `ransac_opt`, as in version 3.
+        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
+        score_kind: what the scores are.
+
+    Returns:
+        The pose, or None where the data determine none, and a dict with
+
+        - refinements: int, rounds of estimation, each of which ends with a refinement,
+        - iterations: int, hypotheses tried,
+        - num_inliers, inlier_ratio: int, float,
+        - model_score: float, sum of squared Sampson distances, each at most the threshold's square, in pixels squared
+          (in PoseLib on the normalised plane): lower is better, the largest float without a model,
+        - inliers: list of N bool,
+        - probabilities: (N,) probability of each match to be right (new),
+        - confidence: probability that the pose is right to five degrees (new).
+
+    Raises:
+        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+    """
+    _refuse(initial_pose, "initial_pose")
+    options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
+    found = api.estimate_relative_pose(
+        points2D_1,
+        points2D_2,
+        _as_camera(_either(camera1_dict, camera1, "camera1_dict", "camera1"), "camera1"),
+        _as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2"),
+        scores=scores,
+        score_kind=score_kind,
+        options=options,
+    )
+    pose = None if found.R is None or found.t is None else CameraPose(found.R, found.t)
+    return pose, _info(found, options)
+
+
+def estimate_fundamental(
+    points2D_1: ArrayLike,
+    points2D_2: ArrayLike,
+    ransac_opt: Mapping[str, Any] | Options | None = None,
+    bundle_opt: Mapping[str, Any] | None = None,
+    initial_F: None = None,
+    *,
+    opt: Mapping[str, Any] | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind = "ratio",
+) -> tuple[Array | None, dict[str, Any]]:
+    """``poselib.estimate_fundamental``.
+
+    Arguments and errors as in `estimate_relative_pose`, without the cameras.
+
+    Returns:
+        F (3, 3) of norm one, or None where the data determine none, and the same dict.
+    """
+    _refuse(initial_F, "initial_F")
+    options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
+    found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    return found.F, _info(found, options)
+
+
+def _refuse(initial: object, name: str) -> None:
+    if initial is not None:
+        raise ValueError(f"{name} is not supported: every estimation starts from the matches alone; leave it out")
+
+
+def _either(first: Any, second: Any, name1: str, name2: str) -> Any:
+    if first is not None and second is not None:
+        raise ValueError(f"{name1} and {name2} are the same argument; give one of them")
+    return second if first is None else first
+
+
+def _as_camera(camera: Any, name: str) -> Camera:
+    if camera is None:
+        raise ValueError(f"{name} is missing: a dict with model, params, width and height")
+    if callable(getattr(camera, "model_name", None)):  # a poselib.Camera
+        camera = Camera(camera.model_name(), tuple(camera.params), camera.width, camera.height)
+    return as_camera(camera, name)
+
+
+def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, Any] | None) -> Options:
+    """PoseLib's settings, of either version, as options."""
+    translate(Options(), _as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")
+    if isinstance(ransac, Options):
+        return ransac
+    flat = _as_dict(ransac, "ransac_opt")
+    translate(Options(), _as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
+    flat |= _as_dict(flat.pop("ransac", None), "ransac")
+    options = translate(Options(), flat, RANSAC_SETTINGS, "setting of ransac_opt")
+    return exactly(options, flat.get("min_iterations", 0), flat.get("max_iterations", THEIR_LIMIT))
+
+
+def _as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    if not isinstance(settings, Mapping | None):
+        raise ValueError(f"{name} must be a dict, not a {type(settings).__name__}")
+    return dict(settings or {})
+
+
+def _info(found: Result, options: Options) -> dict[str, Any]:
+    num_points = len(found.inliers)
+    return {
+        "refinements": -(-found.num_hypotheses // options.samples_per_round),
+        "iterations": found.num_hypotheses,
+        "num_inliers": found.num_inliers,
+        "inlier_ratio": found.num_inliers / max(num_points, 1),
+        "model_score": (num_points - found.score) * options.max_error_px**2 if found.success else sys.float_info.max,
+        "inliers": found.inliers.tolist(),
+        "probabilities": found.probabilities,
+        "confidence": found.confidence,
+    }

@@ -1,0 +1,212 @@
+"""The same lines against poselib and against ours."""
+
+import subprocess
+import sys
+
+import numpy as np
+import poselib
+import pytest
+
+import caransac
+from caransac import Options
+from caransac.geometry import pose_error_deg, sampson_sq
+from caransac.integrations import poselib as ours
+from caransac.synthetic import make_pair
+
+PAIR = make_pair(400, outlier_ratio=0.5, noise_px=0.4, seed=6)
+POINTS = PAIR.points1, PAIR.points2
+CAMERA = {"model": "SIMPLE_PINHOLE", "width": 1024, "height": 768, "params": list(PAIR.camera1.params)}
+both = pytest.mark.parametrize("module", [poselib, ours], ids=["poselib", "ours"])
+
+
+def check_info(info):
+    types = {
+        "refinements": int,
+        "iterations": int,
+        "num_inliers": int,
+        "inlier_ratio": float,
+        "model_score": float,
+        "inliers": list,
+    }
+    assert {name: type(info[name]) for name in types} == types
+    assert len(info["inliers"]) == 400
+    assert {type(inlier) for inlier in info["inliers"]} == {bool}
+    assert info["num_inliers"] == sum(info["inliers"])
+    assert info["inlier_ratio"] == info["num_inliers"] / 400
+    assert (np.array(info["inliers"]) == PAIR.inliers).mean() > 0.95
+
+
+CALLS = {
+    "positions": ((CAMERA, CAMERA, {"max_epipolar_error": 1.0}, {}), {}),
+    "no settings": ((CAMERA, CAMERA), {}),
+    "names": ((), {"camera1_dict": CAMERA, "camera2_dict": CAMERA, "ransac_opt": {"seed": 3}, "bundle_opt": {}}),
+    "objects": ((), {name: poselib.Camera(*[CAMERA[key] for key in ("model", "params", "width", "height")])
+                     for name in ("camera1", "camera2")}),
+    "all settings": ((CAMERA, CAMERA, poselib.RansacOptions(), poselib.BundleOptions(), None), {}),
+}  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("call", CALLS)
+def test_relative_pose(module, call):
+    arguments, keywords = CALLS[call]
+    pose, info = module.estimate_relative_pose(*POINTS, *arguments, **keywords)
+    check_info(info)
+    assert pose_error_deg(pose.R, pose.t, PAIR.R, PAIR.t) < 2
+    assert pose.R.shape == (3, 3)
+    assert pose.t.shape == (3,)
+    assert pose.q.shape == (4,)
+    assert np.array_equal(pose.Rt, np.column_stack([pose.R, pose.t]))
+    assert np.allclose(pose.center(), -pose.R.T @ pose.t)
+    same = poselib.CameraPose()
+    same.q, same.t = pose.q, pose.t  # ours becomes theirs
+    assert np.allclose(same.R, pose.R)
+
+
+@both
+@pytest.mark.parametrize("arguments", [(), ({"max_epipolar_error": 1.0}, {}), ({}, {"loss_type": "TRUNCATED"}, None)])
+def test_fundamental(module, arguments):
+    F, info = module.estimate_fundamental(*POINTS, *arguments)
+    check_info(info)
+    assert F.shape == (3, 3)
+    assert np.linalg.norm(F) == pytest.approx(1)
+    assert np.sqrt(np.median(sampson_sq(F, PAIR.points1[PAIR.inliers], PAIR.points2[PAIR.inliers]))) < 0.6
+
+
+@both
+@pytest.mark.parametrize("convert", [np.float32, lambda points: points[::-1][::-1], list, np.ndarray.tolist])
+def test_forms_of_points(module, convert):
+    points = (convert(points) for points in POINTS)
+    pose, info = module.estimate_relative_pose(*points, CAMERA, CAMERA, {}, {})
+    check_info(info)
+    assert pose_error_deg(pose.R, pose.t, PAIR.R, PAIR.t) < 2
+
+
+def test_scores_compare_in_the_same_way():
+    _, theirs = poselib.estimate_relative_pose(*POINTS, CAMERA, CAMERA)
+    _, found = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA)
+    assert found["model_score"] == pytest.approx(theirs["model_score"] * PAIR.camera1.fx**2, rel=0.02)
+
+
+def test_probabilities_and_confidence_come_with_it():
+    _, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, scores=PAIR.scores)
+    assert info["probabilities"][PAIR.inliers].mean() > 0.8 > 0.2 > info["probabilities"][~PAIR.inliers].mean()
+    assert info["confidence"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"max_epipolar_error": 0.7}, {"max_error_px": 0.7}),
+        ({"max_error": 0.7}, {"max_error_px": 0.7}),
+        ({"max_error": 0.7, "ransac": {"seed": 4}, "bundle": {"verbose": False}}, {"max_error_px": 0.7, "seed": 4}),
+        ({"success_prob": 0.5, "seed": 2}, {"success_probability": 0.5, "seed": 2}),
+        ({"max_iterations": 100}, {"rounds": 1, "samples_per_round": 100}),
+        ({"max_iterations": 600, "min_iterations": 600}, {"rounds": 3, "samples_per_round": 200, "early_stop": False}),
+        ({"max_iterations": 100_000, "min_iterations": 1000}, {}),
+        (poselib.RansacOptions(), {}),
+        (Options(seed=9, rounds=1), {"seed": 9, "rounds": 1}),
+        ({"progressive_sampling": True, "real_focal_check": False}, {}),
+    ],
+)
+def test_settings_mean_the_same(settings, options):
+    expected = caransac.estimate_relative_pose(*POINTS, CAMERA, CAMERA, options=Options(**options))
+    for keywords in ({"ransac_opt": settings}, {"opt": settings}):
+        pose, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, **keywords)
+        assert np.array_equal(pose.R, expected.R)
+        assert info["iterations"] == expected.num_hypotheses
+        assert info["inliers"] == expected.inliers.tolist()
+    expected = caransac.estimate_fundamental(*POINTS, options=Options(**options))
+    F, _ = ours.estimate_fundamental(*POINTS, settings, {})
+    assert np.array_equal(F, expected.F)
+
+
+@both
+def test_iterations_can_be_fixed(module):
+    _, info = module.estimate_relative_pose(*POINTS, CAMERA, CAMERA, {"max_iterations": 512, "min_iterations": 512}, {})
+    assert info["iterations"] == 512
+
+
+@both
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_too_few_points(module, count):
+    points = PAIR.points1[:count], PAIR.points2[:count]
+    pose, info = module.estimate_relative_pose(*points, CAMERA, CAMERA)
+    assert (info["num_inliers"], info["inlier_ratio"]) == (0, 0.0)
+    assert info["inliers"] == [False] * count
+    assert info["model_score"] == sys.float_info.max
+    assert type(info["inlier_ratio"]) is float
+    if module is ours:  # poselib's is an identity
+        assert pose is None
+        F, info = ours.estimate_fundamental(*points)
+        assert F is None
+        assert info["num_inliers"] == 0
+        assert info["confidence"] == 0
+
+
+def test_degenerate_points():
+    same = np.ones((30, 2))
+    pose, info = ours.estimate_relative_pose(same, same, CAMERA, CAMERA)
+    assert pose is None
+    assert info["num_inliers"] == 0
+    assert ours.estimate_fundamental(same, same)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"ransac_opt": {"max_epipolar_eror": 1}}, "unknown setting of ransac_opt 'max_epipolar_eror'; did you mean"),
+        ({"opt": {"max_error": 1, "ransac": {"sed": 1}}}, "'sed'; did you mean 'seed'"),
+        ({"opt": {"bundle": {"loss": 1}}}, "unknown setting of bundle 'loss'; did you mean 'loss_\\w+'"),
+        ({"bundle_opt": {"los_type": "HUBER"}}, "unknown setting of bundle_opt 'los_type'; did you mean 'loss_type'"),
+        ({"ransac_opt": {"max_epipolar_error": -1}}, "max_epipolar_error: max_error_px must be"),
+        ({"ransac_opt": {"max_iterations": 0}}, "max_iterations: samples_per_round must be"),
+        ({"ransac_opt": {"max_iterations": "many"}}, "max_iterations: "),
+        ({"ransac_opt": {"min_iterations": 1.5}}, "min_iterations: "),
+        ({"ransac_opt": {"success_prob": 1.0}}, "success_prob: success_probability must be"),
+        ({"ransac_opt": {"real_focal_check": True}}, "real_focal_check: only False is supported"),
+        ({"opt": {"tangent_sampson": True}}, "tangent_sampson: only False is supported"),
+        ({"ransac_opt": [1]}, "ransac_opt must be a dict"),
+        ({"bundle_opt": poselib.CameraPose()}, "bundle_opt must be a dict"),
+        ({"ransac_opt": {}, "opt": {}}, "ransac_opt and opt are the same argument"),
+    ],
+)
+def test_mistakes_in_settings_raise(keywords, message):
+    with pytest.raises(ValueError, match=message):
+        ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, **keywords)
+    with pytest.raises(ValueError, match=message):
+        ours.estimate_fundamental(*POINTS, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        ((*POINTS, CAMERA), {}, "camera2 is missing"),
+        ((*POINTS, CAMERA, CAMERA), {"camera1": CAMERA}, "camera1_dict and camera1 are the same argument"),
+        ((*POINTS, CAMERA, CAMERA | {"model": "PINHOL"}), {}, "camera2: model must be one of"),
+        ((*POINTS, CAMERA, CAMERA), {"initial_pose": poselib.CameraPose()}, "initial_pose is not supported"),
+        ((PAIR.points1, PAIR.points2[:9], CAMERA, CAMERA), {}, "same length"),
+        ((PAIR.points1 * np.nan, PAIR.points2, CAMERA, CAMERA), {}, "points1 must not contain NaN"),
+    ],
+)
+def test_mistakes_raise(arguments, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        ours.estimate_relative_pose(*arguments, **keywords)
+
+
+def test_initial_matrices_are_refused():
+    with pytest.raises(ValueError, match="initial_F is not supported"):
+        ours.estimate_fundamental(*POINTS, {}, {}, np.eye(3))
+
+
+def test_poselib_is_not_needed():
+    program = """
+import sys
+sys.modules["poselib"] = None
+from caransac.integrations import poselib
+from caransac.synthetic import make_pair
+pair = make_pair(100)
+print(poselib.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, {}, {})[0].R.shape)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(3, 3)"
