@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
 NATIVE := $(wildcard src/native/*.h src/native/*.cpp)
-PYTHON_FILES := src/caransac tests examples benchmarks
+PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test browser lint format bench sanitize clean
+.PHONY: help demo test browser lint format bench docs sanitize clean
 
 help:  ## show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -53,6 +53,15 @@ bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/kernels.py
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/weights.py runtime
 
+$(VENV)/docs.stamp: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[docs]'
+	touch $@
+
+docs: $(VENV)/docs.stamp  ## guides and API reference: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Site: $(CURDIR)/site/index.html"
+
 # An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
 SANITIZE := $(VENV)-sanitize
 KERNEL_TESTS := $(addprefix tests/test_,mlp.py polynomial.py solvers.py pose.py score.py refine.py sampler.py side.py)
@@ -70,4 +79,4 @@ sanitize: $(SANITIZE)/stamp  ## kernel tests under the address and undefined-beh
 	done
 
 clean:  ## remove environments and build products
-	rm -rf $(VENV) $(SANITIZE) build demo dist
+	rm -rf $(VENV) $(SANITIZE) build demo dist site

@@ -140,11 +140,13 @@ def estimate_relative_pose(
         - refinements: int, rounds of estimation, each of which ends with a refinement,
         - iterations: int, hypotheses tried,
         - num_inliers, inlier_ratio: int, float,
-        - model_score: float, sum of squared Sampson distances, each at most the threshold's square, in pixels squared
-          (in PoseLib on the normalised plane): lower is better, the largest float without a model,
+        - model_score: float, squared Sampson distances summed up, each cut at the threshold; lower is better,
         - inliers: list of N bool,
         - probabilities: (N,) probability of each match to be right (new),
         - confidence: probability that the pose is right to five degrees (new).
+
+        The model's score is in pixels squared (PoseLib's is on the normalised plane), and the largest float without a
+        model.
 
     Raises:
         ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.

@@ -1,0 +1,61 @@
+"""Which pages the site has: the README as its home, every page of this folder, and a reference page for each module."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+# Both in this order, as far as they are there; further pages of the folder follow.
+GUIDES = (
+    *("conventions", "pose", "viewer", "matchers", "colmap", "hloc", "migration"),
+    *("formats", "benchmark", "algorithm", "training"),
+)
+MODULES = (
+    *("integrations.opencv", "integrations.poselib", "integrations.pycolmap", "verification", "images", "matches"),
+    *("viewer", "plot", "synthetic", "render", "datasets", "metrics", "geometry"),
+)
+
+# What both results have in common is written once, in their base class, which the package does not export.
+RESULT = "::: caransac.types.Result\n    options: {show_root_heading: true, show_root_toc_entry: true}\n"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Lay out the navigation."""
+    there = {path.stem for path in DOCS.glob("*.md")}
+    guides = [name for name in GUIDES if name in there] + sorted(there - set(GUIDES))
+    config.nav = [
+        {"Home": "index.md"},
+        {"Guides": [f"{name}.md" for name in guides]},
+        {"Reference": [{title: f"reference/{title}.md"} for title in ("caransac", *present_modules())]},
+    ]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made: the home page and the reference."""
+    made = {"index": home(), "reference/caransac": f"# caransac\n\n::: caransac\n\n{RESULT}"}
+    made |= {f"reference/{name}": f"# {name}\n\n::: caransac.{name}\n" for name in present_modules()}
+    for name, text in made.items():
+        files.append(File.generated(config, f"{name}.md", content=text))
+    return files
+
+
+def present_modules() -> list[str]:
+    """The modules of the reference that exist."""
+    places = {name: ROOT / "src" / "caransac" / name.replace(".", "/") for name in MODULES}
+    return [name for name, place in places.items() if place.is_dir() or place.with_suffix(".py").is_file()]
+
+
+def home() -> str:
+    """The README, with links into this folder; links to files that are not pages become plain text."""
+    text = (ROOT / "README.md").read_text().replace("](docs/", "](").replace('"docs/', '"')
+    return re.sub(
+        r"\[([^]]+)\]\(([^)#]+)[^)]*\)",
+        lambda link: link[0] if link[2].startswith("http") or (DOCS / link[2]).is_file() else link[1],
+        text,
+    )

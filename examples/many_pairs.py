@@ -1,0 +1,24 @@
+"""Estimate many pairs at once, in threads; pairs are made as they are needed, and results come in their order."""
+
+import caransac
+from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair
+
+truth = []
+
+
+def read_pairs():
+    """Stands in for reading your own matches: (points1, points2, camera1, camera2, scores) each."""
+    for seed in range(20):
+        pair = make_pair(num_points=500, outlier_ratio=0.6, seed=seed)
+        truth.append(pair)
+        yield pair.points1, pair.points2, pair.camera1, pair.camera2, pair.scores
+
+
+results = caransac.estimate_relative_poses(read_pairs(), options=caransac.Options(seed=1))
+for pair, result in zip(truth, results, strict=True):
+    if result.success:
+        error = pose_error_deg(result.R, result.t, pair.R, pair.t)
+        print(f"{result.num_inliers} inliers, confidence {result.confidence:.3f}, error {error:.2f} degrees")
+    else:
+        print(f"no pose: {result.stop_reason}")

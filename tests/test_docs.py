@@ -1,0 +1,52 @@
+"""The documentation builds without a warning, documents what is public, and fetches nothing."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import caransac
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def headings(page):
+    return set(re.findall(r'<h\d id="([^"]+)"', page.read_text()))
+
+
+def test_every_guide_is_a_page(site):
+    linked = set(re.findall(r'href="([^"#/]+)\.html', (site / "index.html").read_text()))
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= linked
+
+
+def test_everything_public_is_documented(site):
+    documented = headings(site / "reference" / "caransac.html")
+    assert {f"caransac.{name}" for name in caransac.__all__ if name != "__version__"} <= documented
+    assert "caransac.types.Result" in documented
+    for name, calls in {
+        "opencv": ("findEssentialMat", "findFundamentalMat"),
+        "poselib": ("estimate_relative_pose", "estimate_fundamental"),
+        "pycolmap": ("estimate_essential_matrix", "estimate_fundamental_matrix"),
+    }.items():
+        documented = headings(site / "reference" / f"integrations.{name}.html")
+        assert {f"caransac.integrations.{name}.{call}" for call in calls} <= documented
+
+
+def test_nothing_is_fetched(site):
+    pages = [*site.rglob("*.html")]
+    assert len(pages) > 10
+    for page in pages:
+        assert not re.findall(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(?:https?:)?//', page.read_text()), page
