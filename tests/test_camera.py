@@ -49,6 +49,9 @@ def test_all_forms_describe_the_same_camera():
         (Camera("SIMPLE_RADIAL", (500, 0, 0, -0.4)), 304),
         (Camera("RADIAL", (500, 0, 0, -0.35, 0.03)), 341),
         (Camera("RADIAL", (500, 0, 0, 0.1, 0.02)), np.inf),
+        (Camera("FULL_OPENCV", (500, 500, 0, 0, -0.35, 0.03, 0, 0, 0, 0, 0, 0)), 341),
+        (Camera("FULL_OPENCV", (500, 500, 0, 0, 0, 0, 0, 0, -1.2, 0, 0, 0)), 301),  # r (1 - 1.2 r^6)
+        (Camera("FULL_OPENCV", (500, 500, 0, 0, 0, 0, 0, 0, 0, 0.6, 0, 0)), 323),  # r / (1 + 0.6 r^2)
     ],
 )
 def test_pixels_beyond_the_lens_become_nan(camera, fold_px):

@@ -228,6 +228,14 @@ def test_distortion_is_removed(module):
     assert pose_error(E, mask) < 3
 
 
+@both
+def test_normalised_points(module):
+    rays = PAIR.camera1.pixels_to_rays(PAIR.points1), PAIR.camera2.pixels_to_rays(PAIR.points2)
+    for camera in ((np.eye(3),), (), (1.0, (0.0, 0.0))):
+        E, mask = module.findEssentialMat(*rays, *camera, method=cv2.RANSAC, threshold=1 / FOCAL)
+        check_essential(E, mask)
+
+
 def test_settings_reach_the_estimator():
     base = Options(seed=5, rounds=1, samples_per_round=150, early_stop=False)
     points = PAIR.points1, PAIR.points2
