@@ -1,7 +1,9 @@
 """Many pairs at once: the same answers in the same order, whatever the threads do."""
 
+import multiprocessing
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from itertools import count, islice
 
 import numpy as np
@@ -56,6 +58,16 @@ def test_batches_give_the_same_bits_as_single_calls(rng, workers):
     matrices = caransac.estimate_fundamentals([*uncalibrated, pairs[1], pairs[3][:2]], options=FEW, workers=workers)
     expected = [caransac.estimate_fundamental(**call) for call in uncalibrated]
     assert_same(matrices, [*expected, expected[1], expected[3]])
+
+
+def test_other_executors_give_the_same_bits(rng):
+    pairs, calls = pairs_of_all_forms(rng)
+    expected = [caransac.estimate_relative_pose(**call) for call in calls]
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert_same(caransac.estimate_relative_poses(pairs, options=FEW, workers=pool), expected)
+        with pytest.raises(ValueError, match=r"pairs\[1\]: .* missing in a NoneType"):
+            caransac.estimate_relative_poses([pairs[0], None, pairs[1]], options=FEW, workers=pool)
+        assert pool.submit(abs, -1).result() == 1  # it stays open
 
 
 def test_progress_counts_in_the_callers_thread(rng):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -115,7 +117,7 @@ def estimate_relative_poses(
     pairs: Iterable[object],
     *,
     options: Options | None = None,
-    workers: int | None = None,
+    workers: int | Executor | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[RelativePoseResult]:
     """Estimate the relative poses of many pairs in threads: the same answers as one by one, to the bit.
@@ -128,7 +130,8 @@ def estimate_relative_poses(
             - a record with these attributes, and `scores`, `score_kind`, `features` if it has them, such as
               `datasets.Pair`.
         options: for the pairs that do not bring their own.
-        workers: threads; None for one a core. The interpreter lock is released during most of the work.
+        workers: threads; None for one a core. Two thirds of the work release the interpreter lock, which keeps about
+            three cores busy; for more of them pass a ``concurrent.futures.ProcessPoolExecutor`` or another executor.
         progress: called in the caller's thread with the number of pairs done, after each.
 
     Returns:
@@ -144,7 +147,7 @@ def estimate_fundamentals(
     pairs: Iterable[object],
     *,
     options: Options | None = None,
-    workers: int | None = None,
+    workers: int | Executor | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[FundamentalResult]:
     """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
@@ -160,22 +163,25 @@ def _estimate_all(
     cameras: Sequence[str],
     pairs: Iterable[object],
     options: Options | None,
-    workers: int | None,
+    workers: int | Executor | None,
     progress: Callable[[int], object] | None,
 ) -> list[AnyResult]:
-    def estimate_one(numbered: tuple[int, object]) -> AnyResult:
-        index, pair = numbered
-        try:
-            return estimate(**{"options": options, **_arguments(pair, cameras)})
-        except ValueError as error:
-            raise ValueError(f"pairs[{index}]: {error}") from error
-
     results: list[AnyResult] = []
-    for result in map_ordered(estimate_one, enumerate(pairs), workers):
+    for result in map_ordered(partial(_estimate_one, estimate, cameras, options), enumerate(pairs), workers):
         results.append(result)
         if progress is not None:
             progress(len(results))
     return results
+
+
+def _estimate_one(
+    estimate: Callable[..., AnyResult], cameras: Sequence[str], options: Options | None, numbered: tuple[int, object]
+) -> AnyResult:
+    index, pair = numbered
+    try:
+        return estimate(**{"options": options, **_arguments(pair, cameras)})
+    except ValueError as error:
+        raise ValueError(f"pairs[{index}]: {error}") from error
 
 
 def _arguments(pair: object, cameras: Sequence[str]) -> dict[str, Any]:
