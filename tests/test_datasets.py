@@ -1,12 +1,17 @@
 """The readers, on tiny files of their layouts."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
 
+import caransac
+from caransac.cli import main
 from caransac.datasets import (
     Pair,
     make_synthetic,
+    match_pair_list,
     open_dataset,
     read_npz,
     read_pair_list,
@@ -15,6 +20,8 @@ from caransac.datasets import (
     write_npz,
 )
 from caransac.geometry import pose_error_deg
+from caransac.images import write_image
+from caransac.render import render_pair
 from caransac.synthetic import make_pair
 
 
@@ -113,6 +120,36 @@ def test_pair_lists_come_with_cached_matches(tmp_path):
     write_pair_list(tmp_path, truth, "ratio")
     assert next(read_pair_list(path)).score_kind == "ratio"
     assert len(list(read_pair_list(path, max_pairs=2))) == 2
+
+
+def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_path, capsys):
+    made = render_pair(seed=4, width=320, height=240)
+    for name, image in (("a0", made.image1), ("b0", made.image2), ("a1", made.image1), ("b1", made.image2)):
+        write_image(tmp_path / "scene" / f"{name}.jpg", image)  # the list says .jpg, whatever the quality
+    truth = make_pair(30)
+    posed = replace(truth, camera1=made.camera, camera2=made.camera, R=made.R, t=made.t)
+    path = write_pair_list(tmp_path, [posed, posed])
+    path.with_suffix(".h5").unlink()
+
+    def stop(done, _):
+        if done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        match_pair_list(path, tmp_path, progress=stop)
+    assert not path.with_suffix(".h5").exists()
+    (tmp_path / "scene" / "a0.jpg").unlink()  # the first pair is not read again
+    command = ["bench", str(path), "--images", str(tmp_path), "--methods", "CA-RANSAC", "--timing-pairs", "0"]
+    assert main([*command, "--workers", "1", "--out", str(tmp_path / "out")]) == 0
+    assert "(2 pairs, 1 scenes)" in capsys.readouterr().out
+    for pair in read_pair_list(path):
+        assert pair.score_kind == "ratio"
+        result = caransac.estimate_relative_pose(
+            pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores
+        )
+        assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1
+    assert main(["bench", str(path), "--images", str(tmp_path / "none"), "--out", str(tmp_path / "other")]) == 2
+    assert "--images: no such folder" in capsys.readouterr().err
 
 
 def test_broken_pair_lists_say_where(tmp_path):

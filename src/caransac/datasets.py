@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +13,7 @@ import numpy as np
 from caransac.camera import Camera
 from caransac.files import replacing
 from caransac.geometry import Array
+from caransac.images import FeatureKind, detect, match_features, read_image
 from caransac.matches import Matches, camera_from_h5, open_h5, save_arrays
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.types import ScoreKind
@@ -143,13 +145,10 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
     path = Path(path)
     with open_h5(path.with_suffix(".h5")) as cache:
         kind = cast(ScoreKind, str(cache.attrs.get("score_kind", "confidence")))
-        for number, line in enumerate(_lines(path)[:max_pairs], 1):
-            words = line.split()
-            if len(words) != 38:
-                raise ValueError(f"{path}: line {number} has {len(words)} words, not 38")
+        for words in _pair_lines(path, max_pairs):
             numbers = np.array(words[4:], float)
             pose = numbers[18:].reshape(4, 4)
-            key = "/".join(word.replace("/", "-") for word in words[:2])
+            key = _pair_key(words)
             if key not in cache:
                 raise ValueError(f"{path.with_suffix('.h5')}: no matches of {key}")
             matches = cache[key]
@@ -165,6 +164,64 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
                 t=pose[:3, 3] / np.linalg.norm(pose[:3, 3]),
                 score_kind=kind,
             )
+
+
+def match_pair_list(
+    path: str | Path,
+    images: str | Path,
+    *,
+    features: FeatureKind = "rootsift",
+    max_pairs: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Path:
+    """Match the images of a pair list and keep the matches beside it, where `read_pair_list` looks for them.
+
+    Nothing is done where that file is there already. An interrupted call continues where it was.
+
+    Args:
+        path: the list.
+        images: the folder that its paths start from.
+        features: see `images.match_images`; the scores are ratios.
+        max_pairs: the first so many lines.
+        progress: called with the number of pairs done and of all, after each.
+
+    Returns:
+        The h5 file.
+    """
+    path = Path(path)
+    cache_path, partial_path = path.with_suffix(".h5"), path.with_suffix(f".{features}.partial")
+    if cache_path.is_file():
+        return cache_path
+    lines = list(_pair_lines(path, max_pairs))
+    read = lru_cache(maxsize=16)(lambda name: detect(read_image(Path(images) / name), features))
+    with open_h5(partial_path, "a") as cache:
+        cache.attrs["score_kind"] = "ratio"
+        for done, words in enumerate(lines, 1):
+            key = _pair_key(words)
+            if key not in cache or "scores" not in cache[key]:  # written last
+                x1, x2, scores = match_features(read(words[0]), read(words[1]), features)
+                if key in cache:
+                    del cache[key]
+                for name, values in (("x1", x1), ("x2", x2), ("scores", scores)):
+                    cache[f"{key}/{name}"] = values
+                cache.flush()
+            if progress is not None:
+                progress(done, len(lines))
+    return partial_path.replace(cache_path)
+
+
+def _pair_lines(path: Path, max_pairs: int | None) -> Iterator[list[str]]:
+    """The words of the lines of a pair list."""
+    for number, line in enumerate(_lines(path)[:max_pairs], 1):
+        words = line.split()
+        if len(words) != 38:
+            raise ValueError(f"{path}: line {number} has {len(words)} words, not 38")
+        yield words
+
+
+def _pair_key(words: Sequence[str]) -> str:
+    """Where the matches of a line lie in the h5 file."""
+    return "/".join(word.replace("/", "-") for word in words[:2])
 
 
 def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:

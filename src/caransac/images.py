@@ -125,8 +125,14 @@ def match_images(
         points1 (N, 2) and points2 (N, 2) in pixels, and (N,) the ratios of the nearest to the second-nearest
         descriptor's distance, for ``score_kind="ratio"``.
     """
-    points1, vectors1 = detect(image1, features, max_features)
-    points2, vectors2 = detect(image2, features, max_features)
+    return match_features(detect(image1, features, max_features), detect(image2, features, max_features), features)
+
+
+def match_features(
+    found1: tuple[Array, Floats], found2: tuple[Array, Floats], features: FeatureKind
+) -> tuple[Array, Array, Array]:
+    """Correspondences of what `detect` found in two images, as `match_images` returns them."""
+    (points1, vectors1), (points2, vectors2) = found1, found2
     index1, index2, ratios_sq = match_vectors(vectors1, vectors2)
     ratios = np.sqrt(ratios_sq) if features == "rootsift" else ratios_sq  # squared, ±1 vectors count differing bits
     return points1[index1], points2[index2], ratios

@@ -6,14 +6,22 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import installed_version
 from caransac.bench.filters import saved_filter
 from caransac.bench.paper import TABLES
 from caransac.bench.plan import GROUPS, Plan
+from caransac.datasets import match_pair_list
+from caransac.images import FeatureKind
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
 
@@ -67,6 +75,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="NAME=FILE[:THRESHOLD]",
         help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; repeatable",
     )
+    what.add_argument(
+        "--images", type=Path, metavar="DIR", help="match the images in DIR of pair lists that come without matches"
+    )
+    what.add_argument(
+        "--features", choices=get_args(FeatureKind), default="rootsift", help="to match by (default: %(default)s)"
+    )
     what.add_argument("--max-pairs", type=int, metavar="N", help="pairs a scene at most (default: all)")
 
     rules = parser.add_argument_group("the rules")
@@ -104,6 +118,8 @@ def bench(arguments: argparse.Namespace) -> int:
         list_methods()
         return 0
     plan = read_plan(arguments)
+    if arguments.images is not None:
+        match_lists([Path(source) for source in plan.sources if source.endswith(".txt")], arguments)
     if not arguments.paper:
         run_plan(plan, arguments.out, arguments.workers, None)
     for name in arguments.paper:
@@ -133,6 +149,27 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
         tune_pairs=arguments.tune_pairs,
     )
     return replace(plan, timing_pairs=min(plan.timing_pairs, QUICK.timing_pairs)) if arguments.quick else plan
+
+
+def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
+    """Match the images of pair lists that come without matches, with a progress bar."""
+    from rich.progress import Progress
+
+    if not arguments.images.is_dir():
+        raise ValueError(f"--images: no such folder: {arguments.images}")
+    for path in lists:
+        with Progress() as bar:
+            task = bar.add_task(f"matching {path.stem}")
+            match_pair_list(
+                path,
+                arguments.images,
+                features=arguments.features,
+                progress=partial(_advance, bar, task),
+            )
+
+
+def _advance(bar: Progress, task: TaskID, done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
 
 
 def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
