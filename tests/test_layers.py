@@ -23,7 +23,7 @@ LAYERS = [
     {"integrations"},
     {"synthetic", "render", "matches", "images", "plot"},
     {"datasets"},
-    {"viewer"},
+    {"viewer", "verification"},
     {"training"},
     {"bench"},
     {"cli"},

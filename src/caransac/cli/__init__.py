@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 import caransac
-from caransac.cli import bench, demo, pose, train, view
+from caransac.cli import bench, demo, pose, train, verify, view
 
-COMMANDS = (pose, view, demo, train, bench)
+COMMANDS = (pose, view, verify, demo, train, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,275 @@
+"""hloc's HDF5 files: keypoints and matches in, matches that are inliers out.
+
+hloc puts the centre of the first pixel at (0, 0), COLMAP at (0.5, 0.5): intrinsics in COLMAP's terms are moved to
+hloc's pixels here, once, and everything after that is in hloc's pixels.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caransac.camera import PARAMETERS, Camera
+from caransac.files import replacing
+from caransac.geometry import Floats
+from caransac.verification.records import Calibrated, Config, Geometry, PairMatches, Row
+
+if TYPE_CHECKING:
+    import h5py
+
+CACHED_IMAGES = 512
+CHECKPOINT_S = 60.0  # what a killed run may lose
+MATRICES = ("F", "E", "H", "R", "t")
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two images in the order of their matches, and the group that holds these."""
+
+    image1: str
+    image2: str
+    group: str
+
+
+class HlocFiles:
+    """hloc's files as a source of pairs, and a matches file that their geometries go to.
+
+    The output has hloc's layout: a group for every pair with `matches0` and `matching_scores0`, in which outliers are
+    unmatched, and beside them what hloc does not read: the matrices that are known of F, E, H, R and t, and the
+    attributes config, num_matches, confidence and ms.
+    """
+
+    batch_size = 32
+
+    def __init__(
+        self,
+        features: str | Path,
+        matches: str | Path,
+        pairs: str | Path,
+        out: str | Path,
+        *,
+        cameras: str | Path | None = None,
+        calibrated: Calibrated = "auto",
+        overwrite: bool = False,
+    ) -> None:
+        """Open the files and see what is to be done.
+
+        Args:
+            features: keypoints, a group for every image.
+            matches: matches, a group for every pair.
+            pairs: two names a line.
+            out: where to write. Pairs that are in it already, or in what an interrupted run left beside it, are kept.
+            cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` a line; None for no intrinsics.
+            calibrated: "never" ignores the cameras, "always" wants one for every image.
+            overwrite: verify all pairs again.
+
+        Raises:
+            OSError: a file is missing, or not HDF5.
+            ValueError: a file's content is not as it should be; the message says what to do.
+        """
+        self.out, self._partial = Path(out), Path(f"{out}.partial")
+        for given in (features, matches):
+            if self.out.resolve() == Path(given).resolve():
+                raise ValueError(f"out: {out} is an input; choose another place")
+        self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
+        names = _read_pairs(Path(pairs))
+        if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
+            raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
+        self._features = _open(Path(features), "--features")
+        self._matches = _open(Path(matches), "--matches")
+        self._pairs = [self._find(*pair) for pair in names]
+        self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
+        self._work = Path(tempfile.mkdtemp(prefix="caransac-")) / "verified.h5"
+        self._file = _h5py().File(self._work, "w")
+        kept = {} if overwrite else self._take_over()
+        self.kept: Sequence[Row] = list(kept.values())
+        self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in kept]
+        self._saved = time.monotonic()
+
+    def read(self, key: int) -> PairMatches:
+        """A pair with its matches."""
+        pair = self._pairs[key]
+        group = self._matches[pair.group]
+        partners = np.asarray(group["matches0"]).astype(np.int64)
+        matched = np.flatnonzero(partners >= 0)
+        matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
+        scores = None
+        if "matching_scores0" in group:
+            scores = np.nan_to_num(np.asarray(group["matching_scores0"])[matched].astype(np.float32))
+        points = []
+        for column, name in zip(matches.T, (pair.image1, pair.image2), strict=True):
+            keypoints = self._keypoints(name)
+            if len(column) and column.max() >= len(keypoints):
+                raise ValueError(
+                    f"{self._matches.filename}: matches of {pair.group} name keypoint {column.max()}, but {name} has "
+                    f"{len(keypoints)}: its features were extracted again, so match again"
+                )
+            points.append(keypoints[column])
+        cameras = [self._cameras.get(name) for name in (pair.image1, pair.image2)]
+        return PairMatches(
+            key=key,
+            image1=pair.image1,
+            image2=pair.image2,
+            matches=matches,
+            points1=points[0],
+            points2=points[1],
+            cameras=None if cameras[0] is None or cameras[1] is None else (cameras[0], cameras[1]),
+            scores=scores,
+            score_kind="confidence",
+        )
+
+    def write(self, found: Sequence[Geometry]) -> None:
+        """Keep geometries; once a minute they are saved beside the output, for a run that is killed."""
+        for geometry in found:
+            self._write_group(geometry)
+        if time.monotonic() - self._saved > CHECKPOINT_S:
+            self._save(self._partial)
+            self._saved = time.monotonic()
+
+    def finish(self) -> None:
+        """Put the output in its place."""
+        self._save(self.out)
+        self._partial.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the files; what is done of an unfinished run is saved beside the output."""
+        if self.pending and len(self._file) and not self._is_complete():
+            self._save(self._partial)
+        for file in (self._file, self._features, self._matches):
+            file.close()
+        shutil.rmtree(self._work.parent, ignore_errors=True)
+
+    def _is_complete(self) -> bool:
+        return all(pair.group in self._file for pair in self._pairs)
+
+    def _save(self, path: Path) -> None:
+        """Put a copy of what is done at a path, whole or not at all."""
+        self._file.close()
+        with replacing(path) as temporary:
+            shutil.copyfile(self._work, temporary)
+        self._file = _h5py().File(self._work, "a")
+
+    def _write_group(self, found: Geometry) -> None:
+        source = self._matches[self._pairs[found.key].group]
+        group = self._file.create_group(self._pairs[found.key].group)
+        partners = np.full_like(source["matches0"][()], -1)
+        partners[found.matches[:, 0]] = found.matches[:, 1]
+        group.create_dataset("matches0", data=partners)
+        if "matching_scores0" in source:
+            scores = source["matching_scores0"][()]
+            scores[partners < 0] = 0
+            group.create_dataset("matching_scores0", data=scores)
+        for name in MATRICES:
+            if (matrix := getattr(found, name)) is not None:
+                group.create_dataset(name, data=matrix)
+        group.attrs["config"] = found.config.name.lower()
+        group.attrs["num_matches"] = found.num_matches
+        if found.confidence is not None:
+            group.attrs["confidence"] = found.confidence
+        group.attrs["ms"] = found.elapsed_ms
+
+    def _take_over(self) -> dict[str, Row]:
+        """Copy the pairs that an earlier run verified; returns their lines by group."""
+        rows: dict[str, Row] = {}
+        for path in (self.out, self._partial):
+            if not path.exists():
+                continue
+            with _open(path, "--out") as before:
+                for pair in self._pairs:
+                    if pair.group in before and pair.group not in rows and "config" in before[pair.group].attrs:
+                        rows[pair.group] = _describe(pair, before[pair.group])
+                        before.copy(pair.group, self._file.require_group(str(Path(pair.group).parent)))
+        return rows
+
+    def _find(self, image1: str, image2: str) -> _Pair:
+        """The group of a pair's matches; like hloc, it may hold the pair the other way round, and then we do, too."""
+        for first, second in ((image1, image2), (image2, image1)):
+            group = "/".join(name.replace("/", "-") for name in (first, second))
+            if group in self._matches:
+                return _Pair(first, second, group)
+        raise ValueError(
+            f"{self._matches.filename}: no matches of {image1} and {image2}: match this pair first, or take it out of "
+            "--pairs"
+        )
+
+    def _read_keypoints(self, name: str) -> Floats:
+        """Keypoints (n, 2) of an image, in hloc's pixels."""
+        if name not in self._features or "keypoints" not in self._features[name]:
+            raise ValueError(f"{self._features.filename}: no keypoints of {name}: extract its features first")
+        keypoints = np.asarray(self._features[name]["keypoints"]).astype(np.float32)
+        if keypoints.ndim != 2 or keypoints.shape[1] < 2 or not np.isfinite(keypoints).all():
+            raise ValueError(f"{self._features.filename}: corrupt keypoints of {name}: extract its features again")
+        return np.ascontiguousarray(keypoints[:, :2])
+
+
+def read_cameras(path: Path) -> dict[str, Camera]:
+    """Cameras by image name, moved to hloc's pixels, of lines ``name MODEL width height params...`` in COLMAP's."""
+    if not path.is_file():
+        raise FileNotFoundError(f"--cameras: no such file: {path}")
+    cameras = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        try:
+            name, model, width, height, *params = words
+            camera = Camera(model, tuple(map(float, params)), int(width), int(height))
+        except ValueError as error:
+            raise ValueError(
+                f"{path}: line {number} is not 'name MODEL width height params...' with a model of "
+                f"{', '.join(PARAMETERS)}: {error}"
+            ) from error
+        shifts = [-0.5 if parameter in ("cx", "cy") else 0.0 for parameter in PARAMETERS[model]]
+        cameras[name] = replace(camera, params=tuple(np.add(camera.params, shifts)))
+    return cameras
+
+
+def _describe(pair: _Pair, group: Any) -> Row:
+    """The line of a pair that an earlier run verified."""
+    attributes = group.attrs
+    config = Config[str(attributes["config"]).upper()]
+    confidence = float(attributes["confidence"]) if "confidence" in attributes else None
+    inliers = int((np.asarray(group["matches0"]) >= 0).sum())
+    names = pair.image1, pair.image2
+    return Row.of(names, int(attributes["num_matches"]), inliers, config, confidence, float(attributes["ms"]))
+
+
+def _read_pairs(path: Path) -> list[tuple[str, str]]:
+    """The pairs of a list, each once."""
+    if not path.is_file():
+        raise FileNotFoundError(f"--pairs: no such file: {path}")
+    pairs: dict[tuple[str, str], None] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.split()
+        if len(words) not in (0, 2):
+            raise ValueError(f"{path}: line {number} has {len(words)} words, not the names of two images")
+        if words and (words[1], words[0]) not in pairs:
+            pairs[words[0], words[1]] = None
+    if not pairs:
+        raise ValueError(f"{path} has no pairs: two image names a line")
+    return list(pairs)
+
+
+def _open(path: Path, option: str) -> h5py.File:
+    if not path.is_file():
+        raise FileNotFoundError(f"{option}: no such file: {path}")
+    try:
+        return _h5py().File(path)
+    except OSError as error:
+        raise OSError(f"{option}: {path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("hloc's files need h5py: pip install 'caransac[hloc]'") from error
+    return h5py

@@ -1,0 +1,81 @@
+"""A line for every pair, as CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from caransac.files import replacing
+from caransac.verification.records import Row
+
+COLUMNS = tuple(field.name for field in fields(Row))
+DIGITS = {"ratio": 4, "confidence": 4, "ms": 2}
+
+
+def check_report(path: Path) -> None:
+    """Raise now what writing the report would raise at the end of a long run."""
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"report: {path} must end in .csv or .parquet")
+    if path.suffix == ".parquet":
+        _parquet()
+
+
+def write_report(path: Path, rows: Sequence[Row]) -> None:
+    """Write the lines of all pairs, sorted by image names; the ending chooses the format.
+
+    A pair that an earlier run verified is described by what the database says. Its confidence and time are taken from
+    the report that is replaced, if that one has them, and are left empty otherwise.
+    """
+    before = _read(path) if path.exists() else {}
+    lines = [_complete(row, before.get((row.image1, row.image2))) for row in rows]
+    lines.sort(key=lambda line: (line["image1"], line["image2"]))
+    with replacing(path) as temporary:
+        if path.suffix == ".parquet":
+            arrow, parquet = _parquet()
+            kinds = {"str": arrow.string(), "int": arrow.int64()}
+            schema = arrow.schema([(field.name, kinds.get(str(field.type), arrow.float64())) for field in fields(Row)])
+            parquet.write_table(arrow.Table.from_pylist(lines, schema), temporary)
+        else:
+            with temporary.open("w", newline="") as file:
+                writer = csv.DictWriter(file, COLUMNS)
+                writer.writeheader()
+                writer.writerows(lines)
+
+
+def _complete(row: Row, before: dict[str, Any] | None) -> dict[str, Any]:
+    """A row as a line, with what the report before knew of it where it tells of the same outcome."""
+    line = asdict(row)
+    same = before is not None and all(str(before[name]) == str(line[name]) for name in ("matches", "inliers", "config"))
+    if before is not None and same and line["ms"] is None:
+        line |= {name: float(before[name]) if before[name] not in ("", None) else None for name in ("confidence", "ms")}
+    return {
+        name: round(value, DIGITS[name]) if name in DIGITS and value is not None else value
+        for name, value in line.items()
+    }
+
+
+def _read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Lines of a report by image names; none of a file that is something else."""
+    lines: Iterable[dict[str, Any]]
+    if path.suffix == ".parquet":
+        arrow, parquet = _parquet()
+        try:
+            lines = parquet.read_table(path).to_pylist()
+        except (arrow.ArrowInvalid, OSError):
+            return {}
+    else:
+        with path.open(newline="", errors="replace") as file:
+            lines = list(csv.DictReader(file))
+    return {(line["image1"], line["image2"]): line for line in lines if set(COLUMNS) <= set(line)}
+
+
+def _parquet() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet reports need pyarrow: pip install 'caransac[reports]', or write .csv") from error
+    return pyarrow, pyarrow.parquet
