@@ -114,10 +114,9 @@ class ColmapDatabase:
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
         with _explaining(self.path):
+            ids, names = _split(key), self._names(key)
             matches = self._read_matches(key)
-            ids = _split(key)
             keypoints = [self._keypoints(image_id) for image_id in ids]
-            names = self._names(key)
             for points, column, name in zip(keypoints, matches.T, names, strict=True):
                 if len(column) and column.max() >= len(points):
                     raise ValueError(

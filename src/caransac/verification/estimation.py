@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from caransac import estimate_fundamental, estimate_relative_pose
+from caransac.api import estimate_fundamental, estimate_relative_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, fundamental_from_essential, homogeneous
 from caransac.types import FundamentalResult, RelativePoseResult

@@ -1,0 +1,74 @@
+"""COLMAP databases of synthetic pairs: images 2i + 1 and 2i + 2 are pair i."""
+
+import sqlite3
+
+import numpy as np
+import pycolmap
+
+from caransac.synthetic import make_pair
+from caransac.verification.colmap import MAX_IMAGES, MODELS
+
+OLD_SCHEMA = """
+CREATE TABLE cameras (camera_id INTEGER PRIMARY KEY, model INTEGER, width INTEGER, height INTEGER, params BLOB,
+    prior_focal_length INTEGER);
+CREATE TABLE images (image_id INTEGER PRIMARY KEY, name TEXT, camera_id INTEGER, prior_qw REAL);
+CREATE TABLE keypoints (image_id INTEGER PRIMARY KEY, rows INTEGER, cols INTEGER, data BLOB);
+CREATE TABLE descriptors (image_id INTEGER PRIMARY KEY, rows INTEGER, cols INTEGER, data BLOB);
+CREATE TABLE matches (pair_id INTEGER PRIMARY KEY, rows INTEGER, cols INTEGER, data BLOB);
+CREATE TABLE two_view_geometries (pair_id INTEGER PRIMARY KEY, rows INTEGER, cols INTEGER, data BLOB, config INTEGER,
+    F BLOB, E BLOB, H BLOB);
+"""
+
+
+def some_pairs(count, num_points=200, outlier_ratio=0.4):
+    return [make_pair(num_points, outlier_ratio, seed=seed) for seed in range(count)]
+
+
+def pair_id(index):
+    return MAX_IMAGES * (2 * index + 1) + 2 * index + 2
+
+
+def make_database(path, pairs, *, prior=True, old=False):
+    """A database as feature matching without verification leaves it."""
+    if not old:
+        pycolmap.Database.open(path).close()
+    with sqlite3.connect(path) as connection:
+        if old:
+            connection.executescript(OLD_SCHEMA)
+        for index, pair in enumerate(pairs):
+            add_pair(connection, index, pair, prior)
+    connection.close()
+    return path
+
+
+def add_pair(connection, index, pair, prior):
+    rng = np.random.default_rng(index)
+    columns = []
+    for number, (points, camera) in enumerate(((pair.points1, pair.camera1), (pair.points2, pair.camera2)), 1):
+        image = 2 * index + number
+        values = (image, MODELS.index(camera.model), camera.width, camera.height, np.array(camera.params), prior)
+        connection.execute("INSERT INTO cameras VALUES (?, ?, ?, ?, ?, ?)", values)
+        name = f"scene/{image:03d}.png"
+        connection.execute("INSERT INTO images (image_id, name, camera_id) VALUES (?, ?, ?)", (image, name, image))
+        # Keypoints in an order of their own, as in life, with scale and orientation.
+        order = rng.permutation(len(points))
+        keypoints = np.c_[points[order], np.ones(len(points)), np.zeros(len(points))].astype(np.float32)
+        connection.execute("INSERT INTO keypoints VALUES (?, ?, 4, ?)", (image, len(points), keypoints))
+        columns.append(np.argsort(order))
+    matches = np.stack(columns, axis=1).astype(np.uint32)
+    connection.execute("INSERT INTO matches VALUES (?, ?, 2, ?)", (pair_id(index), len(matches), matches))
+
+
+def read_geometries(path):
+    """All rows of two_view_geometries, in order."""
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("SELECT * FROM two_view_geometries ORDER BY pair_id").fetchall()
+    finally:
+        connection.close()
+
+
+def execute(path, command, *values):
+    with sqlite3.connect(path) as connection:
+        connection.execute(command, values)
+    connection.close()

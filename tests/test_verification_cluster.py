@@ -1,0 +1,51 @@
+"""Verification on a real Dask cluster of two worker processes, one of which dies."""
+
+import os
+import shutil
+import signal
+
+import pytest
+from databases import make_database, read_geometries, some_pairs
+from distributed import Client, LocalCluster
+
+from caransac.cli import main
+from caransac.verification import ColmapDatabase, Settings, open_executor, verify
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        yield cluster
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_database(cluster, tmp_path):
+    here = make_database(tmp_path / "here.db", some_pairs(40, num_points=150))
+    there = shutil.copyfile(here, tmp_path / "there.db")
+    assert main(["verify", str(here), "--workers", "1"]) == 0
+
+    source = ColmapDatabase(there)
+    source.batch_size = 2
+    with Client(cluster.scheduler_address, set_as_default=False) as client:
+        workers = list(client.run(os.getpid).values())
+    assert len(set(workers)) == 2 and os.getpid() not in workers
+    victims, written = [workers[0]], []
+
+    def on_batch(found):
+        written.append(len(found))
+        if victims:
+            os.kill(victims.pop(), signal.SIGKILL)
+
+    with open_executor(scheduler=cluster.scheduler_address) as (executor, in_flight):
+        verify(source, executor, Settings(), in_flight=in_flight, on_batch=on_batch)
+    source.close()
+    assert not victims and len(written) == 20
+    assert read_geometries(there) == read_geometries(here)
+
+
+def test_the_command_runs_on_a_cluster(cluster, tmp_path, capsys):
+    here = make_database(tmp_path / "here.db", some_pairs(3, num_points=150))
+    there = shutil.copyfile(here, tmp_path / "there.db")
+    assert main(["verify", str(here)]) == 0
+    assert main(["verify", str(there), "--scheduler", cluster.scheduler_address]) == 0
+    assert "Verified 3 pairs" in capsys.readouterr().out
+    assert read_geometries(there) == read_geometries(here)
