@@ -1,0 +1,195 @@
+"""Verification of hloc's files: pixel conventions, names with slashes, half precision, and runs that are cut off."""
+
+import re
+
+import h5py
+import numpy as np
+import pytest
+from databases import some_pairs
+
+from caransac.camera import Camera
+from caransac.cli import main
+from caransac.geometry import pose_error_deg, sampson_sq
+from caransac.verification import HlocFiles, Settings, open_executor, verify
+from caransac.verification.hloc import read_cameras
+
+PAIRS = some_pairs(5)
+
+
+def names(index):
+    return f"day/{index}/left.jpg", f"night/{index}.jpg"
+
+
+def group(index):
+    return "/".join(name.replace("/", "-") for name in names(index))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Features, matches and pairs as hloc writes them, and cameras in COLMAP's terms; pixels are hloc's."""
+    with h5py.File(tmp_path / "feats.h5", "w") as features, h5py.File(tmp_path / "matches.h5", "w") as matches:
+        for index, pair in enumerate(PAIRS):
+            rng = np.random.default_rng(index)
+            order = rng.permutation(len(pair.points2))
+            for name, points in zip(names(index), (pair.points1, pair.points2[order]), strict=True):
+                features[f"{name}/keypoints"] = points.astype(np.float32)
+            unmatched = rng.random(len(order)) < 0.1
+            made = matches.create_group(group(index))
+            made["matches0"] = np.where(unmatched, -1, np.argsort(order)).astype(np.int16)
+            made["matching_scores0"] = np.where(unmatched, 0, 1 - pair.scores).astype(np.float16)
+    (tmp_path / "pairs.txt").write_text("".join(" ".join(names(index)) + "\n" for index in range(len(PAIRS))))
+    focal, cx, cy = PAIRS[0].camera1.params
+    lines = [f"{name} SIMPLE_PINHOLE 1024 768 {focal} {cx + 0.5} {cy + 0.5}" for i in range(5) for name in names(i)]
+    (tmp_path / "cameras.txt").write_text("# name MODEL width height params\n" + "\n".join(lines) + "\n")
+    return tmp_path
+
+
+def arguments(files, *more):
+    named = (("features", "feats.h5"), ("matches", "matches.h5"), ("pairs", "pairs.txt"), ("out", "out/verified.h5"))
+    return ["verify", *(word for name, file in named for word in (f"--{name}", str(files / file))), *more]
+
+
+def content(path):
+    """All datasets and attributes but the times."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: item[()].tobytes() if hasattr(item, "dtype") else None}))
+        for name in [name for name in found if found[name] is None]:
+            found[name] = {key: str(value) for key, value in file[name].attrs.items() if key != "ms"}
+    return found
+
+
+def test_poses_and_inliers_are_right(files, capsys):
+    report = files / "report.csv"
+    cameras = str(files / "cameras.txt")
+    assert main(arguments(files, "--cameras", cameras, "--report", str(report))) == 0
+    assert "5 calibrated" in capsys.readouterr().out
+    assert len(report.read_text().splitlines()) == 6 and not (files / "out/verified.h5.partial").exists()
+    with (
+        h5py.File(files / "out/verified.h5") as out,
+        h5py.File(files / "matches.h5") as before,
+        h5py.File(files / "feats.h5") as features,
+    ):
+        for index, pair in enumerate(PAIRS):
+            found, given = out[group(index)], before[group(index)]
+            assert pose_error_deg(found["R"], found["t"], pair.R, pair.t) < 1
+            kept, given0 = found["matches0"][()], given["matches0"][()]
+            assert found["matches0"].dtype == np.int16 and found["matching_scores0"].dtype == np.float16
+            matched = kept >= 0
+            assert 0 < matched.sum() < (given0 >= 0).sum()
+            np.testing.assert_array_equal(kept[matched], given0[matched])
+            np.testing.assert_array_equal(found["matching_scores0"][matched], given["matching_scores0"][matched])
+            assert not found["matching_scores0"][~matched].any()
+            keypoints1, keypoints2 = (features[name]["keypoints"][()] for name in names(index))
+            distances = np.sqrt(sampson_sq(found["F"], keypoints1[matched], keypoints2[kept[matched]]))
+            assert distances.max() < 1.02  # F is in the file's own pixels
+            assert found.attrs["config"] == "calibrated" and 0 < found.attrs["confidence"] <= 1
+
+
+def test_cameras_move_to_the_pixels_of_hloc(files):
+    cameras = read_cameras(files / "cameras.txt")
+    assert cameras[names(3)[1]] == Camera("SIMPLE_PINHOLE", PAIRS[0].camera1.params, 1024, 768)
+
+
+def test_without_cameras_there_is_a_fundamental_matrix(files):
+    assert main(arguments(files)) == 0
+    with h5py.File(files / "out/verified.h5") as out:
+        assert {out[group(i)].attrs["config"] for i in range(5)} == {"uncalibrated"}
+        assert all("F" in out[group(i)] and "R" not in out[group(i)] for i in range(5))
+
+
+def test_half_precision_and_pairs_the_other_way_round(files):
+    with h5py.File(files / "feats.h5", "a") as features:
+        for index in range(5):
+            for name in names(index):
+                keypoints = features[name]["keypoints"][()]
+                del features[name]["keypoints"]
+                features[f"{name}/keypoints"] = keypoints.astype(np.float16)
+    (files / "pairs.txt").write_text("".join(f"{names(i)[1]} {names(i)[0]}\n{' '.join(names(i))}\n" for i in range(5)))
+    assert main(arguments(files, "--cameras", str(files / "cameras.txt"), "--max-error", "2")) == 0
+    with h5py.File(files / "out/verified.h5") as out:
+        for index, pair in enumerate(PAIRS):
+            found = out[group(index)]
+            assert pose_error_deg(found["R"], found["t"], pair.R, pair.t) < 2
+
+
+def test_interrupted_runs_continue(files):
+    assert main(arguments(files)) == 0
+    out = files / "out/verified.h5"
+    expected = content(out)
+    inputs = [files / name for name in ("feats.h5", "matches.h5", "pairs.txt")]
+
+    source = HlocFiles(*inputs, files / "again.h5")
+    source.batch_size = 1
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with open_executor(1) as (executor, in_flight), pytest.raises(KeyboardInterrupt):
+        verify(source, executor, Settings(), in_flight=in_flight, on_batch=stop)
+    source.close()
+    assert not (files / "again.h5").exists() and len(content(files / "again.h5.partial")) > 0
+
+    source = HlocFiles(*inputs, files / "again.h5")
+    assert (len(source.kept), len(source.pending)) == (1, 4)
+    with open_executor(2) as (executor, in_flight):
+        verify(source, executor, Settings(), in_flight=in_flight)
+    source.close()
+    assert content(files / "again.h5") == expected and not (files / "again.h5.partial").exists()
+
+    for overwrite, pending in ((False, []), (True, [0, 1, 2, 3, 4])):
+        source = HlocFiles(*inputs, out, overwrite=overwrite)
+        assert source.pending == pending
+        source.close()
+
+
+def test_progress_is_saved_now_and_then(files, monkeypatch):
+    monkeypatch.setattr("caransac.verification.hloc.CHECKPOINT_S", 0.0)
+    source = HlocFiles(*[files / name for name in ("feats.h5", "matches.h5", "pairs.txt")], files / "out.h5")
+    source.batch_size, sizes = 1, []
+    with open_executor(1) as (executor, _):
+        count = lambda _: sizes.append(len([n for n in content(files / "out.h5.partial") if n.endswith("matches0")]))  # noqa: E731
+        verify(source, executor, Settings(), in_flight=1, on_batch=count)
+    source.close()
+    assert sizes == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda f: (f / "feats.h5").unlink(), "--features: no such file"),
+        (lambda f: (f / "pairs.txt").unlink(), "--pairs: no such file"),
+        (lambda f: (f / "pairs.txt").write_text(""), "no pairs: two image names a line"),
+        (lambda f: (f / "pairs.txt").write_text("a b c\n"), "line 1 has 3 words"),
+        (lambda f: (f / "pairs.txt").write_text("a b\n"), "no matches of a and b: match this pair first"),
+        (lambda f: (f / "matches.h5").write_text("hello"), "--matches: .*not an HDF5 file"),
+        (lambda f: (f / "cameras.txt").write_text("a FISHBOWL 1 1 1\n"), "line 1 .*SIMPLE_PINHOLE"),
+        (lambda f: (f / "cameras.txt").write_text("a\n"), "line 1"),
+        (lambda f: remove_keypoints(f, slice(0, 5)), "features were extracted again, so match again"),
+        (lambda f: remove_keypoints(f, None), "no keypoints of day/2/left.jpg: extract"),
+    ],
+)
+def test_errors_say_what_to_do(files, capsys, spoil, message):
+    spoil(files)
+    assert main(arguments(files, "--cameras", str(files / "cameras.txt"))) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not (files / "out/verified.h5").exists()
+
+
+def remove_keypoints(files, keep):
+    with h5py.File(files / "feats.h5", "a") as features:
+        image = features[names(2)[0]]
+        keypoints = image["keypoints"][()]
+        del image["keypoints"]
+        if keep is not None:
+            image["keypoints"] = keypoints[keep]
+
+
+def test_options_that_do_not_fit(files, capsys):
+    assert main(arguments(files, "--ratio-from-descriptors")) == 2
+    assert "reads a COLMAP database" in capsys.readouterr().err
+    (files / "cameras.txt").write_text("")
+    assert main(arguments(files, "--cameras", str(files / "cameras.txt"), "--calibrated", "always")) == 2
+    assert "has no line for day/0/left.jpg" in capsys.readouterr().err
+    assert main([*arguments(files)[:-1], str(files / "matches.h5")]) == 2
+    assert "is an input; choose another place" in capsys.readouterr().err
