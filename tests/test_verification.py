@@ -87,9 +87,9 @@ def test_colmap_reads_the_true_pose_in_both_orders(database):
             inliers = np.asarray(forth.inlier_matches)
             points = [keypoints[side][inliers[:, side]] for side in (0, 1)]
             assert len(inliers) > 0.4 * len(pair.points1)
-            assert np.sqrt(sampson_sq(forth.F, *points)).max() < 1.05  # pixels: F and keypoints agree
+            assert np.sqrt(sampson_sq(forth.F, *points)).max() < 2.05  # pixels: F and keypoints agree
             rays = [camera.pixels_to_rays(p) for camera, p in zip((pair.camera1, pair.camera2), points, strict=True)]
-            assert np.sqrt(sampson_sq(forth.E, *rays)).max() * pair.camera1.mean_focal < 1.05
+            assert np.sqrt(sampson_sq(forth.E, *rays)).max() * pair.camera1.mean_focal < 2.05
             np.testing.assert_allclose(
                 forth.F / forth.F[2, 2],
                 (F := fundamental_from_essential(forth.E, pair.camera1.K, pair.camera2.K)) / F[2, 2],
@@ -281,7 +281,7 @@ def test_overwriting_removes_the_old_only_with_the_first_new(database):
     before = read_geometries(database)
     ColmapDatabase(database, overwrite=True).close()
     assert read_geometries(database) == before
-    changed = run(database, settings=Settings(options=Options(seed=1)), overwrite=True)
+    changed = run(database, settings=Settings(options=Options(seed=1, max_error_px=2.0)), overwrite=True)
     assert len(changed) == len(PAIRS) and read_geometries(database) != before
 
 

@@ -82,7 +82,7 @@ def test_poses_and_inliers_are_right(files, capsys):
             assert not found["matching_scores0"][~matched].any()
             keypoints1, keypoints2 = (features[name]["keypoints"][()] for name in names(index))
             distances = np.sqrt(sampson_sq(found["F"], keypoints1[matched], keypoints2[kept[matched]]))
-            assert distances.max() < 1.02  # F is in the file's own pixels
+            assert distances.max() < 2.02  # F is in the file's own pixels
             assert found.attrs["config"] == "calibrated" and 0 < found.attrs["confidence"] <= 1
 
 
@@ -106,7 +106,7 @@ def test_half_precision_and_pairs_the_other_way_round(files):
                 del features[name]["keypoints"]
                 features[f"{name}/keypoints"] = keypoints.astype(np.float16)
     (files / "pairs.txt").write_text("".join(f"{names(i)[1]} {names(i)[0]}\n{' '.join(names(i))}\n" for i in range(5)))
-    assert main(arguments(files, "--cameras", str(files / "cameras.txt"), "--max-error", "2")) == 0
+    assert main(arguments(files, "--cameras", str(files / "cameras.txt"))) == 0
     with h5py.File(files / "out/verified.h5") as out:
         for index, pair in enumerate(PAIRS):
             found = out[group(index)]

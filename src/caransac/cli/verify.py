@@ -53,7 +53,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
 
     how = parser.add_argument_group("estimation")
-    defaults, options = Settings(), Options()
+    defaults = Settings()
+    options = defaults.options
     how.add_argument(
         "--calibrated",
         choices=get_args(Calibrated),
@@ -69,8 +70,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=float,
         default=options.max_error_px,
         metavar="PX",
-        help="Sampson distance in pixels up to which a match is an inlier; more for uncertain intrinsics (default: "
-        "%(default)s)",
+        help="Sampson distance in pixels up to which a match is an inlier (default: %(default)s)",
     )
     how.add_argument(
         "--min-inliers",

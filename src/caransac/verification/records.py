@@ -16,6 +16,9 @@ from caransac.types import Options, ScoreKind
 
 Calibrated = Literal["auto", "always", "never"]
 Matches = NDArray[np.uint32]
+# Twice the estimator's own default. On synthetic pairs it finds 98 % of the right matches instead of 88 %, and of those
+# it finds 91 % are right instead of 94 %; poses are as good. A reconstruction can drop matches, but bring none back.
+MAX_ERROR_PX = 2.0
 
 
 class Config(IntEnum):
@@ -42,7 +45,7 @@ class Settings:
         min_confidence: a pair whose confidence is lower is degenerate; from 0 to 1.
     """
 
-    options: Options = field(default_factory=Options)
+    options: Options = field(default_factory=lambda: Options(max_error_px=MAX_ERROR_PX))
     calibrated: Calibrated = "auto"
     min_inliers: int = 15
     min_confidence: float = 0.0

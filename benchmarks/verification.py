@@ -1,0 +1,206 @@
+"""Many pairs verified by caransac and by COLMAP, and a run that is killed half-way and resumed.
+
+    python benchmarks/verification.py --out benchmarks/results/verification.json
+
+Writes synthetic pairs to a COLMAP database, verifies a copy with ``caransac verify``, another with COLMAP, kills a
+third run when half of its pairs are written, resumes it, and compares its two_view_geometries with the first. Both
+tools use all cores and their default options. Needs the extra 'bench'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pycolmap
+
+from caransac.bench import machine
+from caransac.files import replacing
+from caransac.synthetic import SyntheticPair, random_pair
+from caransac.verification.colmap import MAX_IMAGES
+
+Truth = dict[int, np.ndarray]
+
+
+def make_one(index: int, num_matches: int) -> SyntheticPair:
+    """Pair number `index`, 30 to 90 % of whose matches are right, as after a matcher's ratio test."""
+    rng = np.random.default_rng([index, 5])
+    return random_pair(rng, num_points=num_matches, inlier_ratio=rng.uniform(0.3, 0.9))
+
+
+def make_database(path: Path, num_pairs: int, num_matches: int) -> Truth:
+    """Write synthetic pairs as a database after matching; returns which matches are right, by pair number."""
+    truth: Truth = {}
+    every = np.arange(num_matches, dtype=np.uint32)
+    with (
+        ProcessPoolExecutor() as pool,
+        pycolmap.Database.open(path) as database,
+        pycolmap.DatabaseTransaction(database),
+    ):
+        made = pool.map(make_one, range(num_pairs), [num_matches] * num_pairs, chunksize=16)
+        for index, pair in enumerate(made):
+            ids = []
+            for side, points, camera in ((1, pair.points1, pair.camera1), (2, pair.points2, pair.camera2)):
+                camera_id = database.write_camera(
+                    pycolmap.Camera(
+                        model=camera.model,
+                        width=camera.width,
+                        height=camera.height,
+                        params=list(camera.params),
+                        has_prior_focal_length=True,
+                    )
+                )
+                image = pycolmap.Image(name=f"{index:05d}-{side}.png", camera_id=camera_id)
+                ids.append(database.write_image(image))
+                database.write_keypoints(ids[-1], points.astype(np.float32))
+            database.write_matches(*ids, np.stack([every, every], axis=1))
+            truth[MAX_IMAGES * ids[0] + ids[1]] = pair.inliers
+    return truth
+
+
+def command(database: Path, workers: int) -> list[str]:
+    """The command that verifies a database."""
+    return [sys.executable, "-m", "caransac.cli", "verify", str(database), "--workers", str(workers)]
+
+
+def time_caransac(database: Path, workers: int) -> float:
+    """Seconds of ``caransac verify``, the start of the interpreter included."""
+    started = time.perf_counter()
+    subprocess.run(command(database, workers), check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def time_colmap(database: Path, workers: int) -> float:
+    """Seconds of COLMAP's own verification."""
+    started = time.perf_counter()
+    pycolmap.geometric_verification(database, pycolmap.GeometricVerifierOptions(num_threads=workers))
+    return time.perf_counter() - started
+
+
+def kill_and_resume(database: Path, workers: int, num_pairs: int) -> int:
+    """Kill a run once half of the pairs are written, then resume it; returns how many were written by then."""
+    process = subprocess.Popen(command(database, workers), stdout=subprocess.DEVNULL)
+    while count_rows(database) < num_pairs // 2 and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    written = count_rows(database)
+    if written == num_pairs:
+        raise RuntimeError("the run ended before it was killed; use more pairs")
+    time_caransac(database, workers)
+    return written
+
+
+def count_rows(database: Path) -> int:
+    """Rows of two_view_geometries."""
+    return int(query(database, "SELECT count(*) FROM two_view_geometries")[0][0])
+
+
+def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    """All rows of a query."""
+    connection = sqlite3.connect(database, timeout=60)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def judge(database: Path, truth: Truth) -> dict[str, float]:
+    """Of the pairs in `truth`, how many are verified; which right matches are found, and which found ones are right."""
+    found = right = pairs = 0
+    for key, rows, data in query(database, "SELECT pair_id, rows, data FROM two_view_geometries WHERE rows > 0"):
+        if key in truth:
+            chosen = np.frombuffer(data, np.uint32).reshape(rows, 2)[:, 0]
+            found, right, pairs = found + rows, right + int(truth[key][chosen].sum()), pairs + 1
+    total = sum(int(inliers.sum()) for inliers in truth.values())
+    return {
+        "verified": round(pairs / len(truth), 4),
+        "recall": round(right / total, 4),
+        "precision": round(right / max(found, 1), 4),
+    }
+
+
+def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> dict[str, Any]:
+    """The whole comparison; COLMAP gets the first `num_colmap` pairs, on which both are judged."""
+    with tempfile.TemporaryDirectory() as name:
+        matched = Path(name) / "matched.db"
+        truth = make_database(matched, num_pairs, num_matches)
+        judged = {key: truth[key] for key in sorted(truth)[:num_colmap]}
+        copies = {tool: Path(name) / f"{tool}.db" for tool in ("caransac", "COLMAP", "killed")}
+        for copy in copies.values():
+            shutil.copyfile(matched, copy)
+        with sqlite3.connect(copies["COLMAP"]) as connection:
+            connection.execute("DELETE FROM matches WHERE pair_id > ?", (max(judged),))
+        connection.close()
+        rows: dict[str, dict[str, Any]] = {}
+        for tool, run, count in (("caransac", time_caransac, num_pairs), ("COLMAP", time_colmap, len(judged))):
+            seconds = run(copies[tool], workers)
+            rows[tool] = {"pairs": count, "seconds": round(seconds, 1), "pairs_a_second": round(count / seconds, 1)}
+            rows[tool] |= judge(copies[tool], judged)
+        written = kill_and_resume(copies["killed"], workers, num_pairs)
+        everything = "SELECT * FROM two_view_geometries ORDER BY pair_id"
+        identical = query(copies["killed"], everything) == query(copies["caransac"], everything)
+    return {
+        "matches_a_pair": num_matches,
+        "threads": workers,
+        "machine": machine.describe(),
+        "pycolmap": pycolmap.__version__,
+        "rows": rows,
+        "speed_ratio": round(rows["caransac"]["pairs_a_second"] / rows["COLMAP"]["pairs_a_second"], 1),
+        "killed_after": written,
+        "resumed_identical": identical,
+    }
+
+
+def as_markdown(result: dict[str, Any]) -> str:
+    """The comparison as a table."""
+    columns = ("pairs", "seconds", "pairs_a_second", "verified", "recall", "precision")
+    lines = ["| | " + " | ".join(name.replace("_", " ") for name in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for tool, row in result["rows"].items():
+        lines.append(f"| {tool} | " + " | ".join(str(row[name]) for name in columns) + " |")
+    resumed = "identical" if result["resumed_identical"] else "DIFFERENT"
+    lines.append(f"\ncaransac verifies {result['speed_ratio']} times as many pairs a second.")
+    lines.append(
+        f"Killed after {result['killed_after']} of {result['rows']['caransac']['pairs']} pairs and resumed: {resumed}."
+    )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run the comparison, print a table, write JSON; fails if the resumed run differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=5000, metavar="N", help="pairs (default: %(default)s)")
+    parser.add_argument(
+        "--colmap-pairs",
+        type=int,
+        default=500,
+        metavar="N",
+        help="pairs COLMAP verifies, the first ones (default: %(default)s)",
+    )
+    parser.add_argument("--matches", type=int, default=1000, metavar="N", help="matches a pair (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="threads of either")
+    parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
+    arguments = parser.parse_args()
+    pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
+    result = compare(arguments.pairs, arguments.colmap_pairs, arguments.matches, arguments.workers)
+    print(as_markdown(result))
+    if arguments.out is not None:
+        with replacing(arguments.out) as temporary:
+            temporary.write_text(json.dumps(result, indent=1) + "\n")
+    return 0 if result["resumed_identical"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
