@@ -94,9 +94,9 @@ def count_pairs(database: Path) -> dict[str, int]:
         return {"verified_pairs": opened.num_verified_image_pairs(), "inliers": opened.num_inlier_matches()}
 
 
-def compare(num_views: int, workers: int, seed: int) -> dict[str, Any]:
+def compare(num_views: int, width: int, workers: int, seed: int) -> dict[str, Any]:
     """The whole comparison."""
-    views = render_views(num_views, seed=seed)
+    views = render_views(num_views, width=width, height=3 * width // 4, seed=seed)
     rows = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -113,6 +113,7 @@ def compare(num_views: int, workers: int, seed: int) -> dict[str, Any]:
             rows[tool]["mapping_s"] = round(time.perf_counter() - started, 2)
     return {
         "views": num_views,
+        "width": width,
         "seed": seed,
         "threads": workers,
         "machine": machine.describe(),
@@ -135,12 +136,13 @@ def main() -> int:
     """Run the comparison, print a table, write JSON; fails if an image or a pose is lost."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--views", type=int, default=12, metavar="N", help="images (default: %(default)s)")
+    parser.add_argument("--width", type=int, default=640, metavar="PX", help="of the images (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="threads of either")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the scene (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
-    result = compare(arguments.views, arguments.workers, arguments.seed)
+    result = compare(arguments.views, arguments.width, arguments.workers, arguments.seed)
     print(as_markdown(result))
     if arguments.out is not None:
         with replacing(arguments.out) as temporary:
