@@ -14,7 +14,7 @@ from caransac.verification import ColmapDatabase, Settings, open_executor, verif
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -49,3 +49,17 @@ def test_the_command_runs_on_a_cluster(cluster, tmp_path, capsys):
     assert main(["verify", str(there), "--scheduler", cluster.scheduler_address]) == 0
     assert "Verified 3 pairs" in capsys.readouterr().out
     assert read_geometries(there) == read_geometries(here)
+
+
+def test_a_cluster_that_vanishes_is_an_error(tmp_path):
+    path = make_database(tmp_path / "database.db", some_pairs(30, num_points=150))
+    source = ColmapDatabase(path)
+    source.batch_size = 1
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0")
+    with (
+        pytest.raises(OSError, match="was lost: start it again, then continue"),
+        open_executor(scheduler=cluster.scheduler_address) as (executor, in_flight),
+    ):
+        verify(source, executor, Settings(), in_flight=in_flight, on_batch=lambda _: cluster.close())
+    source.close()
+    assert 0 < len(read_geometries(path)) < 30

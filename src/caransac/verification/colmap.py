@@ -46,7 +46,18 @@ MODELS = (  # COLMAP's, by number
     "EUCM",
     "EQUIRECTANGULAR",
 )
-COLUMNS = ("pair_id", "rows", "cols", "data", "config", "F", "E", "H", "qvec", "tvec")  # the last ones since COLMAP 3.6
+COLUMNS = (
+    "pair_id",
+    "rows",
+    "cols",
+    "data",
+    "config",
+    "F",
+    "E",
+    "H",
+    "qvec",
+    "tvec",
+)  # older databases lack the last ones
 TABLES = ("cameras", "images", "keypoints", "matches", "two_view_geometries")
 
 
@@ -100,7 +111,7 @@ class ColmapDatabase:
         if not pairs:
             self.close()
             raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
-        # COLMAP 3 writes rows of an undefined geometry where verification was skipped.
+        # An undefined geometry is none: a row that some tool made for the verification to come.
         done = [] if overwrite else [pair for pair in pairs if pair[3] != Config.UNDEFINED]
         self.pending: Sequence[int] = sorted({pair[0] for pair in pairs} - {pair[0] for pair in done})
         self.kept: Sequence[Row] = [
@@ -178,8 +189,8 @@ class ColmapDatabase:
         wanted = (*TABLES, "descriptors") if ratio_from_descriptors else TABLES
         if missing := [name for name in wanted if name not in there]:
             raise ValueError(
-                f"{self.path} is not a database of COLMAP 3 or newer: it has no table {missing[0]!r}; make one with "
-                "COLMAP's feature extraction and matching"
+                f"{self.path} is not a COLMAP database, or a very old one: it has no table {missing[0]!r}; make "
+                "one with COLMAP's feature extraction and matching"
             )
         with self._transaction():  # a locked or read-only database shows now, not after the first batch
             pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
 from caransac.verification.estimation import verify_batch
@@ -69,7 +69,7 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
 
     Raises:
         ImportError: Dask is missing.
-        OSError: the cluster does not answer, or keeps losing a batch.
+        OSError: the cluster does not answer, is lost, or keeps losing a batch.
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
@@ -91,3 +91,5 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
             yield executor, BATCHES_ON_CLUSTER
         except KilledWorker as error:
             raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
+        except CancelledError as error:
+            raise OSError(f"the connection to {scheduler} was lost: start it again, then continue") from error
