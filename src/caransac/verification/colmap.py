@@ -46,18 +46,8 @@ MODELS = (  # COLMAP's, by number
     "EUCM",
     "EQUIRECTANGULAR",
 )
-COLUMNS = (
-    "pair_id",
-    "rows",
-    "cols",
-    "data",
-    "config",
-    "F",
-    "E",
-    "H",
-    "qvec",
-    "tvec",
-)  # older databases lack the last ones
+# Older databases lack the last ones.
+COLUMNS = ("pair_id", "rows", "cols", "data", "config", "F", "E", "H", "qvec", "tvec")
 TABLES = ("cameras", "images", "keypoints", "matches", "two_view_geometries")
 
 
@@ -96,31 +86,19 @@ class ColmapDatabase:
         """
         self.path = Path(path)
         self.batch_size = 8 if ratio_from_descriptors else 32  # descriptors are large, where they must travel
-        self._connection = _connect(self.path, lock_timeout_s)
-        try:
-            with _explaining(self.path):
-                self._columns = self._check_tables(ratio_from_descriptors)
-                self._images = self._read_images(calibrated)
-                pairs = self._execute(
-                    "SELECT pair_id, matches.rows, two_view_geometries.rows, ifnull(config, 0) FROM matches"
-                    " LEFT JOIN two_view_geometries USING (pair_id) WHERE matches.rows > 0 ORDER BY pair_id"
-                ).fetchall()
-        except BaseException:
-            self.close()
-            raise
-        if not pairs:
-            self.close()
-            raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
-        # An undefined geometry is none: a row that some tool made for the verification to come.
-        done = [] if overwrite else [pair for pair in pairs if pair[3] != Config.UNDEFINED]
-        self.pending: Sequence[int] = sorted({pair[0] for pair in pairs} - {pair[0] for pair in done})
-        self.kept: Sequence[Row] = [
-            Row.of(self._names(key), matches, inliers, config) for key, matches, inliers, config in done
-        ]
-        self._outdated = self.pending if overwrite else ()
         self._descriptors_wanted = ratio_from_descriptors
         self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
         self._descriptors = lru_cache(CACHED_IMAGES // 8)(self._read_descriptors)
+        self._connection = _connect(self.path, lock_timeout_s)
+        try:
+            with _explaining(self.path):
+                self._columns = self._check_tables()
+                self._images = self._read_images(calibrated)
+                self.pending, self.kept = self._read_pairs(overwrite)
+        except BaseException:
+            self.close()
+            raise
+        self._outdated: Sequence[int] = self.pending if overwrite else ()
 
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
@@ -183,10 +161,10 @@ class ColmapDatabase:
             raise
         self._execute("COMMIT")
 
-    def _check_tables(self, ratio_from_descriptors: bool) -> list[str]:
+    def _check_tables(self) -> list[str]:
         """Columns of two_view_geometries that we know; raises if this is not a COLMAP database we can write to."""
         there = {name for (name,) in self._execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        wanted = (*TABLES, "descriptors") if ratio_from_descriptors else TABLES
+        wanted = (*TABLES, "descriptors") if self._descriptors_wanted else TABLES
         if missing := [name for name in wanted if name not in there]:
             raise ValueError(
                 f"{self.path} is not a COLMAP database, or a very old one: it has no table {missing[0]!r}; make "
@@ -212,6 +190,22 @@ class ColmapDatabase:
             trusted = calibrated == "always" or (calibrated == "auto" and prior)
             images[image_id] = _Image(name, self._camera(camera_id, *cameras[camera_id][:-1]) if trusted else None)
         return images
+
+    def _read_pairs(self, overwrite: bool) -> tuple[list[int], list[Row]]:
+        """Pairs to verify, and what is known of those that were verified before."""
+        pending, kept = [], []
+        for key, matches, inliers, config in self._execute(
+            "SELECT pair_id, matches.rows, two_view_geometries.rows, config FROM matches"
+            " LEFT JOIN two_view_geometries USING (pair_id) WHERE matches.rows > 0 ORDER BY pair_id"
+        ):
+            # A row of an undefined geometry is a place that some tool made for the verification to come.
+            if overwrite or config in (None, Config.UNDEFINED):
+                pending.append(key)
+            else:
+                kept.append(Row.of(self._names(key), matches, inliers, config))
+        if not pending and not kept:
+            raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
+        return pending, kept
 
     def _camera(self, camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
         name = MODELS[model] if 0 <= model < len(MODELS) else f"number {model}"

@@ -43,10 +43,12 @@ def find_homography(points1: Array, points2: Array, max_error: float, seed: int)
     few = slice(None, None, max(len(x1) // POINTS_TO_CHOOSE_BY, 1))
     best = candidates[np.argmax(_explained(candidates, x1[few], x2[few], within).sum(axis=1))]
     chosen = _explained(best[None], x1, x2, within)[0]
-    if chosen.mean() < 0.5 * MIN_SHARE:
-        return None
-    H = _fit(x1[chosen], x2[chosen])
-    if _explained(H[None], x1, x2, within).mean() < MIN_SHARE:
+    for _ in range(2):  # a fit to four noisy points explains a part of what the final one does
+        if chosen.mean() < 0.5 * MIN_SHARE:
+            return None
+        H = _fit(x1[chosen], x2[chosen])
+        chosen = _explained(H[None], x1, x2, within)[0]
+    if chosen.mean() < MIN_SHARE:
         return None
     H = np.linalg.inv(to2) @ H @ to1
     return np.asarray(H / np.linalg.norm(H))
@@ -70,7 +72,7 @@ def find_rotation(rays1: Array, rays2: Array, max_error: float) -> Array | None:
         U, _, Vt = np.linalg.svd(u2.T @ u1)  # Kabsch
         R = np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
         chosen = _explained(R[None], x1, x2, TRANSFER_SCALE * max_error)[0]
-        if chosen.mean() < 0.5:
+        if chosen.mean() < 0.5 * MIN_SHARE:
             return None
     return R if chosen.mean() >= MIN_SHARE else None
 
@@ -88,7 +90,7 @@ def _fit(x1: Array, x2: Array) -> Array:
 def _explained(H: Array, x1: Array, x2: Array, within: float) -> NDArray[np.bool_]:
     """Which points every homography carries to their partners: (k, 3, 3), (n, 3) and (n, 3) -> (k, n)."""
     moved = x1 @ np.swapaxes(H, 1, 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         error_sq = np.sum((moved[..., :2] / moved[..., 2:] - x2[:, :2]) ** 2, axis=-1)
     return np.asarray(error_sq < within**2)
 

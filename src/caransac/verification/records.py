@@ -31,6 +31,9 @@ class Config(IntEnum):
     PLANAR = 4
     PANORAMIC = 5
     PLANAR_OR_PANORAMIC = 6
+    WATERMARK = 7  # from here on, COLMAP's alone
+    MULTIPLE = 8
+    CALIBRATED_RIG = 9
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,8 +48,8 @@ def write_report(path: Path, rows: Sequence[Row]) -> None:
 def _complete(row: Row, before: dict[str, Any] | None) -> dict[str, Any]:
     """A row as a line, with what the report before knew of it where it tells of the same outcome."""
     line = asdict(row)
-    same = before is not None and all(str(before[name]) == str(line[name]) for name in ("matches", "inliers", "config"))
-    if before is not None and same and line["ms"] is None:
+    same = ("matches", "inliers", "config")
+    if line["ms"] is None and before is not None and all(str(before[name]) == str(line[name]) for name in same):
         line |= {name: float(before[name]) if before[name] not in ("", None) else None for name in ("confidence", "ms")}
     return {
         name: round(value, DIGITS[name]) if name in DIGITS and value is not None else value
