@@ -36,7 +36,7 @@ PAIRS = some_pairs(6)
 
 
 def run(path, workers=2, settings=Settings(), **given):  # noqa: B008  # frozen
-    source = ColmapDatabase(path, calibrated=settings.calibrated, **given)
+    source = ColmapDatabase(path, **given)
     with open_executor(workers) as (executor, in_flight):
         found = []
         verify(source, executor, settings, in_flight=in_flight, on_batch=found.extend)
@@ -103,9 +103,8 @@ def test_uncalibrated_pairs_get_a_fundamental_matrix(tmp_path):
         (_, rows, cols, data, config, F, E, H, qvec, tvec, *_) = row
         assert (cols, config, len(F), len(data)) == (2, Config.UNCALIBRATED, 72, 8 * rows)
         assert E is H is qvec is tvec is None
-    trusting, doubting = Settings(calibrated="always"), Settings(calibrated="never")
-    assert {found.config for found in run(path, settings=trusting, overwrite=True)} == {Config.CALIBRATED}
-    assert {found.config for found in run(path, settings=doubting, overwrite=True)} == {Config.UNCALIBRATED}
+    assert {found.config for found in run(path, calibrated="always", overwrite=True)} == {Config.CALIBRATED}
+    assert {found.config for found in run(path, calibrated="never", overwrite=True)} == {Config.UNCALIBRATED}
 
 
 def test_old_databases_lack_columns(tmp_path):

@@ -119,7 +119,24 @@ def test_interrupted_runs_continue(files):
     expected = content(out)
     inputs = [files / name for name in ("feats.h5", "matches.h5", "pairs.txt")]
 
-    source = HlocFiles(*inputs, files / "again.h5")
+    again = files / "again.h5"
+    interrupt(HlocFiles(*inputs, again))
+    assert not again.exists() and len(content(files / "again.h5.partial")) > 0
+    assert resume(HlocFiles(*inputs, again)) == (1, 4)
+    assert content(again) == expected and not (files / "again.h5.partial").exists()
+
+    interrupt(HlocFiles(*inputs, again, overwrite=True))
+    assert resume(HlocFiles(*inputs, again)) == (1, 4)
+    assert content(again) == expected
+
+    for overwrite, pending in ((False, []), (True, [0, 1, 2, 3, 4])):
+        source = HlocFiles(*inputs, out, overwrite=overwrite)
+        assert source.pending == pending
+        source.close()
+
+
+def interrupt(source):
+    """Verify one pair."""
     source.batch_size = 1
 
     def stop(_):
@@ -128,19 +145,14 @@ def test_interrupted_runs_continue(files):
     with open_executor(1) as (executor, in_flight), pytest.raises(KeyboardInterrupt):
         verify(source, executor, Settings(), in_flight=in_flight, on_batch=stop)
     source.close()
-    assert not (files / "again.h5").exists() and len(content(files / "again.h5.partial")) > 0
 
-    source = HlocFiles(*inputs, files / "again.h5")
-    assert (len(source.kept), len(source.pending)) == (1, 4)
+
+def resume(source):
+    """Verify the rest; returns how many pairs were kept and how many were left."""
     with open_executor(2) as (executor, in_flight):
         verify(source, executor, Settings(), in_flight=in_flight)
     source.close()
-    assert content(files / "again.h5") == expected and not (files / "again.h5.partial").exists()
-
-    for overwrite, pending in ((False, []), (True, [0, 1, 2, 3, 4])):
-        source = HlocFiles(*inputs, out, overwrite=overwrite)
-        assert source.pending == pending
-        source.close()
+    return len(source.kept), len(source.pending)
 
 
 def test_progress_is_saved_now_and_then(files, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 from databases import execute, make_database, pair_id, read_geometries, some_pairs
 
 from caransac.cli import main
-from caransac.verification import ColmapDatabase, Settings, open_executor
+from caransac.verification import ColmapDatabase, open_executor
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_impossible_options(database, fails, tmp_path):
     fails([database, "--report", tmp_path / "report.xlsx"], r"\.csv or \.parquet")
     fails([database, "--features", "f.h5"], "not both")
     with pytest.raises(ValueError, match="calibrated"):
-        Settings(calibrated="perhaps")
+        ColmapDatabase(database, calibrated="perhaps")
     assert read_geometries(database) == []
 
 

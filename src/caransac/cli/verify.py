@@ -58,7 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     how.add_argument(
         "--calibrated",
         choices=get_args(Calibrated),
-        default=defaults.calibrated,
+        default="auto",
         help="estimate a pose from the cameras' intrinsics where both have a prior focal length (auto), always, or "
         "never; elsewhere a fundamental matrix (default: %(default)s)",
     )
@@ -138,7 +138,6 @@ def run_verify(arguments: argparse.Namespace) -> int:
     """Verify, with a progress bar and a summary."""
     settings = Settings(
         options=Options(method=arguments.method, max_error_px=arguments.max_error, seed=arguments.seed),
-        calibrated=arguments.calibrated,
         min_inliers=arguments.min_inliers,
         min_confidence=arguments.min_confidence,
     )

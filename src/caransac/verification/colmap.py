@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Array, Floats, quaternion_from_rotation
-from caransac.verification.records import Calibrated, Config, Geometry, Matches, PairMatches, Row
+from caransac.verification.records import Calibrated, Config, Geometry, Matches, PairMatches, Row, check_calibrated
 
 MAX_IMAGES = 2147483647
 LOCK_TIMEOUT_S = 10.0
@@ -75,7 +75,8 @@ class ColmapDatabase:
 
         Args:
             path: the database.
-            calibrated: which cameras to trust; see `Settings`.
+            calibrated: "auto" asks for a pose where both cameras have a prior focal length and for a fundamental matrix
+                elsewhere; "always" trusts every camera, "never" none.
             overwrite: verify all pairs again. What is there is removed together with the first new geometries.
             ratio_from_descriptors: make ratios from the SIFT descriptors, as scores.
             lock_timeout_s: seconds to wait for a database that another program is writing to.
@@ -84,6 +85,7 @@ class ColmapDatabase:
             OSError: it is missing, locked or cannot be written to.
             ValueError: it is no COLMAP database, or has nothing to verify; the message says what to do.
         """
+        check_calibrated(calibrated)
         self.path = Path(path)
         self.batch_size = 8 if ratio_from_descriptors else 32  # descriptors are large, where they must travel
         self._descriptors_wanted = ratio_from_descriptors

@@ -20,7 +20,7 @@ import numpy as np
 from caransac.camera import PARAMETERS, Camera
 from caransac.files import replacing
 from caransac.geometry import Floats
-from caransac.verification.records import Calibrated, Config, Geometry, PairMatches, Row
+from caransac.verification.records import Calibrated, Config, Geometry, PairMatches, Row, check_calibrated
 
 if TYPE_CHECKING:
     import h5py
@@ -75,6 +75,7 @@ class HlocFiles:
             OSError: a file is missing, or not HDF5.
             ValueError: a file's content is not as it should be; the message says what to do.
         """
+        check_calibrated(calibrated)
         self.out, self._partial = Path(out), Path(f"{out}.partial")
         for given in (features, matches):
             if self.out.resolve() == Path(given).resolve():
@@ -178,15 +179,15 @@ class HlocFiles:
 
     def _take_over(self) -> dict[str, Row]:
         """Copy the pairs that an earlier run verified; returns their lines by group."""
+        before = self._partial if self._partial.exists() else self.out  # the former has all that it kept of the latter
+        if not before.exists():
+            return {}
         rows: dict[str, Row] = {}
-        for path in (self.out, self._partial):
-            if not path.exists():
-                continue
-            with _open(path, "--out") as before:
-                for pair in self._pairs:
-                    if pair.group in before and pair.group not in rows and "config" in before[pair.group].attrs:
-                        rows[pair.group] = _describe(pair, before[pair.group])
-                        before.copy(pair.group, self._file.require_group(str(Path(pair.group).parent)))
+        with _open(before, "--out") as file:
+            for pair in self._pairs:
+                if pair.group in file and "config" in file[pair.group].attrs:
+                    rows[pair.group] = _describe(pair, file[pair.group])
+                    file.copy(pair.group, self._file.require_group(pair.group.partition("/")[0]))
         return rows
 
     def _find(self, image1: str, image2: str) -> _Pair:

@@ -21,6 +21,12 @@ Matches = NDArray[np.uint32]
 MAX_ERROR_PX = 2.0
 
 
+def check_calibrated(calibrated: str) -> None:
+    """Raise a ValueError for a word that `Calibrated` does not have."""
+    if calibrated not in get_args(Calibrated):
+        raise ValueError(f"calibrated must be one of {', '.join(get_args(Calibrated))}, not {calibrated!r}")
+
+
 class Config(IntEnum):
     """What kind of geometry a pair has, with COLMAP's numbers."""
 
@@ -42,20 +48,15 @@ class Settings:
 
     Attributes:
         options: options of the estimator; every pair derives a seed of its own from ``options.seed`` and its names.
-        calibrated: "auto" estimates a pose where both focal lengths are trusted and F elsewhere, "always" trusts every
-            camera, "never" none.
         min_inliers: a pair with fewer is degenerate. The default is COLMAP's.
         min_confidence: a pair whose confidence is lower is degenerate; from 0 to 1.
     """
 
     options: Options = field(default_factory=lambda: Options(max_error_px=MAX_ERROR_PX))
-    calibrated: Calibrated = "auto"
     min_inliers: int = 15
     min_confidence: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.calibrated not in get_args(Calibrated):
-            raise ValueError(f"calibrated must be one of {', '.join(get_args(Calibrated))}, not {self.calibrated!r}")
         if self.min_inliers < 0:
             raise ValueError(f"min_inliers must not be negative, got {self.min_inliers}")
         if not 0 <= self.min_confidence <= 1:
