@@ -115,7 +115,7 @@ def compare(num_views: int, width: int, workers: int, seed: int) -> dict[str, An
         "views": num_views,
         "width": width,
         "seed": seed,
-        "threads": workers,
+        "workers": workers,
         "machine": machine.describe(),
         "pycolmap": pycolmap.__version__,
         "rows": rows,
@@ -137,7 +137,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--views", type=int, default=12, metavar="N", help="images (default: %(default)s)")
     parser.add_argument("--width", type=int, default=640, metavar="PX", help="of the images (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="threads of either")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="workers of either (default: all cores)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the scene (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()

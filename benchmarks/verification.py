@@ -162,7 +162,7 @@ def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> 
         identical = query(copies["killed"], everything) == query(copies["caransac"], everything)
     return {
         "matches_a_pair": num_matches,
-        "threads": workers,
+        "workers": workers,
         "machine": machine.describe(),
         "pycolmap": pycolmap.__version__,
         "rows": rows,
@@ -200,7 +200,9 @@ def main() -> int:
         help="pairs COLMAP verifies, the first ones (default: %(default)s)",
     )
     parser.add_argument("--matches", type=int, default=1000, metavar="N", help="matches a pair (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="threads of either")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="workers of either (default: all cores)"
+    )
     parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value

@@ -10,7 +10,7 @@ import pytest
 import caransac
 
 LAYERS = [
-    {"_native", "geometry", "files", "batch"},
+    {"_native", "geometry", "files", "batch", "processes"},
     {"camera", "types", "metrics"},
     {"kernels"},
     {"network"},

@@ -1,6 +1,7 @@
 """Verification of COLMAP databases: the geometry against the truth, as COLMAP reads it, and runs that are cut off."""
 
 import csv
+import os
 import shutil
 import signal
 import sqlite3
@@ -36,10 +37,9 @@ PAIRS = some_pairs(6)
 
 
 def run(path, workers=2, settings=Settings(), **given):  # noqa: B008  # frozen
-    source = ColmapDatabase(path, **given)
-    with open_executor(workers) as (executor, in_flight):
-        found = []
-        verify(source, executor, settings, in_flight=in_flight, on_batch=found.extend)
+    source, found = ColmapDatabase(path, **given), []
+    with ThreadPoolExecutor(workers) as executor:
+        verify(source, executor, settings, on_batch=found.extend)
     source.close()
     return sorted(found, key=lambda geometry: geometry.key)
 
@@ -286,24 +286,37 @@ def test_overwriting_removes_the_old_only_with_the_first_new(database):
 
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
-    whole = make_database(tmp_path / "whole.db", some_pairs(80, num_points=150))
+    whole = make_database(tmp_path / "whole.db", some_pairs(112, num_points=150))
     cut = shutil.copyfile(whole, tmp_path / "cut.db")
     run(whole)
-    command = [sys.executable, "-m", "caransac.cli", "verify", str(cut), "--workers", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
+    command = [sys.executable, "-m", "caransac.cli", "verify", str(cut), "--workers", "2"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 120
     while not read_geometries(cut):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.002)
     process.send_signal(kill)
-    errors = process.communicate(timeout=60)[1]
+    errors = process.communicate(timeout=60)[1]  # returns when the workers are gone too: they hold the pipes
     assert execute_all(cut, "PRAGMA integrity_check") == [("ok",)]
     done = len(read_geometries(cut))
-    assert 0 < done < 80
+    assert 0 < done < 112
     if kill == signal.SIGINT:
-        assert process.returncode == 130 and f"{done} of 80 pairs done" in errors
-    assert len(run(cut)) == 80 - done
+        assert process.returncode == 130 and f"{done} of 112 pairs done" in errors
+    assert len(run(cut)) == 112 - done
     assert read_geometries(cut) == read_geometries(whole)
+
+
+def test_a_worker_that_dies_is_an_error(database):
+    source = ColmapDatabase(database)
+    with (
+        pytest.raises(OSError, match="a worker died"),
+        open_executor(2) as (executor, in_flight),
+    ):
+        executor.submit(os._exit, 1)
+        verify(source, executor, Settings(), in_flight=in_flight)
+    source.close()
 
 
 # The report

@@ -149,7 +149,7 @@ def interrupt(source):
 
 def resume(source):
     """Verify the rest; returns how many pairs were kept and how many were left."""
-    with open_executor(2) as (executor, in_flight):
+    with open_executor(1) as (executor, in_flight):
         verify(source, executor, Settings(), in_flight=in_flight)
     source.close()
     return len(source.kept), len(source.pending)

@@ -110,7 +110,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=int,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="threads; any number gives the same result (default: all cores, %(default)s)",
+        help="processes; any number gives the same result (default: all cores, %(default)s)",
     )
     run.add_argument(
         "--scheduler",
@@ -145,9 +145,10 @@ def run_verify(arguments: argparse.Namespace) -> int:
         check_report(arguments.report)
     source, place = open_source(arguments)
     rows, started = list(source.kept), time.perf_counter()
+    workers = min(arguments.workers, max(len(source.pending) // source.batch_size, 1))
     try:
         with (
-            open_executor(arguments.workers, arguments.scheduler) as (executor, in_flight),
+            open_executor(workers, arguments.scheduler) as (executor, in_flight),
             show_progress(len(source.pending)) as advance,
         ):
 

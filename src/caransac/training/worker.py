@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from caransac.datasets import Pair
 from caransac.estimator import ca_ransac
 from caransac.geometry import Array, Floats, pose_error_deg
 from caransac.problems import Fundamental, Problem
+from caransac.processes import end_with_parent
 from caransac.state import StateNetwork
 from caransac.training.data import PairSource, read_pairs, shuffled, synthetic_pair
 from caransac.training.filter import FilterSubject
@@ -139,13 +137,7 @@ def start(recipe: Recipe) -> None:
     global _recipe, _worker
     torch.set_num_threads(1)
     _recipe, _worker = recipe, None
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def call(method: str, *arguments: Any) -> Any:

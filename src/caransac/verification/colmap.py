@@ -87,7 +87,7 @@ class ColmapDatabase:
         """
         check_calibrated(calibrated)
         self.path = Path(path)
-        self.batch_size = 8 if ratio_from_descriptors else 32  # descriptors are large, where they must travel
+        self.batch_size = 8 if ratio_from_descriptors else 16  # descriptors are large, where they must travel
         self._descriptors_wanted = ratio_from_descriptors
         self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
         self._descriptors = lru_cache(CACHED_IMAGES // 8)(self._read_descriptors)

@@ -47,7 +47,7 @@ class HlocFiles:
     attributes config, num_matches, confidence and ms.
     """
 
-    batch_size = 32
+    batch_size = 16
 
     def __init__(
         self,

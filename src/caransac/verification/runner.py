@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import get_context
 
+from caransac.processes import end_with_parent
 from caransac.verification.estimation import verify_batch
 from caransac.verification.records import Geometry, Settings, Source
 
@@ -28,7 +40,7 @@ def verify(
 
     Args:
         source: the pairs; only the calling thread touches it.
-        executor: runs the batches: a ThreadPoolExecutor, Dask's ``client.get_executor()``, or any other.
+        executor: runs the batches: one of `open_executor`, or any other.
         settings: how to verify.
         in_flight: batches that are read ahead at most.
         on_batch: called with the geometries of every batch after it was written.
@@ -60,23 +72,43 @@ def verify(
 def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tuple[Executor, int]]:
     """An executor, and how many batches to keep in flight on it.
 
-    The kernels release the interpreter lock, so threads serve as well as processes, and need no copies.
+    One worker is a thread. Several are processes: half of an estimate is Python, so threads would keep no more than two
+    cores busy. They are spawned, so a script that calls this must do so under ``if __name__ == "__main__":``.
 
     Args:
-        workers: threads on this machine.
-        scheduler: address of a Dask scheduler, ``tcp://host:8786``; it takes the place of the threads. Its workers need
-            caransac installed, in the same version.
+        workers: workers on this machine.
+        scheduler: address of a Dask scheduler, ``tcp://host:8786``; it takes their place. Its workers need caransac
+            installed, in the same version.
 
     Raises:
         ImportError: Dask is missing.
-        OSError: the cluster does not answer, is lost, or keeps losing a batch.
+        OSError: a worker died, or the cluster does not answer, is lost, or keeps losing a batch.
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
-    if scheduler is None:
-        with ThreadPoolExecutor(workers) as threads:
-            yield threads, BATCHES_A_WORKER * workers
-        return
+    if scheduler is not None:
+        with _open_cluster(scheduler) as executor:
+            yield executor, BATCHES_ON_CLUSTER
+    elif workers == 1:
+        with ThreadPoolExecutor(1) as executor:
+            yield executor, BATCHES_A_WORKER
+    else:
+        with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker) as executor:
+            try:
+                yield executor, BATCHES_A_WORKER * workers
+            except BrokenProcessPool as error:
+                raise OSError("a worker died, out of memory perhaps: continue with fewer --workers") from error
+
+
+def _start_worker() -> None:
+    """Leave interruptions to the process that writes, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+
+
+@contextmanager
+def _open_cluster(scheduler: str) -> Iterator[Executor]:
+    """The executor of a Dask cluster."""
     try:
         from distributed import Client, KilledWorker
     except ImportError as error:
@@ -87,8 +119,7 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
         raise OSError(f"no Dask scheduler answers at {scheduler}: start one with 'dask scheduler' ({error})") from error
     with client:
         try:
-            executor = client.get_executor()  # type: ignore[no-untyped-call]  # Dask has few types
-            yield executor, BATCHES_ON_CLUSTER
+            yield client.get_executor()  # type: ignore[no-untyped-call]  # Dask has few types
         except KilledWorker as error:
             raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
         except CancelledError as error:
