@@ -124,18 +124,3 @@ def pose_error_deg(R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayL
     """
     rotation = rotation_angle_deg(np.asarray(R, float) @ np.asarray(true_R, float).T)
     return max(rotation, angle_between_deg(t, true_t))
-
-
-def quaternion_from_rotation(R: ArrayLike) -> Array:
-    """Unit quaternion (w, x, y, z), w not negative, of a rotation matrix: (3, 3) -> (4,).
-
-    The eigenvector of the largest eigenvalue of a symmetric matrix; accurate for every angle. Bar-Itzhack, "New method
-    for extracting the quaternion from a rotation matrix", 2000.
-    """
-    R = np.asarray(R, float)
-    vector = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    symmetric = np.empty((4, 4))
-    symmetric[0, 0], symmetric[0, 1:], symmetric[1:, 0] = np.trace(R), vector, vector
-    symmetric[1:, 1:] = R + R.T - np.trace(R) * np.eye(3)
-    quaternion = np.linalg.eigh(symmetric)[1][:, -1]
-    return np.asarray(quaternion if quaternion[0] >= 0 else -quaternion)
