@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
-from caransac.confidence import EVIDENCE, confidence, evidence
+from caransac.camera import Camera
+from caransac.confidence import ERRORS_IN_DEVIATION, EVIDENCE, confidence, evidence, within_limit
 from caransac.estimator import Estimate, ca_ransac
+from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.problems import Essential
 from caransac.side import side_information
 from caransac.state import StateNetwork, load_network
@@ -34,6 +36,40 @@ def test_right_answers_are_trusted_and_answers_from_nothing_are_not(seed, rng):
     noise = estimate_fundamental(pair.points1, shuffled, scores=pair.scores)
     assert noise.confidence < fundamental.confidence
     assert noise.confidence < 0.3
+
+
+def turned(baseline, seed):
+    """Right matches, half as many wrong ones, of a camera that turned and moved by a share of the scene's depth."""
+    rng = np.random.default_rng(seed)
+    camera = Camera("SIMPLE_PINHOLE", (600, 320, 240), 640, 480)
+    points1 = rng.uniform((0, 0), (640, 480), (900, 2))
+    depths = rng.uniform(4, 12, 900)
+    rays = np.c_[camera.pixels_to_rays(points1), np.ones(900)] * depths[:, None]
+    R, t = rotation_from_vector(rng.normal(0, 0.1, 3)), rng.normal(size=3)
+    t /= np.linalg.norm(t)
+    seen = rays @ R.T + baseline * depths.mean() * t
+    points2 = camera.rays_to_pixels(seen[:, :2] / seen[:, 2:]) + rng.normal(0, 0.4, (900, 2))
+    points2[600:] = rng.uniform((0, 0), (640, 480), (300, 2))
+    return estimate_relative_pose(points1 + rng.normal(0, 0.4, (900, 2)), points2, camera, camera), R, t
+
+
+def test_cameras_that_hardly_moved_are_not_trusted():
+    for baseline, low, high in ((0.0, 0.0, 0.3), (0.03, 0.9, 1.0)):
+        confidences, right = [], []
+        for seed in range(12):
+            result, R, t = turned(baseline, seed)
+            confidences.append(result.confidence)
+            right.append(pose_error_deg(result.R, result.t, R, t) < 5)
+        assert low <= np.mean(confidences) <= high
+        assert abs(np.mean(confidences) - np.mean(right)) < 0.2
+
+
+def test_the_limit_is_that_of_two_normal_coordinates(rng):
+    deviation = np.radians(1.5)
+    errors = np.linalg.norm(rng.normal(0, ERRORS_IN_DEVIATION * deviation, (100_000, 2)), axis=1)
+    assert within_limit(deviation) == pytest.approx(np.mean(errors < np.radians(5)), abs=0.01)
+    assert within_limit(1e-5) == 1
+    assert 0 < within_limit(1e3) < 1e-6
 
 
 def test_failures_have_none_and_classical_methods_do_not_tell():
