@@ -1,6 +1,6 @@
 """Many pairs verified by caransac and by COLMAP, and a run that is killed half-way and resumed.
 
-    python benchmarks/verification.py --out benchmarks/results/verification.json
+    python benchmarks/verification.py --colmap-pairs 5000 --out benchmarks/results/verification.json
 
 Writes synthetic pairs to a COLMAP database, verifies a copy with ``caransac verify``, another with COLMAP, kills a
 third run when half of its pairs are written, resumes it, and compares its two_view_geometries with the first. Both
