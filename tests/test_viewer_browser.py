@@ -324,9 +324,21 @@ def test_hovering_a_pixel_draws_the_lines_of_its_epipolar_plane(browser, report_
         assert_line_drawn(report, side, through, lambda point: np.linalg.norm(point - pixel))
 
 
-def test_lines_bend_with_the_lens(browser, tmp_path, pair):
-    lens1 = Camera("RADIAL", (921.6, 512, 384, -0.35, 0.12), 1024, 768)
-    lens2 = Camera("OPENCV", (930, 915, 505, 390, 0.25, -0.05, 2e-3, -1e-3), 1024, 768)
+@pytest.mark.parametrize(
+    ("lens1", "lens2"),
+    [
+        (
+            Camera("RADIAL", (921.6, 512, 384, -0.35, 0.12), 1024, 768),
+            Camera("OPENCV", (930, 915, 505, 390, 0.25, -0.05, 2e-3, -1e-3), 1024, 768),
+        ),
+        (
+            Camera("FULL_OPENCV", (920, 925, 512, 384, 0.1, 0.05, 1e-3, 0, 0, 0.4, 0.2, 0.1), 1024, 768),
+            Camera("FULL_OPENCV", (930, 915, 505, 390, 0.1, -0.05, 2e-3, -1e-3, 0.2, -0.2, 0.1, 0), 1024, 768),
+        ),
+    ],
+    ids=["polynomial", "rational"],
+)
+def test_lines_bend_with_the_lens(browser, tmp_path, pair, lens1, lens2):
     points1 = lens1.rays_to_pixels(pair.camera1.pixels_to_rays(pair.points1))
     points2 = lens2.rays_to_pixels(pair.camera2.pixels_to_rays(pair.points2))
     found = caransac.estimate_relative_pose(points1, points2, lens1, lens2, scores=pair.scores, options=OPTIONS)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 import caransac
-from caransac.camera import PARAMETERS, Camera
+from caransac.camera import DISTORTION, PARAMETERS, Camera
 from caransac.geometry import (
     Array,
     Floats,
@@ -252,7 +252,7 @@ def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
     rays = camera.pixels_to_rays(np.stack([columns.ravel(), rows.ravel()], axis=1))
     reach = float(np.nanmax(np.linalg.norm(rays, axis=1), initial=0.0))
     named = dict(zip(PARAMETERS[camera.model], camera.params, strict=True))
-    distortion = {name: named.get(name, 0.0) for name in ("k1", "k2", "p1", "p2")}
+    distortion = {name: named.get(name, 0.0) for name in DISTORTION}
     (_, _, cx), (_, _, cy), _ = camera.K.tolist()
     return {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, **distortion, "reach": reach}
 

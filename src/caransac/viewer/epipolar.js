@@ -31,7 +31,7 @@ class Straight {
   }
 }
 
-// A lens of radial and tangential distortion, as caransac.camera.Camera has it.
+// A lens of rational radial and of tangential distortion, as caransac.camera.Camera has it.
 class Lens {
   constructor(parameters) {
     Object.assign(this, parameters);
@@ -39,10 +39,12 @@ class Lens {
 
   // Distorted coordinates of a ray and their derivatives.
   bend([x, y]) {
-    const { k1, k2, p1, p2 } = this;
+    const { k1, k2, p1, p2, k3, k4, k5, k6 } = this;
     const squared = x * x + y * y;
-    const radial = 1 + squared * (k1 + squared * k2);
-    const slope = 2 * (k1 + 2 * k2 * squared);
+    const divisor = 1 + squared * (k4 + squared * (k5 + squared * k6));
+    const radial = (1 + squared * (k1 + squared * (k2 + squared * k3))) / divisor;
+    const falling = radial * (k4 + squared * (2 * k5 + squared * 3 * k6));
+    const slope = (2 / divisor) * (k1 + squared * (2 * k2 + squared * 3 * k3) - falling);
     return {
       u: x * radial + 2 * p1 * x * y + p2 * (squared + 2 * x * x),
       v: y * radial + 2 * p2 * x * y + p1 * (squared + 2 * y * y),
