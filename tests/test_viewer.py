@@ -188,7 +188,7 @@ def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
     assert second is None
     reach = first.pop("reach")
     assert first == {"fx": 900, "fy": 910, "cx": 500, "cy": 380, **coefficients}
-    corners = lens.pixels_to_rays(np.array([[0.0, 0], [1024, 0], [0, 768], [1024, 768]]))
+    corners = lens.pixels_to_rays(np.array([[0, 0], [1024, 0], [0, 768], [1024, 768]]) - 0.5)
     assert reach == pytest.approx(np.linalg.norm(corners, axis=1).max())
 
 

@@ -80,7 +80,7 @@ class Report:
     def on_stage(self, side, pixels):
         """Places (n, 2) of pixels of an image in the stage's canvases."""
         frame = self.page.evaluate(LAYOUT)["frames"][side]
-        return np.array([frame["x"], frame["y"]]) + np.asarray(pixels) * frame["scale"]
+        return np.array([frame["x"], frame["y"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
 
     def on_page(self, side, pixel):
         layout = self.page.evaluate(LAYOUT)
@@ -216,7 +216,7 @@ def test_the_matches_are_as_opaque_as_they_are_probable(browser, report_path, pa
     with opened(browser, report_path) as report:
         report.press("l")  # points alone, so that one can be looked at
         places = report.on_stage(0, pair.points1)
-        free = lonely(places) > 8
+        free = (lonely(places) > 8) & inside(pair.points1, margin=1)
         for number, seen in enumerate(pose.trace):
             report.slide("Round", number)
             alpha = at(report.canvas("matches"), places[free])[:, 3] / 255
@@ -225,6 +225,29 @@ def test_the_matches_are_as_opaque_as_they_are_probable(browser, report_path, pa
         assert np.all(green > red)
         red, green, _, _ = at(report.canvas("matches"), places[free & ~pair.inliers & ~pose.inliers]).T
         assert np.all(red > green)
+
+
+def test_points_lie_on_what_they_are_points_of(browser, tmp_path):
+    image, pixel = np.zeros((24, 32), np.uint8), np.array([20, 10])
+    image[pixel[1], pixel[0]] = 255
+    found = caransac.estimate_fundamental([pixel], [pixel])
+    path = write_report(tmp_path / "r.html", found, [pixel], [pixel], image1=image, image2=image)
+    with opened(browser, path) as report:
+        report.page.wait_for_function("caransac.stage.pictures.every((picture) => picture)")
+        report.settle()
+        (place,) = np.rint(report.on_stage(0, [pixel])).astype(int)
+        assert report.canvas("matches")[place[1], place[0], 3] > 0
+        frame = report.page.evaluate(LAYOUT)["frames"][0]
+        radius = min(max(0.17 * min(frame["width"], frame["height"]), 40), 84)
+        report.page.mouse.click(*report.on_page(0, pixel))
+        report.settle()
+        loupe = np.rint([frame["x"] + radius + 8, frame["height"] - radius - 8]).astype(int)
+        for canvas, (x, y), across in (("images", place, 8), ("overlay", loupe, 30)):
+            light = report.canvas(canvas)[..., 0].astype(int)
+            middle = light[y, x]
+            sides = [light[y, x - across], light[y, x + across], light[y - across, x], light[y + across, x]]
+            assert np.ptp(sides) < 0.2 * middle
+            assert max(sides) < 0.9 * middle
 
 
 def test_the_round_slider_and_the_lines_change_the_picture(browser, report_path):
@@ -247,7 +270,7 @@ def test_the_threshold_hides_what_is_less_probable(browser, report_path, pair, p
     with opened(browser, report_path) as report:
         report.press("l")
         places = report.on_stage(1, pair.points2)
-        free = lonely(places) > 8
+        free = (lonely(places) > 8) & inside(pair.points2, margin=1)
         report.slide("Hide below", 0.6)
         shown = np.rint(255 * pose.probabilities) >= 255 * 0.6
         assert 20 < shown.sum() < 200

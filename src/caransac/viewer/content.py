@@ -238,8 +238,9 @@ def _side(side: Side, straightens: bool) -> dict[str, Any]:
     if side.image is not None:
         content["image"] = "data:image/jpeg;base64," + base64.b64encode(side.image).decode()
     if side.camera is not None:
-        width, height = side.size
-        corners = homogeneous([[0, 0], [width, 0], [width, height], [0, height]]) @ np.linalg.inv(side.camera.K).T
+        right, bottom = np.array(side.size) - 0.5  # the centre of the top-left pixel is (0, 0)
+        pixels = [[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]]
+        corners = homogeneous(pixels) @ np.linalg.inv(side.camera.K).T
         content["corners"] = corners[:, :2].tolist()
         if straightens and side.camera.is_distorted:
             content["lens"] = _lens(side.camera, side.size)
@@ -248,7 +249,7 @@ def _side(side: Side, straightens: bool) -> dict[str, Any]:
 
 def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
     """The distortion's parameters, and the largest radius on the normalised image plane that the image shows."""
-    columns, rows = np.meshgrid(np.linspace(0, size[0], GRID), np.linspace(0, size[1], GRID))
+    columns, rows = np.meshgrid(*(np.linspace(0, length, GRID) - 0.5 for length in size))
     rays = camera.pixels_to_rays(np.stack([columns.ravel(), rows.ravel()], axis=1))
     reach = float(np.nanmax(np.linalg.norm(rays, axis=1), initial=0.0))
     named = dict(zip(PARAMETERS[camera.model], camera.params, strict=True))

@@ -58,7 +58,8 @@ def write_report(
     Args:
         path: where to write it.
         result: what was estimated, successful or not.
-        points1: (N, 2) pixels in image 1, as given to the estimation.
+        points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
+            pixel at (0, 0); nothing but the drawing depends on that.
         points2: (N, 2) pixels in image 2.
         camera1: camera of image 1, as given to the estimation. A relative pose needs both; with a fundamental matrix
             they are optional, and give the 3-D view.

@@ -50,9 +50,10 @@ class Stage {
     this.box.style.height = `${this.height}px`;
   }
 
+  // The centre of an image's top-left pixel is (0, 0), half a pixel inside its frame.
   toScreen(side, [x, y]) {
     const frame = this.frames[side];
-    return [frame.x + x * frame.scale, frame.y + y * frame.scale];
+    return [frame.x + (x + 0.5) * frame.scale, frame.y + (y + 0.5) * frame.scale];
   }
 
   // The image under a place on the screen, and the pixel there; null between the images.
@@ -62,7 +63,7 @@ class Stage {
     );
     if (side < 0) return null;
     const { x: left, y: top, scale } = this.frames[side];
-    return { side, pixel: [(x - left) / scale, (y - top) / scale] };
+    return { side, pixel: [(x - left) / scale - 0.5, (y - top) / scale - 0.5] };
   }
 
   isShown(match) {
@@ -211,7 +212,7 @@ class Stage {
     context.clip();
     context.fillStyle = themeColour("frame");
     context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
-    const [left, top] = magnified([0, 0]);
+    const [left, top] = magnified([-0.5, -0.5]);
     const [width, height] = report.sides[side].size;
     if (this.pictures[side]) context.drawImage(this.pictures[side], left, top, width * zoom, height * zoom);
     this.strokeTwice(context, curve.map(magnified), 2, themeColour("line"));
