@@ -16,7 +16,7 @@ help:  ## show this help
 # The package and its extras, built as a user's pip would build it (in isolation), with warnings as errors.
 $(VENV)/demo.stamp: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[images]' matplotlib
+	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[images,plot]'
 	touch $@
 
 $(VENV)/dev.stamp: $(SOURCES)

@@ -30,7 +30,7 @@ def test_demo_does_without_the_extras(tmp_path, capsys, monkeypatch):
     assert main(["demo", "--out", str(tmp_path / "pictures")]) == 0
     printed = capsys.readouterr().out
     assert "pip install 'caransac[images]'" in printed
-    assert "pip install 'caransac[bench]'" in printed
+    assert "pip install 'caransac[plot]'" in printed
 
 
 @pytest.mark.parametrize(

@@ -126,5 +126,5 @@ def test_mistakes_are_named(tmp_path, pair, result):
 
 def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch, pair):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'caransac\[bench\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'caransac\[plot\]'"):
         plot.draw_matches(tmp_path / "m.png", pair.points1, pair.points2, pair.inliers)

@@ -190,7 +190,7 @@ def open_h5(path: Path, mode: str = "r") -> h5py.File:
     try:
         import h5py
     except ImportError as error:
-        raise ImportError("reading and writing h5 files needs h5py: pip install h5py") from error
+        raise ImportError("reading and writing h5 files needs h5py: pip install 'caransac[hloc]'") from error
     if mode == "r" and not path.is_file():
         raise ValueError(f"no such file: {path}")
     try:

@@ -1,4 +1,4 @@
-"""Pictures of two-view geometry with matplotlib."""
+"""Pictures of two-view geometry with matplotlib, the extra 'plot'."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def new_figure(size: tuple[float, float]) -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'caransac[bench]'") from error
+        raise ImportError("pictures need matplotlib: pip install 'caransac[plot]'") from error
 
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)

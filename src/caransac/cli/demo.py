@@ -22,8 +22,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "demo",
         help="estimate the pose of a synthetic pair and of two rendered images",
         description="Estimate the pose of a synthetic pair with 70 %% outliers by every method, print pose error, "
-        "inliers and time, and draw the matches (needs matplotlib); then run 'caransac pose' on two rendered images "
-        "and write its report (needs the extra 'images'). No network is needed.",
+        "inliers and time, and draw the matches (needs the extra 'plot'); then run 'caransac pose' on two rendered "
+        "images and write its report (needs the extra 'images'). No network is needed.",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("demo"), metavar="DIR", help="folder for the pictures (default: %(default)s)"
