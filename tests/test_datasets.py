@@ -161,7 +161,7 @@ def test_broken_pair_lists_say_where(tmp_path):
     with pytest.raises(ValueError, match=r"line 1 has 7 words"):
         list(read_pair_list(path))
     path.with_suffix(".h5").unlink()
-    with pytest.raises(ValueError, match=r"no such file.*list\.h5"):
+    with pytest.raises(FileNotFoundError, match=r"no such file.*list\.h5"):
         list(read_pair_list(path))
 
 

@@ -11,10 +11,10 @@ from typing import cast
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.files import replacing
+from caransac.files import replacing, save_arrays
 from caransac.geometry import Array
 from caransac.images import FeatureKind, detect, match_features, read_image
-from caransac.matches import Matches, camera_from_h5, open_h5, save_arrays
+from caransac.matches import Matches, camera_from_h5, open_h5
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.types import ScoreKind
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
-from caransac.files import replacing
+from caransac.files import replacing, save_arrays
 from caransac.geometry import Array
 from caransac.types import ScoreKind
 
@@ -138,11 +138,6 @@ def write_matches(path: str | Path, matches: Matches) -> Path:
     return path
 
 
-def save_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write an npz archive."""
-    np.savez(path, **arrays)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
-
-
 def _read_text(path: Path) -> Matches:
     """Lines of four or five numbers apart by blanks or commas; ``#`` starts a comment.
 
@@ -186,17 +181,17 @@ def _write_text(path: Path, matches: Matches) -> None:
 
 
 def open_h5(path: Path, mode: str = "r") -> h5py.File:
-    """An h5 file; the error names it."""
+    """An h5 file, opened as h5py's `mode` says; errors name it."""
     try:
         import h5py
     except ImportError as error:
-        raise ImportError("reading and writing h5 files needs h5py: pip install 'caransac[hloc]'") from error
+        raise ImportError("HDF5 files need h5py: pip install 'caransac[hloc]'") from error
     if mode == "r" and not path.is_file():
-        raise ValueError(f"no such file: {path}")
+        raise FileNotFoundError(f"no such file: {path}")
     try:
         return h5py.File(path, mode)
     except OSError as error:
-        raise OSError(f"{path} cannot be opened as an h5 file: {error}") from error
+        raise OSError(f"{path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
 
 
 def _read_h5(path: Path, key: str | None) -> Matches:

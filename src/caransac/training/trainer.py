@@ -17,7 +17,7 @@ import torch
 
 import caransac
 from caransac import plot
-from caransac.files import replacing
+from caransac.files import replacing, save_arrays
 from caransac.geometry import Floats
 from caransac.network import read_weights
 from caransac.training import worker
@@ -198,7 +198,7 @@ class Training:
             **finishing,
         }
         with replacing(self.out / WEIGHTS) as path:
-            np.savez(path, **weights)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
+            save_arrays(path, weights)
         with replacing(self.out / CARD) as path:
             path.write_text(json.dumps(card, indent=2) + "\n")
         return self.out / WEIGHTS

@@ -13,17 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from caransac.camera import PARAMETERS, Camera
 from caransac.files import replacing
 from caransac.geometry import Floats
+from caransac.matches import open_h5
 from caransac.verification.records import Calibrated, Config, Geometry, PairMatches, Row, check_calibrated
-
-if TYPE_CHECKING:
-    import h5py
 
 CACHED_IMAGES = 512
 CHECKPOINT_S = 60.0  # what a killed run may lose
@@ -84,12 +82,12 @@ class HlocFiles:
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
-        self._features = _open(Path(features), "--features")
-        self._matches = _open(Path(matches), "--matches")
+        self._features = open_h5(Path(features))
+        self._matches = open_h5(Path(matches))
         self._pairs = [self._find(*pair) for pair in names]
         self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
         self._work = Path(tempfile.mkdtemp(prefix="caransac-")) / "verified.h5"
-        self._file = _h5py().File(self._work, "w")
+        self._file = open_h5(self._work, "w")
         kept = {} if overwrite else self._take_over()
         self.kept: Sequence[Row] = list(kept.values())
         self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in kept]
@@ -156,7 +154,7 @@ class HlocFiles:
         self._file.close()
         with replacing(path) as temporary:
             shutil.copyfile(self._work, temporary)
-        self._file = _h5py().File(self._work, "a")
+        self._file = open_h5(self._work, "a")
 
     def _write_group(self, found: Geometry) -> None:
         source = self._matches[self._pairs[found.key].group]
@@ -183,7 +181,7 @@ class HlocFiles:
         if not before.exists():
             return {}
         rows: dict[str, Row] = {}
-        with _open(before, "--out") as file:
+        with open_h5(before) as file:
             for pair in self._pairs:
                 if pair.group in file and "config" in file[pair.group].attrs:
                     rows[pair.group] = _describe(pair, file[pair.group])
@@ -257,20 +255,3 @@ def _read_pairs(path: Path) -> list[tuple[str, str]]:
     if not pairs:
         raise ValueError(f"{path} has no pairs: two image names a line")
     return list(pairs)
-
-
-def _open(path: Path, option: str) -> h5py.File:
-    if not path.is_file():
-        raise FileNotFoundError(f"{option}: no such file: {path}")
-    try:
-        return _h5py().File(path)
-    except OSError as error:
-        raise OSError(f"{option}: {path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError("hloc's files need h5py: pip install 'caransac[hloc]'") from error
-    return h5py
