@@ -205,3 +205,15 @@ def test_options_that_do_not_fit(files, capsys):
     assert "has no line for day/0/left.jpg" in capsys.readouterr().err
     assert main([*arguments(files)[:-1], str(files / "matches.h5")]) == 2
     assert "is an input; choose another place" in capsys.readouterr().err
+
+
+def test_what_cannot_be_continued_leaves_nothing_open_or_behind(files, monkeypatch):
+    (files / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(files / "temporary"))
+    (files / "verified.h5").write_text("mine")
+    with pytest.raises(OSError, match=r"verified\.h5 is not an HDF5 file"):
+        HlocFiles(files / "feats.h5", files / "matches.h5", files / "pairs.txt", files / "verified.h5")
+    assert list((files / "temporary").iterdir()) == []
+    assert (files / "verified.h5").read_text() == "mine"
+    for name in ("feats.h5", "matches.h5"):
+        h5py.File(files / name, "a").close()  # refused while somebody reads it

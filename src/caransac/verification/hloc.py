@@ -7,12 +7,13 @@ hloc's pixels here, once, and everything after that is in hloc's pixels.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -82,13 +83,17 @@ class HlocFiles:
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
-        self._features = open_h5(Path(features))
-        self._matches = open_h5(Path(matches))
-        self._pairs = [self._find(*pair) for pair in names]
+        with ExitStack() as opened:  # closed at once if something is wrong, else by `close`
+            self._features = opened.enter_context(open_h5(Path(features)))
+            self._matches = opened.enter_context(open_h5(Path(matches)))
+            self._pairs = [self._find(*pair) for pair in names]
+            folder = opened.enter_context(TemporaryDirectory(prefix="caransac-", ignore_cleanup_errors=True))
+            self._work = Path(folder) / "verified.h5"
+            self._file = open_h5(self._work, "w")
+            opened.callback(lambda: self._file.close())  # whichever it is by then
+            kept = {} if overwrite else self._take_over()
+            self._opened = opened.pop_all()
         self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
-        self._work = Path(tempfile.mkdtemp(prefix="caransac-")) / "verified.h5"
-        self._file = open_h5(self._work, "w")
-        kept = {} if overwrite else self._take_over()
         self.kept: Sequence[Row] = list(kept.values())
         self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in kept]
         self._saved = time.monotonic()
@@ -142,9 +147,7 @@ class HlocFiles:
         """Close the files; what is done of an unfinished run is saved beside the output."""
         if self.pending and len(self._file) and not self._is_complete():
             self._save(self._partial)
-        for file in (self._file, self._features, self._matches):
-            file.close()
-        shutil.rmtree(self._work.parent, ignore_errors=True)
+        self._opened.close()
 
     def _is_complete(self) -> bool:
         return all(pair.group in self._file for pair in self._pairs)
