@@ -54,15 +54,7 @@ def make_database(path: Path, num_pairs: int, num_matches: int) -> Truth:
         for index, pair in enumerate(made):
             ids = []
             for side, points, camera in ((1, pair.points1, pair.camera1), (2, pair.points2, pair.camera2)):
-                camera_id = database.write_camera(
-                    pycolmap.Camera(
-                        model=camera.model,
-                        width=camera.width,
-                        height=camera.height,
-                        params=list(camera.params),
-                        has_prior_focal_length=True,
-                    )
-                )
+                camera_id = database.write_camera(pycolmap.Camera(**camera.to_dict(), has_prior_focal_length=True))
                 image = pycolmap.Image(name=f"{index:05d}-{side}.png", camera_id=camera_id)
                 ids.append(database.write_image(image))
                 database.write_keypoints(ids[-1], points.astype(np.float32))

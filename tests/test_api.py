@@ -91,9 +91,8 @@ def test_points_the_lens_cannot_show_are_outliers():
 
 def test_a_pinhole_matrix_and_a_dict_give_the_same():
     pair = make_pair(200, seed=3)
-    camera = pair.camera1
-    as_dict = {"model": camera.model, "width": camera.width, "height": camera.height, "params": list(camera.params)}
-    results = [estimate_relative_pose(pair.points1, pair.points2, form, form) for form in (camera, camera.K, as_dict)]
+    forms = pair.camera1, pair.camera1.K, pair.camera1.to_dict()
+    results = [estimate_relative_pose(pair.points1, pair.points2, form, form) for form in forms]
     assert all(np.array_equal(result.E, results[0].E) for result in results)
 
 

@@ -1,5 +1,7 @@
 """Cameras: all the forms users have, distortion and its inverse."""
 
+import json
+
 import numpy as np
 import pycolmap
 import pytest
@@ -41,6 +43,11 @@ def test_all_forms_describe_the_same_camera():
     assert as_camera({"model": "PINHOLE", "params": [800, 820, 512, 384]}, "camera1") == expected
     assert np.allclose(expected.K, K)
     assert expected.mean_focal == 810
+
+
+def test_a_dict_holds_a_whole_camera_in_plain_types():
+    camera = Camera("RADIAL", (800.5, 512, 384, -0.1, 0.01), 1024, 768)
+    assert Camera.from_dict(json.loads(json.dumps(camera.to_dict()))) == camera
 
 
 @pytest.mark.parametrize(

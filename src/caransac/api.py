@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac.batch import map_ordered
-from caransac.camera import Camera, as_camera
+from caransac.camera import CameraLike, as_camera
 from caransac.classical import lm_lo
 from caransac.confidence import confidence
 from caransac.estimator import Estimate, ca_ransac, first_belief
@@ -36,8 +36,8 @@ AnyResult = TypeVar("AnyResult", RelativePoseResult, FundamentalResult)
 def estimate_relative_pose(
     points1: ArrayLike,
     points2: ArrayLike,
-    camera1: Camera | ArrayLike | Mapping[str, object],
-    camera2: Camera | ArrayLike | Mapping[str, object],
+    camera1: CameraLike,
+    camera2: CameraLike,
     *,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind = "ratio",
@@ -208,8 +208,8 @@ def pose_from_fundamental(
     F: ArrayLike,
     points1: ArrayLike,
     points2: ArrayLike,
-    camera1: Camera | ArrayLike | Mapping[str, object],
-    camera2: Camera | ArrayLike | Mapping[str, object],
+    camera1: CameraLike,
+    camera2: CameraLike,
 ) -> tuple[Array, Array]:
     """The relative pose that a fundamental matrix implies once the cameras are known.
 

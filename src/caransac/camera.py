@@ -80,6 +80,10 @@ class Camera:
         model = getattr(camera["model"], "name", camera["model"])  # pycolmap's is an enumerator
         return cls(str(model), tuple(camera["params"]), int(camera.get("width", 0)), int(camera.get("height", 0)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """The COLMAP-style dict of the camera: the inverse of `from_dict`, of plain types."""
+        return {"model": self.model, "width": self.width, "height": self.height, "params": list(self.params)}
+
     @classmethod
     def from_text(cls, text: str) -> Camera:
         """Camera of ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``, the size being optional.
@@ -193,13 +197,17 @@ class Camera:
         return rays
 
 
-def as_camera(value: object, name: str) -> Camera:
-    """Camera from what users have: a Camera, a 3x3 matrix or a COLMAP-style dict. Errors name the argument."""
+# What users have: a camera, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}.
+CameraLike = Camera | ArrayLike | Mapping[str, object]
+
+
+def as_camera(value: CameraLike, name: str) -> Camera:
+    """Camera from what users have. Errors name the argument."""
     try:
         if isinstance(value, Camera):
             return value
         if isinstance(value, Mapping):
             return Camera.from_dict(value)
-        return Camera.from_matrix(value)  # type: ignore[arg-type]  # numpy decides whether it is array-like
+        return Camera.from_matrix(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import caransac
-from caransac.camera import Camera
 from caransac.cli import two_views
 from caransac.cli.two_views import Result, TwoViews
 from caransac.geometry import Array, rotation_angle_deg
@@ -135,8 +134,8 @@ def as_json(views: TwoViews, result: Result) -> dict[str, Any]:
         "num_inliers": result.num_inliers,
         "confidence": result.confidence,
         "num_hypotheses": result.num_hypotheses,
-        "camera1": _camera_dict(matches.camera1),
-        "camera2": _camera_dict(matches.camera2),
+        "camera1": matches.camera1 and matches.camera1.to_dict(),
+        "camera2": matches.camera2 and matches.camera2.to_dict(),
         "camera_sources": list(views.origins),
         "note": views.note,
         "seconds": {**views.seconds, "estimate": result.elapsed_s},
@@ -144,9 +143,3 @@ def as_json(views: TwoViews, result: Result) -> dict[str, Any]:
         "probabilities": None if result.probabilities is None else result.probabilities.round(6).tolist(),
         "version": caransac.__version__,
     }
-
-
-def _camera_dict(camera: Camera | None) -> dict[str, Any] | None:
-    if camera is None:
-        return None
-    return {"model": camera.model, "width": camera.width, "height": camera.height, "params": list(camera.params)}

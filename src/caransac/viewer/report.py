@@ -7,14 +7,13 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac.camera import Camera, as_camera
+from caransac.camera import CameraLike, as_camera
 from caransac.files import replacing
 from caransac.geometry import Array
 from caransac.types import FundamentalResult, Options, RelativePoseResult
@@ -31,8 +30,6 @@ SCRIPTS = (
 )  # one scope, in this order
 LARGEST_IMAGE = 1600  # pixels on the long side: sharp on a large screen, and a report stays below a megabyte or two
 JPEG_QUALITY = 82
-
-CameraLike = Camera | ArrayLike | Mapping[str, object]
 
 
 def write_report(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
-from caransac.camera import Camera
 from caransac.datasets import Pair
 
 MIN_ITERATIONS = 1000  # PoseLib's own
@@ -35,14 +33,10 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, *, prosac: bool) -
         matrix = np.asarray(F, float)
         found = Estimate(matrix=matrix, iterations=info["iterations"]) if np.any(matrix) else None
     else:
-        cameras = _as_dict(pair.camera1), _as_dict(pair.camera2)
+        cameras = pair.camera1.to_dict(), pair.camera2.to_dict()
         pose, info = poselib.estimate_relative_pose(pair.points1, pair.points2, *cameras, options, {})
         found = Estimate(pose=(np.asarray(pose.R), np.asarray(pose.t)), iterations=info["iterations"])
     return found if info["num_inliers"] > 0 else None  # PoseLib reports a failure as an identity
-
-
-def _as_dict(camera: Camera) -> dict[str, Any]:
-    return {"model": camera.model, "width": camera.width, "height": camera.height, "params": list(camera.params)}
 
 
 ESTIMATORS = tuple(

@@ -23,10 +23,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None
     if problem == "F":
         found = pycolmap.estimate_fundamental_matrix(pair.points1, pair.points2, options)
         return None if found is None else Estimate(matrix=np.asarray(found["F"], float))
-    camera1, camera2 = (
-        pycolmap.Camera(model=camera.model, width=camera.width, height=camera.height, params=list(camera.params))
-        for camera in (pair.camera1, pair.camera2)
-    )
+    camera1, camera2 = (pycolmap.Camera(**camera.to_dict()) for camera in (pair.camera1, pair.camera2))
     found = pycolmap.estimate_essential_matrix(pair.points1, pair.points2, camera1, camera2, options)
     return None if found is None else Estimate(matrix=np.asarray(found["E"], float))
 
