@@ -24,7 +24,7 @@ import pycolmap
 
 from caransac.bench import machine
 from caransac.files import replacing
-from caransac.geometry import pose_error_deg
+from caransac.geometry import pose_error_deg, relative_pose
 from caransac.render import RenderedViews, render_views
 from caransac.verification import ColmapDatabase, Settings, open_executor, verify
 
@@ -74,10 +74,8 @@ def reconstruct(database: Path, images: Path, out: Path, views: RenderedViews) -
         poses[int(Path(image.name).stem)] = matrix[:, :3], matrix[:, 3]
     errors = []
     for first, second in itertools.combinations(sorted(poses), 2):
-        (R1, t1), (R2, t2) = poses[first], poses[second]
-        R = R2 @ R1.T
-        t = t2 - R @ t1
-        errors.append(pose_error_deg(R, t / np.linalg.norm(t), *views.relative_pose(first, second)))
+        found = relative_pose(*poses[first], *poses[second])
+        errors.append(pose_error_deg(*found, *views.relative_pose(first, second)))
     return {
         "models": len(models),
         "registered": len(poses),

@@ -14,6 +14,15 @@ def test_cross_matrix_is_the_cross_product(rng):
     assert np.allclose(np.einsum("nij,nj->ni", geometry.cross_matrix(a), b), np.cross(a, b))
 
 
+def test_relative_pose_matches_colmap(rng):
+    (R1, R2), (t1, t2) = random_poses(rng, 2, max_angle=3)
+    first, second = (pycolmap.Rigid3d(pycolmap.Rotation3d(R), 2 * t) for R, t in ((R1, t1), (R2, t2)))
+    expected = (second * first.inverse()).matrix()
+    R, t = geometry.relative_pose(R1, 2 * t1, R2, 2 * t2[:, None])
+    assert np.allclose(R, expected[:, :3])
+    assert np.allclose(t, expected[:, 3] / np.linalg.norm(expected[:, 3]))
+
+
 def test_sampson_distance_is_the_distance_to_the_manifold_to_first_order(rng):
     x1, x2, R, t = (array[0] for array in random_problems(rng, 1, 50))
     E = geometry.essential_from_pose(R, t)

@@ -197,6 +197,11 @@ class Camera:
         return rays
 
 
+def mean_pixel(camera1: Camera, camera2: Camera) -> float:
+    """Length of a pixel on the normalised image plane, the inverse focal length: the mean of two cameras."""
+    return 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
+
+
 # What users have: a camera, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}.
 CameraLike = Camera | ArrayLike | Mapping[str, object]
 

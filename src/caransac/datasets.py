@@ -12,7 +12,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.files import replacing, save_arrays
-from caransac.geometry import Array
+from caransac.geometry import Array, relative_pose
 from caransac.images import FeatureKind, detect, match_features, read_image
 from caransac.matches import Matches, camera_from_h5, open_h5
 from caransac.synthetic import SyntheticPair, random_pair
@@ -88,6 +88,7 @@ def read_ransac_tutorial(
         has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
         features = _read_all(folder / "match_features.h5") if (folder / "match_features.h5").is_file() else {}
         rotations, translations = (_read_all(folder / f"{n}.h5") if has_truth else {} for n in "RT")
+        poses = {image: (rotations[image], translations[image]) for image in rotations}
         with (
             open_h5(folder / "matches.h5") as matches,
             open_h5(folder / "match_conf.h5") as confidences,
@@ -98,7 +99,8 @@ def read_ransac_tutorial(
             for key in keys[:max_pairs]:
                 points = np.asarray(matches[key], float)
                 K1, K2 = np.asarray(cameras[key], float)[0]
-                R, t = _relative_pose(key, rotations, translations) if has_truth else (None, None)
+                parts = (part for image in key.split("-") for part in poses[image])
+                R, t = relative_pose(*parts) if has_truth else (None, None)
                 yield Pair(
                     scene=scene,
                     name=key,
@@ -116,14 +118,6 @@ def read_ransac_tutorial(
 def _read_all(path: Path) -> dict[str, Array]:
     with open_h5(path) as file:
         return {key: np.asarray(file[key], float) for key in file}
-
-
-def _relative_pose(key: str, rotations: dict[str, Array], translations: dict[str, Array]) -> tuple[Array, Array]:
-    """Pose of the second image from the first, of ``first-second``, from their poses in the world."""
-    first, second = key.split("-")
-    R = rotations[second] @ rotations[first].T
-    t = (translations[second] - R @ translations[first]).ravel()
-    return R, t / np.linalg.norm(t)
 
 
 def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:

@@ -24,6 +24,24 @@ def cross_matrix(vectors: ArrayLike) -> Array:
     return np.stack(rows, axis=-2)
 
 
+def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) -> tuple[Array, Array]:
+    """Pose of camera 2 from camera 1 of their poses from the world, ``X1 = R1 X + t1`` and ``X2 = R2 X + t2``.
+
+    Args:
+        R1: (3, 3) rotation of camera 1.
+        t1: (3,) or (3, 1) translation of camera 1.
+        R2: (3, 3) rotation of camera 2.
+        t2: translation of camera 2.
+
+    Returns:
+        R (3, 3) and t (3,) of length one; NaN where the cameras are in one place.
+    """
+    R = np.asarray(R2, float) @ np.asarray(R1, float).T
+    t = np.ravel(t2) - R @ np.ravel(t1)
+    with np.errstate(invalid="ignore"):
+        return R, np.asarray(t / np.linalg.norm(t))
+
+
 def essential_from_pose(R: ArrayLike, t: ArrayLike) -> Array:
     """Essential matrices ``[t]x R``: (..., 3, 3) and (..., 3) -> (..., 3, 3)."""
     return np.asarray(cross_matrix(t) @ np.asarray(R, float))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac import kernels
-from caransac.camera import Camera
+from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, Loss
 
@@ -126,9 +126,8 @@ class Essential(Problem):
         cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: float
     ) -> Essential:
         """The problem of pixels (n, 2) of two cameras."""
-        # Distances are measured on the normalised image plane, where a pixel is as long as the inverse focal length.
-        pixel = 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
-        return cls(camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2), max_error_px * pixel)
+        max_error = max_error_px * mean_pixel(camera1, camera2)
+        return cls(camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2), max_error)
 
     @staticmethod
     def split(models: Array) -> tuple[Array, Array]:

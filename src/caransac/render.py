@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac.camera import Camera
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, relative_pose
 
 Image = NDArray[np.uint8]
 
@@ -65,9 +65,9 @@ class RenderedViews:
 
     def relative_pose(self, first: int, second: int) -> tuple[Array, Array]:
         """R (3, 3) and t (3,) of length one, with ``x2 = R x1 + t``, of two views."""
-        R = self.rotations[second] @ self.rotations[first].T
-        t = self.translations[second] - R @ self.translations[first]
-        return R, t / np.linalg.norm(t)
+        return relative_pose(
+            self.rotations[first], self.translations[first], self.rotations[second], self.translations[second]
+        )
 
 
 @dataclass(frozen=True, eq=False)

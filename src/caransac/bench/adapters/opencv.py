@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.camera import mean_pixel
 from caransac.datasets import Pair
 
 MIN_MATCHES = {"E": 6, "F": 8}
@@ -27,16 +28,14 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, *, flag: str) -> E
             pair.points1, pair.points2, method, settings.max_error_px, settings.confidence, iterations
         )
         return _only(matrix)
-    # One threshold serves both images, so it is measured on the normalised image plane, where a pixel is the inverse
-    # focal length.
-    pixel = 0.5 * (1 / pair.camera1.mean_focal + 1 / pair.camera2.mean_focal)
+    # One threshold serves both images, so it is measured on the normalised image plane.
     rays = pair.camera1.pixels_to_rays(pair.points1), pair.camera2.pixels_to_rays(pair.points2)
     matrix, _ = cv2.findEssentialMat(
         *rays,
         np.eye(3),
         method=method,
         prob=settings.confidence,
-        threshold=settings.max_error_px * pixel,
+        threshold=settings.max_error_px * mean_pixel(pair.camera1, pair.camera2),
         maxIters=iterations,
     )
     return _only(matrix)
