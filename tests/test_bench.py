@@ -212,6 +212,18 @@ def test_results_of_other_versions_are_not_mixed(tmp_path):
         Journal(path, {"versions": {"numpy": "1"}, "commit": "b"})
 
 
+def wait_until_gone(group):
+    """Wait for the last process of a group to end: workers must not outlive who started them."""
+    for _ in range(500):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    os.killpg(group, signal.SIGKILL)
+    pytest.fail("workers go on after the run was killed")
+
+
 def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
     command = [sys.executable, "-m", "caransac.cli", "bench", "synthetic:12", "--methods", "LM-LO", "CA-RANSAC"]
     command += ["--workers", "1", "--timing-pairs", "0", "--out", str(tmp_path / "out")]
@@ -220,8 +232,9 @@ def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
     while not journal.exists() or journal.read_text().count("\n") < 3:
         assert running.poll() is None
         time.sleep(0.02)
-    os.killpg(running.pid, signal.SIGKILL)
+    running.kill()
     running.wait()
+    wait_until_gone(running.pid)
     kept = journal.read_text().rpartition("\n")[0]
     assert kept.count("\n") < 24
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)

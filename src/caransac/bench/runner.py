@@ -20,6 +20,7 @@ from caransac.bench.journal import Journal, Key
 from caransac.bench.machine import THREADS
 from caransac.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac.datasets import Dataset, Pair
+from caransac.processes import end_with_parent
 
 IN_FLIGHT = 3  # tasks a worker that are read ahead
 PATIENCE_S = 300.0  # for one method on one pair; whatever takes longer hangs
@@ -96,7 +97,7 @@ def _run_tasks(tasks: Iterable[Task], workers: int, finish: Finish) -> list[Task
 def _run_pool(remaining: Iterator[Task], workers: int, finish: Finish) -> list[Task]:
     """Run tasks until none remains, or until a worker dies: returns the tasks that were under way then."""
     under_way: dict[Future[list[Outcome]], Task] = {}
-    with ProcessPoolExecutor(workers, get_context("spawn"), silence) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), start_worker) as pool:
         try:
             while True:
                 for task in islice(remaining, IN_FLIGHT * workers - len(under_way)):
@@ -125,8 +126,9 @@ def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[list[Outcome]]:
         return failed
 
 
-def silence() -> None:
-    """Keep what peers print about themselves out of the table; their errors come back as values."""
+def start_worker() -> None:
+    """Keep what peers print about themselves out of the table, and do not outlive the benchmark."""
+    end_with_parent()
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
