@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 import pycolmap
 
+from caransac.batch import count_cores
 from caransac.bench import machine
 from caransac.files import replacing
 from caransac.geometry import pose_error_deg, relative_pose
@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--views", type=int, default=12, metavar="N", help="images (default: %(default)s)")
     parser.add_argument("--width", type=int, default=640, metavar="PX", help="of the images (default: %(default)s)")
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="workers of either (default: all cores)"
+        "--workers", type=int, default=count_cores(), metavar="N", help="workers of either (default: all cores)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the scene (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pycolmap
 
+from caransac.batch import count_cores
 from caransac.bench import machine
 from caransac.files import replacing
 from caransac.synthetic import SyntheticPair, random_pair
@@ -193,7 +194,7 @@ def main() -> int:
     )
     parser.add_argument("--matches", type=int, default=1000, metavar="N", help="matches a pair (default: %(default)s)")
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="workers of either (default: all cores)"
+        "--workers", type=int, default=count_cores(), metavar="N", help="workers of either (default: all cores)"
     )
     parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from caransac.batch import count_cores
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import installed_version
 from caransac.bench.filters import saved_filter
@@ -54,7 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--workers",
         type=int,
-        default=os.cpu_count() or 1,
+        default=count_cores(),
         metavar="N",
         help="processes of the accuracy pass; any number gives the same figures (default: %(default)s)",
     )
@@ -153,8 +153,10 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
 
 def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
     """Match the images of pair lists that come without matches, with a progress bar."""
-    from rich.progress import Progress
-
+    try:
+        from rich.progress import Progress
+    except ImportError as error:
+        raise _needs_extra(error) from error
     if not arguments.images.is_dir():
         raise ValueError(f"--images: no such folder: {arguments.images}")
     for path in lists:
@@ -183,7 +185,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         from caransac.bench.display import Display
         from caransac.bench.journal import Journal
     except ImportError as error:
-        raise ImportError(f"the benchmark needs {error.name}: pip install 'caransac[bench]'") from error
+        raise _needs_extra(error) from error
 
     if workers < 1:
         raise ValueError(f"--workers must be at least 1, not {workers}")
@@ -213,6 +215,10 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
     else:
         print(text)
     print(f"Results: {out.resolve()}")
+
+
+def _needs_extra(error: ImportError) -> ImportError:
+    return ImportError(f"the benchmark needs {error.name}: pip install 'caransac[bench]'")
 
 
 def list_methods() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from caransac.batch import count_cores
 from caransac.training.recipe import Recipe
 
 
@@ -39,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
     _add_number(run, "steps", 3000, "optimiser steps in all")
-    _add_number(run, "workers", os.cpu_count() or 1, "processes, one core each; any number gives the same result")
+    _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
     _add_number(run, "evidence-runs", 1500, "runs of the estimator that the confidence is fitted to")
 
     recipe = Recipe()

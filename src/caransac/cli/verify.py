@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
+from caransac.batch import count_cores
 from caransac.types import Method, Options
 from caransac.verification import ColmapDatabase, Geometry, HlocFiles, Row, Settings, Source, open_executor, verify
 from caransac.verification.records import Calibrated
@@ -108,7 +108,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     run.add_argument(
         "--workers",
         type=int,
-        default=os.cpu_count() or 1,
+        default=count_cores(),
         metavar="N",
         help="processes; any number gives the same result (default: all cores, %(default)s)",
     )
