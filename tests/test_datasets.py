@@ -148,6 +148,9 @@ def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_pat
             pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores
         )
         assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1
+    assert match_pair_list(path, tmp_path) == path.with_suffix(".h5")
+    with pytest.raises(ValueError, match=r"list\.h5 has matches by rootsift, not by orb: move it away"):
+        match_pair_list(path, tmp_path, features="orb")
     assert main(["bench", str(path), "--images", str(tmp_path / "none"), "--out", str(tmp_path / "other")]) == 2
     assert "--images: no such folder" in capsys.readouterr().err
 

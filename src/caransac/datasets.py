@@ -165,7 +165,6 @@ def match_pair_list(
     images: str | Path,
     *,
     features: FeatureKind = "rootsift",
-    max_pairs: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Path:
     """Match the images of a pair list and keep the matches beside it, where `read_pair_list` looks for them.
@@ -176,20 +175,26 @@ def match_pair_list(
         path: the list.
         images: the folder that its paths start from.
         features: see `images.match_images`; the scores are ratios.
-        max_pairs: the first so many lines.
         progress: called with the number of pairs done and of all, after each.
 
     Returns:
         The h5 file.
+
+    Raises:
+        ValueError: a line is not of the list's form, or the file that is there has matches of other features.
     """
     path = Path(path)
     cache_path, partial_path = path.with_suffix(".h5"), path.with_suffix(f".{features}.partial")
     if cache_path.is_file():
+        with open_h5(cache_path) as cache:
+            made_by = str(cache.attrs.get("features", features))  # other programs do not say
+        if made_by != features:
+            raise ValueError(f"{cache_path} has matches by {made_by}, not by {features}: move it away to match again")
         return cache_path
-    lines = list(_pair_lines(path, max_pairs))
+    lines = list(_pair_lines(path, None))
     read = lru_cache(maxsize=16)(lambda name: detect(read_image(Path(images) / name), features))
     with open_h5(partial_path, "a") as cache:
-        cache.attrs["score_kind"] = "ratio"
+        cache.attrs["score_kind"], cache.attrs["features"] = "ratio", features
         for done, words in enumerate(lines, 1):
             key = _pair_key(words)
             if key not in cache or "scores" not in cache[key]:  # written last
