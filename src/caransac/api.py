@@ -30,7 +30,7 @@ LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are sti
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 
-AnyResult = TypeVar("AnyResult", RelativePoseResult, FundamentalResult)
+Found = TypeVar("Found", RelativePoseResult, FundamentalResult)
 
 
 def estimate_relative_pose(
@@ -159,14 +159,14 @@ def estimate_fundamentals(
 
 
 def _estimate_all(
-    estimate: Callable[..., AnyResult],
+    estimate: Callable[..., Found],
     cameras: Sequence[str],
     pairs: Iterable[object],
     options: Options | None,
     workers: int | Executor | None,
     progress: Callable[[int], object] | None,
-) -> list[AnyResult]:
-    results: list[AnyResult] = []
+) -> list[Found]:
+    results: list[Found] = []
     for result in map_ordered(partial(_estimate_one, estimate, cameras, options), enumerate(pairs), workers):
         results.append(result)
         if progress is not None:
@@ -175,8 +175,8 @@ def _estimate_all(
 
 
 def _estimate_one(
-    estimate: Callable[..., AnyResult], cameras: Sequence[str], options: Options | None, numbered: tuple[int, object]
-) -> AnyResult:
+    estimate: Callable[..., Found], cameras: Sequence[str], options: Options | None, numbered: tuple[int, object]
+) -> Found:
     index, pair = numbered
     try:
         return estimate(**{"options": options, **_arguments(pair, cameras)})

@@ -201,3 +201,6 @@ class FundamentalResult(Result):
     """
 
     F: Array | None
+
+
+AnyResult = RelativePoseResult | FundamentalResult

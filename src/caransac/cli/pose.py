@@ -12,10 +12,10 @@ import numpy as np
 
 import caransac
 from caransac.cli import two_views
-from caransac.cli.two_views import Result, TwoViews
+from caransac.cli.two_views import TwoViews
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.matches import SUFFIXES, write_matches
-from caransac.types import FundamentalResult, Options
+from caransac.types import AnyResult, FundamentalResult, Options
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
@@ -74,7 +74,7 @@ def pose(arguments: argparse.Namespace) -> int:
     return 0 if result.success else 1
 
 
-def as_text(views: TwoViews, result: Result, options: Options) -> str:
+def as_text(views: TwoViews, result: AnyResult, options: Options) -> str:
     """A successful answer for people."""
     matches = views.matches
     if isinstance(result, FundamentalResult):
@@ -115,7 +115,7 @@ def _matrix(matrix: Any, form: str) -> str:
     return "\n".join("  [" + " ".join(form.format(value) for value in row) + " ]" for row in matrix)
 
 
-def as_json(views: TwoViews, result: Result) -> dict[str, Any]:
+def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
     """An answer for programs; docs/pose.md describes the fields."""
     matches = views.matches
     calibrated = not isinstance(result, FundamentalResult)

@@ -18,9 +18,7 @@ from caransac.camera import Camera
 from caransac.geometry import homogeneous
 from caransac.images import FeatureKind, Image
 from caransac.matches import Matches, read_matches
-from caransac.types import FundamentalResult, Method, Options, RelativePoseResult, ScoreKind
-
-Result = RelativePoseResult | FundamentalResult
+from caransac.types import AnyResult, Method, Options, RelativePoseResult, ScoreKind
 
 
 class Photo(NamedTuple):
@@ -233,7 +231,7 @@ def _missing_cameras(photos: tuple[Photo, Photo] | None, origins: tuple[str, str
     )
 
 
-def estimate(views: TwoViews, options: Options) -> Result:
+def estimate(views: TwoViews, options: Options) -> AnyResult:
     """The relative pose, or the fundamental matrix where a camera is unknown."""
     matches = views.matches
     points, scores, kind = (matches.points1, matches.points2), matches.scores, matches.score_kind
@@ -243,7 +241,7 @@ def estimate(views: TwoViews, options: Options) -> Result:
     return caransac.estimate_relative_pose(*points, *cameras, scores=scores, score_kind=kind, options=options)
 
 
-def parallax_px(views: TwoViews, result: Result) -> float | None:
+def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
     """How far the inliers' points in image 2 lie from where the rotation alone would put them: the median, in pixels.
 
     A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
@@ -261,7 +259,7 @@ def parallax_px(views: TwoViews, result: Result) -> float | None:
     return float(np.median(np.linalg.norm(moved, axis=1)))
 
 
-def write_html(path: Path, views: TwoViews, result: Result, options: Options) -> Path:
+def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options) -> Path:
     """Write the viewer's report."""
     from caransac.viewer import write_report
 
@@ -281,7 +279,7 @@ def write_html(path: Path, views: TwoViews, result: Result, options: Options) ->
     )
 
 
-def explain_failure(views: TwoViews, result: Result) -> str:
+def explain_failure(views: TwoViews, result: AnyResult) -> str:
     """Why there is no model, and what to do about it."""
     model, least = ("pose", 5) if views.note is None else ("fundamental matrix", 7)
     count = len(views.matches.points1)

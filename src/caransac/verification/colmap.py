@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Array, Floats, quaternion_from_rotation
-from caransac.verification.records import Calibrated, Config, Geometry, Matches, PairMatches, Row, check_calibrated
+from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated
 
 MAX_IMAGES = 2147483647
 LOCK_TIMEOUT_S = 10.0
@@ -228,7 +228,7 @@ class ColmapDatabase:
         first, second = _split(key)
         return self._images[first].name, self._images[second].name
 
-    def _read_matches(self, key: int) -> Matches:
+    def _read_matches(self, key: int) -> MatchIndices:
         rows, cols, data = self._execute("SELECT rows, cols, data FROM matches WHERE pair_id = ?", key).fetchone()
         if cols != 2:
             raise ValueError(f"{self.path}: matches of pair {key} have {cols} columns instead of 2: match again")

@@ -12,7 +12,7 @@ import numpy as np
 from caransac.api import estimate_fundamental, estimate_relative_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, fundamental_from_essential, homogeneous
-from caransac.types import FundamentalResult, RelativePoseResult
+from caransac.types import AnyResult, FundamentalResult
 from caransac.verification.homography import find_homography, find_rotation
 from caransac.verification.ratios import ratios
 from caransac.verification.records import Config, Geometry, PairMatches, Settings
@@ -30,7 +30,7 @@ def verify_pair(pair: PairMatches, settings: Settings) -> Geometry:
     scores, kind = pair.scores, pair.score_kind
     if pair.descriptors is not None:
         scores, kind = ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
-    result: RelativePoseResult | FundamentalResult
+    result: AnyResult
     if pair.cameras is None:
         result = estimate_fundamental(pair.points1, pair.points2, scores=scores, score_kind=kind, options=options)
     else:
@@ -58,9 +58,7 @@ def pair_seed(seed: int, image1: str, image2: str) -> int:
     return int.from_bytes(blake2b(f"{seed}\n{image1}\n{image2}".encode(), digest_size=8).digest(), "little")
 
 
-def _describe(
-    pair: PairMatches, result: RelativePoseResult | FundamentalResult, seed: int, max_error: float, found: Geometry
-) -> Geometry:
+def _describe(pair: PairMatches, result: AnyResult, seed: int, max_error: float, found: Geometry) -> Geometry:
     """Fill in the geometry of a pair that was estimated well."""
     points1, points2 = (points[result.inliers].astype(float) for points in (pair.points1, pair.points2))
     found = replace(found, matches=pair.matches[result.inliers])

@@ -15,7 +15,7 @@ from caransac.geometry import Array, Floats
 from caransac.types import Options, ScoreKind
 
 Calibrated = Literal["auto", "always", "never"]
-Matches = NDArray[np.uint32]
+MatchIndices = NDArray[np.uint32]
 # Twice the estimator's own default. On synthetic pairs it finds 98 % of the right matches instead of 88 %, and of those
 # it finds 91 % are right instead of 94 %; poses are as good. A reconstruction can drop matches, but bring none back.
 MAX_ERROR_PX = 2.0
@@ -86,7 +86,7 @@ class PairMatches:
     key: int
     image1: str
     image2: str
-    matches: Matches
+    matches: MatchIndices
     points1: Floats
     points2: Floats
     cameras: tuple[Camera, Camera] | None = None
@@ -119,7 +119,7 @@ class Geometry:
     image1: str
     image2: str
     config: Config
-    matches: Matches
+    matches: MatchIndices
     num_matches: int
     confidence: float | None
     elapsed_ms: float

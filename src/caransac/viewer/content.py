@@ -23,7 +23,7 @@ from caransac.geometry import (
     rotation_angle_deg,
 )
 from caransac.problems import Essential, Fundamental
-from caransac.types import FundamentalResult, RelativePoseResult, Round
+from caransac.types import AnyResult, RelativePoseResult, Round
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
 LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points
@@ -50,7 +50,7 @@ class Side:
 
 
 def describe(
-    result: RelativePoseResult | FundamentalResult,
+    result: AnyResult,
     sides: tuple[Side, Side],
     *,
     scores: Array | None,
@@ -190,7 +190,7 @@ class Uncalibrated(Geometry):
         )
 
 
-def _rounds(result: RelativePoseResult | FundamentalResult, answer: Array | None) -> list[Round]:
+def _rounds(result: AnyResult, answer: Array | None) -> list[Round]:
     """The trace, or a single record where there is none; the last one's best model is the answer, if there is one."""
     if result.trace:
         *earlier, last = result.trace

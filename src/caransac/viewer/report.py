@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac.camera import CameraLike, as_camera
 from caransac.files import replacing
 from caransac.geometry import Array
-from caransac.types import FundamentalResult, Options, RelativePoseResult
+from caransac.types import AnyResult, Options
 from caransac.viewer.content import Side, describe
 
 SCRIPTS = (
@@ -34,7 +34,7 @@ JPEG_QUALITY = 82
 
 def write_report(
     path: str | Path,
-    result: RelativePoseResult | FundamentalResult,
+    result: AnyResult,
     points1: ArrayLike,
     points2: ArrayLike,
     *,
@@ -76,7 +76,7 @@ def write_report(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
         ImportError: there are images and OpenCV is missing.
     """
-    if not isinstance(result, RelativePoseResult | FundamentalResult):
+    if not isinstance(result, AnyResult):
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
     if not max_error_px > 0:
         raise ValueError(f"max_error_px must be positive, not {max_error_px!r}")
