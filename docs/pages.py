@@ -17,7 +17,7 @@ GUIDES = (
 )
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.pycolmap", "verification", "images", "matches"),
-    *("viewer", "plot", "synthetic", "render", "datasets", "metrics", "geometry"),
+    *("viewer", "plot", "synthetic", "render", "datasets", "filter", "metrics", "geometry"),
 )
 
 # What both results have in common is written once, in their base class, which the package does not export.

@@ -130,8 +130,9 @@ def estimate_relative_poses(
             - a record with these attributes, and `scores`, `score_kind`, `features` if it has them, such as
               `datasets.Pair`.
         options: for the pairs that do not bring their own.
-        workers: threads; None for one a core. Two thirds of the work release the interpreter lock, which keeps about
-            three cores busy; for more of them pass a ``concurrent.futures.ProcessPoolExecutor`` or another executor.
+        workers: threads; None for one a core. A third to a half of the work holds the interpreter lock, the more the
+            fewer the matches, so threads keep two or three cores busy; for more of them pass a
+            ``concurrent.futures.ProcessPoolExecutor`` or another executor.
         progress: called in the caller's thread with the number of pairs done, after each.
 
     Returns:

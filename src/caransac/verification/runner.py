@@ -72,8 +72,9 @@ def verify(
 def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tuple[Executor, int]]:
     """An executor, and how many batches to keep in flight on it.
 
-    One worker is a thread. Several are processes: half of an estimate is Python, so threads would keep no more than two
-    cores busy. They are spawned, so a script that calls this must do so under ``if __name__ == "__main__":``.
+    One worker is a thread. Several are processes: a third to a half of an estimate holds the interpreter lock, so
+    threads would keep two or three cores busy. They are spawned, so a script that calls this must do so under ``if
+    __name__ == "__main__":``.
 
     Args:
         workers: workers on this machine.
