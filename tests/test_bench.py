@@ -14,7 +14,7 @@ import pytest
 
 from caransac.bench import breakdown, runner, summary
 from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.benchmark import Benchmark, affordable, spread
+from caransac.bench.benchmark import Benchmark, Row, affordable, spread
 from caransac.bench.contract import Settings
 from caransac.bench.figures import pareto_front
 from caransac.bench.filters import Filter, ratio_filter, saved_filter
@@ -241,6 +241,14 @@ def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
     assert journal.read_text().startswith(kept)
     assert journal.read_text().count("\n") == 25
     summary.check(json.loads((tmp_path / "out" / "results.json").read_text()))
+
+
+def test_scenes_count_alike_and_seeds_deviate():
+    right, wrong = Outcome(status="found", rotation_deg=0.0, translation_deg=0.0), Outcome(status="failed")
+    mixed = {("a", str(pair)): right for pair in range(99)} | {("b", "0"): wrong}
+    method = Method("CA-RANSAC", None, "CA-RANSAC")
+    row = Row("made", method, "E", Settings(), True, [mixed, dict.fromkeys(mixed, right)], [])
+    assert summary.mean_and_deviation(row)["AUC5"] == {"mean": 75.0, "std": 25.0}
 
 
 def test_thresholds_are_tuned_on_other_data(tmp_path):

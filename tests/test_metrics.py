@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caransac.metrics import auc, calibration_bins, expected_calibration_error, mean_over_scenes, summarise
+from caransac.metrics import auc, calibration_bins, expected_calibration_error, summarise
 
 
 def test_auc_is_the_area_under_the_recall_curve(rng):
@@ -16,11 +16,6 @@ def test_auc_is_the_area_under_the_recall_curve(rng):
 def test_summary_of_known_errors():
     figures = summarise([0.0, 0.5, 10.0, 180.0])
     assert figures == {"AUC5": 47.5, "AUC1": 37.5, "MAP20": 75.0, "Med": 5.25, "Avg": 47.625}
-
-
-def test_scenes_count_alike():
-    figures = mean_over_scenes({"a": [0.0] * 99, "b": [180.0]})
-    assert figures["AUC5"] == 50
 
 
 def test_calibration_error_of_honest_and_of_boastful_probabilities(rng):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -28,12 +26,6 @@ def summarise(errors_deg: ArrayLike) -> dict[str, float]:
         "Med": float(np.median(errors)),
         "Avg": float(errors.mean()),
     }
-
-
-def mean_over_scenes(errors_by_scene: Mapping[str, ArrayLike]) -> dict[str, float]:
-    """Each figure of `summarise` by scene, then averaged, so that every scene counts alike."""
-    rows = [summarise(errors) for errors in errors_by_scene.values()]
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 def calibration_bins(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: int = 10) -> Array:
