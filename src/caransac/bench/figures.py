@@ -44,7 +44,8 @@ def draw_curves(path: Path, rows: Sequence[Row], title: str) -> Path:
     figure, axes = _canvas()
     for row in rows:
         errors = np.sort([outcome.error_deg for run in row.outcomes for outcome in run.values()])
-        axes.step(errors, 100 * np.arange(1, len(errors) + 1) / len(errors), where="post", label=row.method.label)
+        shares = 100 * np.arange(1, len(errors) + 1) / len(errors)
+        axes.step(errors, shares, where="post", label=row.method.label, **_style(axes, marker=False))
     axes.set(xscale="log", xlim=(0.05, 30), ylim=(0, 100), xlabel="pose error, degrees", ylabel="pairs, %", title=title)
     _finish(axes)
     return plot.save(figure, path)
@@ -58,7 +59,7 @@ def draw_points(path: Path, records: Sequence[Mapping[str, Any]], name: str, lab
             families[BUDGET.sub("", record["method"])].append((record[name], record["figures"]["AUC5"]["mean"]))
     figure, axes = _canvas()
     for family, points in families.items():
-        axes.plot(*np.transpose(sorted(points)), marker="o", label=family)
+        axes.plot(*np.transpose(sorted(points)), label=family, **_style(axes))
     front = pareto_front([point for points in families.values() for point in points])
     if front:
         axes.plot(*np.transpose(front), color="0.6", ls="--", lw=1, zorder=0)
@@ -101,23 +102,24 @@ def draw_inlier_ratios(path: Path, records: Sequence[Mapping[str, Any]], title: 
     figure, axes = _canvas()
     for record in records:
         bins = record["by_inlier_ratio"]
-        axes.plot(
-            [0.5 * (b["from"] + b["to"]) for b in bins], [b["AUC5"] for b in bins], marker="o", label=record["method"]
-        )
+        middles = [0.5 * (b["from"] + b["to"]) for b in bins]
+        axes.plot(middles, [b["AUC5"] for b in bins], label=record["method"], **_style(axes))
     axes.set(xlabel="right matches, share", ylabel="AUC@5°, %", xlim=(0, 1), title=title)
     _finish(axes)
     return plot.save(figure, path)
 
 
 def _canvas() -> tuple[Any, Any]:
-    """A figure and its axes, with colours for twenty methods, the strong ones first."""
+    """A figure and its axes."""
     figure = plot.new_figure((9, 5))
-    from matplotlib import colormaps
+    return figure, figure.add_subplot()
 
-    axes = figure.add_subplot()
-    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]  # of listed colour maps only
-    axes.set_prop_cycle(color=[*colours[::2], *colours[1::2]])
-    return figure, axes
+
+def _style(axes: Any, marker: bool = True) -> dict[str, Any]:
+    """How to draw the next line: ten colours, then the same ones with other markers and dashes."""
+    family, colour = divmod(len(axes.get_legend_handles_labels()[0]), 10)
+    style: dict[str, Any] = {"color": f"C{colour}", "linestyle": ("-", "--", ":", "-.")[family % 4]}
+    return style | {"marker": "osD^"[family % 4]} if marker else style
 
 
 def _finish(axes: Any) -> None:
