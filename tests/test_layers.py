@@ -10,7 +10,7 @@ import pytest
 import caransac
 
 LAYERS = [
-    {"_native", "geometry", "files", "batch", "processes"},
+    {"_native", "arrays", "geometry", "files", "batch", "processes"},
     {"camera", "types", "metrics"},
     {"kernels"},
     {"network"},

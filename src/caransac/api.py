@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caransac.arrays import as_matches, as_reals
 from caransac.batch import map_ordered
 from caransac.camera import CameraLike, as_camera
 from caransac.classical import lm_lo
@@ -26,7 +27,6 @@ from caransac.side import NUM_FEATURES, side_information
 from caransac.state import load_network
 from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind, refuse_unknown
 
-LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 
@@ -227,9 +227,13 @@ def pose_from_fundamental(
     """
     pixels1, pixels2, *_ = _check(points1, points2, None, "ratio", None, None)
     lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
-    matrix = _as_reals(F, "F")
+    matrix = as_reals(F, "F")
     if matrix.shape != (3, 3):
         raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
+    if not matrix.any():
+        raise ValueError("F must not be zero")
+    if len(pixels1) == 0:
+        raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
     rotations, translations = poses_from_essential(lens2.K.T @ matrix @ lens1.K)
     rays1, rays2 = lens1.pixels_to_rays(pixels1), lens2.pixels_to_rays(pixels2)
     in_front = positive_depths(rotations, translations, rays1, rays2).sum(axis=1)
@@ -246,20 +250,11 @@ def _check(
     options: Options | None,
 ) -> tuple[Array, Array, Array | None, Array | None, Options]:
     """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
-    pixels1, pixels2 = _as_reals(points1, "points1"), _as_reals(points2, "points2")
-    for name, pixels in (("points1", pixels1), ("points2", pixels2)):
-        if pixels.ndim != 2 or pixels.shape[1] != 2:
-            raise ValueError(f"{name} must have shape (N, 2), got {pixels.shape}")
-    if len(pixels1) != len(pixels2):
-        raise ValueError(f"points1 and points2 must have the same length, got {len(pixels1)} and {len(pixels2)}")
+    pixels1, pixels2, scores = as_matches(points1, points2, scores)
     if score_kind not in get_args(ScoreKind):
         raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {score_kind!r}")
-    if scores is not None:
-        scores = _as_reals(scores, "scores")
-        if scores.shape != (len(pixels1),):
-            raise ValueError(f"scores must have shape ({len(pixels1)},), one a match, got {scores.shape}")
     if features is not None:
-        features = _as_reals(features, "features")
+        features = as_reals(features, "features")
         if features.ndim != 2 or len(features) != len(pixels1):
             raise ValueError(f"features must have shape ({len(pixels1)}, d), one row a match, got {features.shape}")
     if options is None:
@@ -267,21 +262,6 @@ def _check(
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
     return pixels1, pixels2, scores, features, options
-
-
-def _as_reals(values: ArrayLike, name: str) -> Array:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # lists of unequal lengths
-        raise ValueError(f"{name} must be an array: {error}") from error
-    if np.ma.isMaskedArray(values):
-        raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
-    array = np.ascontiguousarray(array, dtype=np.float64)
-    if not np.all(np.abs(array) < LARGEST):
-        raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
-    return array
 
 
 def _run(

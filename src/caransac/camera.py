@@ -10,6 +10,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
+from caransac.arrays import as_reals
 from caransac.geometry import Array
 
 # Parameters of each COLMAP camera model, in COLMAP's order.
@@ -21,6 +22,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
     "FULL_OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"),
 }
+SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
 DISTORTION = PARAMETERS["FULL_OPENCV"][4:]  # every coefficient there is; a model without one has it at zero
 
 
@@ -54,11 +56,13 @@ class Camera:
         object.__setattr__(self, "params", params)
         if self.fx <= 0 or self.fy <= 0:
             raise ValueError("params must have a positive focal length")
+        if min(self.fx, self.fy) < SHORTEST or max(map(abs, params)) > LONGEST:
+            raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
 
     @classmethod
     def from_matrix(cls, K: ArrayLike) -> Camera:
         """Pinhole camera of a 3x3 calibration matrix without skew."""
-        K = np.asarray(K, float)
+        K = as_reals(K, "K")
         if K.shape != (3, 3):
             raise ValueError(f"K must be 3x3, got shape {K.shape}")
         scale = float(np.abs(K).max())

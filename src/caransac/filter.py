@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from caransac import kernels
+from caransac.arrays import as_matches
 from caransac.geometry import Array, Floats
 from caransac.kernels import Layer
 from caransac.network import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
@@ -67,7 +69,7 @@ class MatchFilter:
         return len(self.weights["features.0.bias"]) + 1
 
     def judge(
-        self, points1: Array, points2: Array, scores: Array | None = None, score_kind: ScoreKind = "ratio"
+        self, points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None = None, score_kind: ScoreKind = "ratio"
     ) -> Judgement:
         """Judge the matches of a pair.
 
@@ -77,7 +79,8 @@ class MatchFilter:
             scores: (n,) scores of the matches, or None.
             score_kind: what the scores are.
         """
-        return self.judge_inputs(filter_inputs(points1, points2, scores, score_kind))
+        first, second, numbers = as_matches(points1, points2, scores)
+        return self.judge_inputs(filter_inputs(first, second, numbers, score_kind))
 
     def judge_inputs(self, inputs: Floats) -> Judgement:
         """Judge matches by what `filter_inputs` says of them: (n, NUM_INPUTS)."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac.arrays import as_matches
 from caransac.camera import Camera
 from caransac.files import replacing, save_arrays
 from caransac.geometry import Array
@@ -43,17 +44,9 @@ class Matches:
     camera2: Camera | None = None
 
     def __post_init__(self) -> None:
-        for name in ("points1", "points2"):
-            points = np.asarray(getattr(self, name), float)
-            if points.ndim != 2 or points.shape[1] != 2:
-                raise ValueError(f"{name} must have shape (N, 2), got {points.shape}")
-            object.__setattr__(self, name, points)
-        if len(self.points1) != len(self.points2):
-            raise ValueError(f"points1 has {len(self.points1)} rows but points2 has {len(self.points2)}")
-        if self.scores is not None:
-            object.__setattr__(self, "scores", np.asarray(self.scores, float))
-            if self.scores.shape != (len(self.points1),):
-                raise ValueError(f"scores must have shape ({len(self.points1)},), got {self.scores.shape}")
+        checked = as_matches(self.points1, self.points2, self.scores)
+        for name, values in zip(("points1", "points2", "scores"), checked, strict=True):
+            object.__setattr__(self, name, values)
         if self.score_kind not in get_args(ScoreKind):
             raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {self.score_kind!r}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caransac.arrays import as_points, as_reals
 from caransac.files import replacing
 from caransac.geometry import Array, homogeneous
 from caransac.types import Result
@@ -46,7 +47,7 @@ def draw_matches(
     Returns:
         The path.
     """
-    first, second = _points(points1, "points1"), _points(points2, "points2")
+    first, second = as_points(points1, "points1"), as_points(points2, "points2")
     certainty = _certainty(right, len(first))
     (width1, height1), (width2, height2) = _size(image1, size1, first), _size(image2, size2, second)
     shift = round(1.03 * width1)
@@ -95,8 +96,8 @@ def draw_epipolar_lines(
     Returns:
         The path.
     """
-    first, second = _points(points1, "points1"), _points(points2, "points2")
-    matrix = np.asarray(F, float)
+    first, second = as_points(points1, "points1"), as_points(points2, "points2")
+    matrix = as_reals(F, "F")
     if matrix.shape != (3, 3):
         raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
     chosen = np.unique(np.linspace(0, len(first) - 1, min(max_lines, len(first))).astype(int))
@@ -147,7 +148,7 @@ def draw_progression(
     """
     if not result.trace:
         raise ValueError("result has no trace; estimate with method 'ca-ransac' and Options(keep_trace=True)")
-    points = _points(points1, "points1")
+    points = as_points(points1, "points1")
     size = _size(image1, size1, points)
     count = min(max(max_rounds, 2), len(result.trace))
     chosen = np.unique(np.linspace(0, len(result.trace) - 1, count).astype(int))
@@ -169,13 +170,6 @@ def draw_progression(
         axes.set(ylabel="matches" if column == 0 else "")
     figure.suptitle(title)
     return save(figure, path)
-
-
-def _points(points: ArrayLike, name: str) -> Array:
-    array = np.asarray(points, float)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"{name} must have shape (N, 2), got {array.shape}")
-    return array
 
 
 def _certainty(right: ArrayLike, count: int) -> Array:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caransac.arrays import as_reals
 from caransac.camera import CameraLike, as_camera
 from caransac.files import replacing
 from caransac.geometry import Array
@@ -150,14 +151,10 @@ def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:
 
 
 def _reals(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
+    array = as_reals(values, name)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, that of the matches of the result; got {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must not contain NaN or infinity")
-    return array.astype(float)
+    return array
 
 
 def _checked_image(image: NDArray[np.generic], name: str) -> NDArray[np.uint8]:

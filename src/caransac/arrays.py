@@ -1,0 +1,47 @@
+"""What users pass as points and scores, as float64 arrays; a ValueError names what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
+
+
+def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Finite real numbers of any dtype, strides and shape."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of unequal lengths
+        raise ValueError(f"{name} must be an array: {error}") from error
+    if np.ma.isMaskedArray(values):
+        raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.all(np.abs(array) < LARGEST):
+        raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
+    return array
+
+
+def as_points(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Points (N, 2)."""
+    points = as_reals(values, name)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(f"{name} must have shape (N, 2), got {points.shape}")
+    return points
+
+
+def as_matches(
+    points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+    """Points (N, 2) of two images, row by row a match, and scores (N,) if there are any."""
+    first, second = as_points(points1, "points1"), as_points(points2, "points2")
+    if len(first) != len(second):
+        raise ValueError(f"points1 and points2 must have the same length, got {len(first)} and {len(second)}")
+    if scores is None:
+        return first, second, None
+    numbers = as_reals(scores, "scores")
+    if numbers.shape != (len(first),):
+        raise ValueError(f"scores must have shape ({len(first)},), one a match, got {numbers.shape}")
+    return first, second, numbers
