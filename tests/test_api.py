@@ -350,6 +350,18 @@ def test_impossible_options_are_refused_by_name(name, value):
         Options(**{name: value})
 
 
+def test_samples_that_no_memory_holds_are_refused():
+    with pytest.raises(ValueError, match=r"samples_per_round \* oversampling must be a million at most"):
+        Options(oversampling=10**6)
+
+
+@pytest.mark.parametrize("problem", ["pose", "fundamental"])
+def test_points_of_no_size_determine_nothing(problem):
+    pair = make_pair(100)
+    tiny = dataclasses.replace(pair, points1=pair.points1 * 1e-300, points2=pair.points2 * 1e-300)
+    assert solve(problem, tiny).stop_reason == "degenerate"
+
+
 def test_misspelt_options_are_refused_with_a_hint():
     with pytest.raises(ValueError, match="unknown option 'max_eror_px'; did you mean 'max_error_px'"):
         Options(max_eror_px=2.0)
@@ -437,8 +449,11 @@ def test_missing_and_foreign_weights_are_refused(tmp_path):
     with pytest.raises(ValueError, match="weights: no such file"):
         solve("pose", pair, options=Options(weights="nothing"))
     np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
-    with pytest.raises(ValueError, match="not a caransac weights file"):
-        solve("pose", pair, options=Options(weights=str(tmp_path / "foreign.npz")))
+    (tmp_path / "empty.npz").touch()
+    (tmp_path / "half.npz").write_bytes((tmp_path / "foreign.npz").read_bytes()[:100])
+    for name in ("foreign", "empty", "half"):
+        with pytest.raises(ValueError, match="not a caransac weights file"):
+            solve("pose", pair, options=Options(weights=str(tmp_path / f"{name}.npz")))
 
 
 def test_a_fundamental_matrix_and_the_cameras_give_the_pose():
@@ -446,6 +461,10 @@ def test_a_fundamental_matrix_and_the_cameras_give_the_pose():
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
     R, t = caransac.pose_from_fundamental(F, pair.points1, pair.points2, pair.camera1, pair.camera2.K)
     assert pose_error_deg(R, t, pair.R, pair.t) < 1e-4
+    with pytest.raises(ValueError, match="F must not be zero"):
+        caransac.pose_from_fundamental(np.zeros((3, 3)), pair.points1, pair.points2, pair.camera1, pair.camera2)
+    with pytest.raises(ValueError, match="points1 must not be empty"):
+        caransac.pose_from_fundamental(F, np.empty((0, 2)), np.empty((0, 2)), pair.camera1, pair.camera2)
     with pytest.raises(ValueError, match="F must have shape"):
         caransac.pose_from_fundamental(F[:2], pair.points1, pair.points2, pair.camera1, pair.camera2)
 

@@ -21,6 +21,7 @@ from caransac.kernels import Indices, Loss
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
+SMALLEST_SPREAD = 1e-6  # pixels; below, all points are one
 TYPICAL_FOCAL = 2.0  # in the coordinates of `Fundamental`, where an image is about two wide
 
 
@@ -197,7 +198,7 @@ class Fundamental(Problem):
         centre1, centre2 = (np.median(pixels, axis=0) if len(pixels) else np.zeros(2) for pixels in (pixels1, pixels2))
         shifted1, shifted2 = pixels1 - centre1, pixels2 - centre2
         spread = float(np.median(np.abs([shifted1, shifted2]))) if len(pixels1) else 0.0
-        scale = 0.5 / spread if spread > 0 else 1.0
+        scale = 0.5 / spread if spread > SMALLEST_SPREAD else 1.0
         problem = cls(shifted1 * scale, shifted2 * scale, max_error_px * scale)
         problem._normalise1, problem._normalise2 = (
             np.array([[scale, 0, -scale * centre[0]], [0, scale, -scale * centre[1]], [0, 0, 1]])

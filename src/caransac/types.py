@@ -81,6 +81,8 @@ class Options:
         for name in ("rounds", "samples_per_round", "oversampling", "top_models", "local_models"):
             value = getattr(self, name)
             _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
+        drawn = self.samples_per_round * self.oversampling  # all at once
+        _require(drawn <= 10**6, "samples_per_round * oversampling", "a million at most", drawn)
         for name in ("max_error_px", "max_ratio"):
             value = getattr(self, name)
             _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
