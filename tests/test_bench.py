@@ -224,6 +224,15 @@ def wait_until_gone(group):
     pytest.fail("workers go on after the run was killed")
 
 
+@pytest.mark.parametrize("content", [b"garbage\n", b"[1, 2]\n", b"\xff\xfe\n", b'{}\n{"a": 1}\n'])
+def test_a_file_that_is_no_journal_is_named(tmp_path, content):
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"journal.jsonl is not a journal of this benchmark: remove it"):
+        Journal(path, {})
+    assert path.read_bytes() == content
+
+
 def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
     command = [sys.executable, "-m", "caransac.cli", "bench", "synthetic:12", "--methods", "LM-LO", "CA-RANSAC"]
     command += ["--workers", "1", "--timing-pairs", "0", "--out", str(tmp_path / "out")]

@@ -184,6 +184,18 @@ def test_posebench_files_have_cameras(tmp_path):
     assert open_dataset(tmp_path / "some.h5").num_pairs == 1
 
 
+def test_other_h5_files_are_refused_by_name(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file.create_group("pair")["x1"] = np.zeros((3, 2))
+    with pytest.raises(ValueError, match=r"other.h5: .*'t' doesn't exist"):
+        next(read_posebench(tmp_path / "other.h5"))
+    scene = tmp_path / "scene"
+    scene.mkdir()
+    (scene / "pair.npz").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match=r"pair.npz is not an npz archive"):
+        next(read_npz(tmp_path))
+
+
 @pytest.mark.parametrize("scored", [True, False])
 def test_npz_files_come_back_as_they_were(tmp_path, scored):
     made = make_pair(30)

@@ -129,7 +129,7 @@ def test_a_lone_array_is_no_archive(tmp_path):
     path = tmp_path / "m.npz"
     with path.open("wb") as file:
         np.save(file, np.zeros((9, 4)))
-    with pytest.raises(ValueError, match=r"m\.npz: .*not a zip file"):
+    with pytest.raises(ValueError, match=r"m\.npz is not an npz archive"):
         read_matches(path)
 
 
@@ -150,3 +150,33 @@ def test_what_cannot_be_read_says_why(tmp_path):
     (tmp_path / "m.txt").write_text("")
     with pytest.raises(ValueError, match="for h5 files"):
         read_matches(tmp_path / "m.txt", "a-b")
+
+
+def test_archives_and_h5_files_with_odd_entries_are_refused_by_name(tmp_path, rng):
+    h5py = pytest.importorskip("h5py", reason="needs h5py")
+    points = rng.uniform(0, 500, (7, 2))
+    path = tmp_path / "odd.npz"
+    camera = {"camera1_model": "PINHOLE", "camera1_params": [500, 500, 3, 4]}
+    for arrays, message in (
+        ({"points1": points + 1j, "points2": points}, "points1 must hold real numbers"),
+        (
+            {"points1": points, "points2": points, **camera, "camera1_size": [1, 2, 3]},
+            r"camera1_size must be \(width, h",
+        ),
+        ({"points1": points, "points2": points, "camera1_model": "PINHOLE"}, "camera1_params"),
+    ):
+        np.savez(path, **arrays)
+        with pytest.raises(ValueError, match=rf"odd.npz: .*{message}"):
+            read_matches(path)
+    path = tmp_path / "odd.h5"
+    with h5py.File(path, "w") as file:
+        file["text"] = "no matches"
+        group = file.create_group("camera")
+        group["x1"] = group["x2"] = points
+        group.create_group("camera1")
+    for key in ("text", "camera"):
+        with pytest.raises(ValueError, match=r"odd.h5: "):
+            read_matches(path, key)
+    h5py.File(path, "w").close()
+    with pytest.raises(ValueError, match="it holds nothing"):
+        read_matches(path)

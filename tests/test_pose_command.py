@@ -198,7 +198,7 @@ def test_an_answer_is_not_lost_when_a_file_cannot_be_written(saved, tmp_path, ca
     assert main(["pose", "--matches", saved[0], "--html", str(tmp_path)]) == 2  # a folder
     captured = capsys.readouterr()
     assert "confidence" in captured.out
-    assert "directory" in captured.err
+    assert "is a folder: give the name of a file" in captured.err
 
 
 def test_blank_images_have_too_few_matches(tmp_path, capsys):

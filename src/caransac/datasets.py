@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.files import replacing, save_arrays
+from caransac.files import naming, open_npz, read_text, replacing, save_arrays
 from caransac.geometry import Array, relative_pose
 from caransac.images import FeatureKind, detect, match_features, read_image
 from caransac.matches import Matches, camera_from_h5, open_h5
@@ -234,18 +234,20 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
     with open_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
             group = file[name]
-            t = np.asarray(group["t"], float).ravel()
-            yield Pair(
-                scene=path.stem,
-                name=name,
-                points1=np.asarray(group["x1"], float),
-                points2=np.asarray(group["x2"], float),
-                scores=None,
-                camera1=camera_from_h5(group["camera1"]),
-                camera2=camera_from_h5(group["camera2"]),
-                R=np.asarray(group["R"], float),
-                t=t / np.linalg.norm(t),
-            )
+            with naming(path):
+                t = np.asarray(group["t"], float).ravel()
+                pair = Pair(
+                    scene=path.stem,
+                    name=name,
+                    points1=np.asarray(group["x1"], float),
+                    points2=np.asarray(group["x2"], float),
+                    scores=None,
+                    camera1=camera_from_h5(group["camera1"]),
+                    camera2=camera_from_h5(group["camera2"]),
+                    R=np.asarray(group["R"], float),
+                    t=t / np.linalg.norm(t),
+                )
+            yield pair
 
 
 def write_npz(root: str | Path, pair: Pair) -> Path:
@@ -274,8 +276,9 @@ def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair
     """
     for scene in _folders(Path(root)):
         for path in sorted(scene.glob("*.npz"))[:max_pairs]:
-            with np.load(path) as arrays:
-                matches = Matches.from_arrays(arrays)
+            with open_npz(path) as arrays:
+                with naming(path):
+                    matches = Matches.from_arrays(arrays)
                 if matches.camera1 is None or matches.camera2 is None or "R" not in arrays or "t" not in arrays:
                     raise ValueError(f"{path} has no cameras or no true pose; want camera1_model, ..., R and t")
                 yield Pair(
@@ -364,4 +367,4 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _lines(path: Path) -> list[str]:
-    return [line for line in path.read_text().splitlines() if line.strip()]
+    return [line for line in read_text(path).splitlines() if line.strip()]

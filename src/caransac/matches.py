@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from caransac.arrays import as_matches
 from caransac.camera import Camera
-from caransac.files import replacing, save_arrays
+from caransac.files import naming, open_npz, read_text, replacing, save_arrays
 from caransac.geometry import Array
 from caransac.types import ScoreKind
 
@@ -79,7 +78,9 @@ class Matches:
 def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera | None:
     if f"{name}_model" not in arrays:
         return None
-    size = arrays.get(f"{name}_size", (0, 0))
+    size = np.ravel(arrays.get(f"{name}_size", (0, 0)))
+    if len(size) != 2:
+        raise ValueError(f"{name}_size must be (width, height), got {len(size)} numbers")
     return Camera(str(arrays[f"{name}_model"]), tuple(arrays[f"{name}_params"]), *map(int, size))
 
 
@@ -103,13 +104,15 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         raise FileNotFoundError(f"no such file of matches: {path}")
     if key is not None and path.suffix != ".h5":
         raise ValueError(f"{path} holds one pair and has no keys; {key!r} is for h5 files")
-    try:
-        if path.suffix == ".npz":
-            with zipfile.ZipFile(path), np.load(path) as arrays:  # np.load alone takes other files for archives
-                return Matches.from_arrays(arrays)
-        return _read_text(path) if path.suffix == ".txt" else _read_h5(path, key)
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: {error}") from error
+    if path.suffix == ".npz":
+        with open_npz(path) as arrays, naming(path):
+            return Matches.from_arrays(arrays)
+    if path.suffix == ".txt":
+        text = read_text(path)
+        with naming(path):
+            return _parse_text(text)
+    with open_h5(path) as file, naming(path):
+        return _find_in_h5(file, key)
 
 
 def write_matches(path: str | Path, matches: Matches) -> Path:
@@ -131,14 +134,14 @@ def write_matches(path: str | Path, matches: Matches) -> Path:
     return path
 
 
-def _read_text(path: Path) -> Matches:
+def _parse_text(text: str) -> Matches:
     """Lines of four or five numbers apart by blanks or commas; ``#`` starts a comment.
 
     A comment that ends in "ratio" or "confidence" says which kind of score it is.
     """
     rows: list[list[float]] = []
     kind: ScoreKind = "ratio"
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         words, _, comment = line.partition("#")
         named = comment.split()[-1:]
         if not words.strip() and named and named[0] in get_args(ScoreKind):
@@ -187,30 +190,31 @@ def open_h5(path: Path, mode: str = "r") -> h5py.File:
         raise OSError(f"{path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
 
 
-def _read_h5(path: Path, key: str | None) -> Matches:
-    with open_h5(path) as file:
-        names = list(file)
-        if key is None and "x1" not in file:
-            if len(names) != 1:
-                listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-                raise ValueError(f"it holds {len(names)} pairs; choose one by its key" + f": {listed}" * bool(names))
-            key = names[0]
-        if key is not None and key not in file:
-            raise ValueError(f"it has no key {key!r}")
-        found = file if key is None else file[key]
-        kind = cast(ScoreKind, str(found.attrs.get("score_kind", file.attrs.get("score_kind", "ratio"))))
-        if hasattr(found, "shape"):
-            return _from_columns(np.asarray(found, float), kind)
-        missing = [name for name in ("x1", "x2") if name not in found]
-        if missing:
-            raise ValueError(f"{key or 'its root'} has no {missing[0]}; want x1, x2 (N, 2), optionally scores (N,)")
-        return Matches(
-            np.asarray(found["x1"], float),
-            np.asarray(found["x2"], float),
-            np.asarray(found["scores"], float) if "scores" in found else None,
-            kind,
-            *(camera_from_h5(found[name]) if name in found else None for name in ("camera1", "camera2")),
-        )
+def _find_in_h5(file: h5py.File, key: str | None) -> Matches:
+    names = list(file)
+    if key is None and "x1" not in file:
+        if not names:
+            raise ValueError("it holds nothing; want x1, x2 (N, 2), optionally scores (N,)")
+        if len(names) > 1:
+            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+            raise ValueError(f"it holds {len(names)} pairs; choose one by its key: {listed}")
+        key = names[0]
+    if key is not None and key not in file:
+        raise ValueError(f"it has no key {key!r}")
+    found = file if key is None else file[key]
+    kind = cast(ScoreKind, str(found.attrs.get("score_kind", file.attrs.get("score_kind", "ratio"))))
+    if hasattr(found, "shape"):
+        return _from_columns(np.asarray(found, float), kind)
+    missing = [name for name in ("x1", "x2") if name not in found]
+    if missing:
+        raise ValueError(f"{key or 'its root'} has no {missing[0]}; want x1, x2 (N, 2), optionally scores (N,)")
+    return Matches(
+        np.asarray(found["x1"], float),
+        np.asarray(found["x2"], float),
+        np.asarray(found["scores"], float) if "scores" in found else None,
+        kind,
+        *(camera_from_h5(found[name]) if name in found else None for name in ("camera1", "camera2")),
+    )
 
 
 def camera_from_h5(group: Any) -> Camera:

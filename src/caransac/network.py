@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from caransac.files import open_npz
 from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
 
@@ -48,9 +48,9 @@ def read_weights(name: str, argument: str = "weights") -> dict[str, Floats]:
     if not path.is_file():
         raise ValueError(f"{argument}: no such file: {path}")
     try:
-        with zipfile.ZipFile(path), np.load(path) as arrays:  # np.load alone takes other files for archives
+        with open_npz(path) as arrays:
             return {name: np.asarray(arrays[name], np.float32) for name in arrays}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError) as error:
         raise ValueError(f"{argument}: {path} is not a caransac weights file: {error}") from error
 
 

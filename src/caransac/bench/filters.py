@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac.datasets import Pair
+from caransac.files import naming, open_npz
 from caransac.filter import load_filter
 from caransac.geometry import Array
 from caransac.network import weights_path
@@ -105,7 +106,7 @@ def own_filters() -> list[Filter]:
 
 @lru_cache(maxsize=4)
 def _load(path: Path) -> dict[str, Array]:
-    with np.load(path) as arrays:
+    with open_npz(path) as arrays, naming(path):
         return {key: np.asarray(arrays[key], float) for key in arrays.files}
 
 
@@ -133,5 +134,5 @@ def saved_filter(text: str) -> Filter:
 
 
 def _is_network(path: str) -> bool:
-    with np.load(path) as arrays:
+    with open_npz(Path(path)) as arrays:
         return "context.0.weight" in arrays.files

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from caransac.bench.protocol import Outcome
-from caransac.files import replacing
+from caransac.files import make_folder, replacing
 
 Key = tuple[str, ...]
 
@@ -23,7 +23,7 @@ class Journal:
             ValueError: it was written under another header; the message says what differs.
         """
         self.path, self.outcomes = path, dict[Key, Outcome]()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         kept = (self._read(header) if path.exists() else "") or json.dumps(header) + "\n"
         if not path.exists() or path.read_text() != kept:  # new, or a run was killed in the middle of a line
             with replacing(path) as whole:
@@ -48,15 +48,18 @@ class Journal:
 
     def _read(self, header: Mapping[str, Any]) -> str:
         """Load what is there; returns the text of its whole lines."""
-        lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        if not lines:
-            return ""
-        before, now = json.loads(lines[0]), json.loads(json.dumps(header))
-        if changed := sorted(_differences(before, now)):
+        try:
+            lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            if not lines:
+                return ""
+            changed = sorted(_differences(json.loads(lines[0]), json.loads(json.dumps(header))))
+            entries = [] if changed else [json.loads(line) for line in lines[1:]]
+            outcomes = {tuple(key): Outcome(**outcome) for key, outcome in entries}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.path} is not a journal of this benchmark: remove it ({error})") from error
+        if changed:
             raise ValueError(f"out: {self.path.parent} holds results with another {', '.join(changed)}; choose another")
-        for line in lines[1:]:
-            key, outcome = json.loads(line)
-            self.outcomes[tuple(key)] = Outcome(**outcome)
+        self.outcomes.update(outcomes)
         return "".join(lines)
 
 
