@@ -1,6 +1,7 @@
 """Verification of hloc's files: pixel conventions, names with slashes, half precision, and runs that are cut off."""
 
 import re
+import shutil
 
 import h5py
 import numpy as np
@@ -179,6 +180,16 @@ def test_progress_is_saved_now_and_then(files, monkeypatch):
         (lambda f: (f / "cameras.txt").write_text("a\n"), "line 1"),
         (lambda f: remove_keypoints(f, slice(0, 5)), "features were extracted again, so match again"),
         (lambda f: remove_keypoints(f, None), "no keypoints of day/2/left.jpg: extract"),
+        (lambda f: put(f, "feats", names(2)[0], "keypoints", "text"), "corrupt keypoints of day/2/left.jpg: extract"),
+        (lambda f: put(f, "feats", names(2)[0], "keypoints", np.full((9, 2), 1e30)), "corrupt keypoints of day/2"),
+        (lambda f: put(f, "matches", group(2), "matches0", None), "corrupt matches of .*: match this pair again"),
+        (lambda f: put(f, "matches", group(2), "matches0", "text"), "corrupt matches of"),
+        (lambda f: put(f, "matches", group(2), "matches0", np.zeros((9, 2), int)), r"must be \(n,\) indices"),
+        (lambda f: put(f, "matches", group(2), "matches0", np.full(9, 2**40)), r"must be \(n,\) indices"),
+        (lambda f: put(f, "matches", group(2), "matches0", np.arange(9)), r"scores0 must have shape \(9,\)"),
+        (lambda f: put(f, "matches", group(2), "matching_scores0", "text"), "corrupt matches of"),
+        (lambda f: (f / "pairs.txt").write_bytes(b"\xff\xfe"), "pairs.txt is not a text file"),
+        (lambda f: (f / "cameras.txt").write_bytes(b"\xff\xfe"), "cameras.txt is not a text file"),
     ],
 )
 def test_errors_say_what_to_do(files, capsys, spoil, message):
@@ -195,6 +206,39 @@ def remove_keypoints(files, keep):
         del image["keypoints"]
         if keep is not None:
             image["keypoints"] = keypoints[keep]
+
+
+def put(files, name, group, key, value):
+    with h5py.File(files / f"{name}.h5", "a") as file:
+        del file[group][key]
+        if value is not None:
+            file[group][key] = value
+
+
+def test_infinite_scores_are_the_best_and_the_worst(files):
+    scores = np.where(np.arange(200) % 2, np.inf, -np.inf)
+    put(files, "matches", group(2), "matching_scores0", scores)
+    assert main(arguments(files)) == 0
+
+
+def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):
+    made = files / "temporary"
+    made.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(made))
+    monkeypatch.setattr("caransac.cli.verify.verify", None)  # it does not come to that
+    inputs = ["verify", "--features", files / "feats.h5", "--matches", files / "matches.h5", "--pairs"]
+    inputs = [*map(str, inputs), str(files / "pairs.txt"), "--out"]
+    (files / "folder").mkdir()
+    shutil.copy(files / "matches.h5", files / "others.h5")
+    for out, message in (
+        ("folder", "is a folder: give the name of a file"),
+        ("pairs.txt/out.h5", "it is a file"),
+        ("others.h5", "not from caransac verify: choose another place, or replace it by --overwrite"),
+    ):
+        assert main([*inputs, str(files / out)]) == 2
+        assert message in capsys.readouterr().err
+    assert list(made.iterdir()) == []
+    h5py.File(files / "feats.h5", "a").close()  # nothing is left open
 
 
 def test_options_that_do_not_fit(files, capsys):

@@ -96,7 +96,35 @@ def test_matches_past_the_keypoints(database, fails):
 
 def test_keypoints_that_are_nan(database, fails):
     execute(database, "UPDATE keypoints SET rows = 200, cols = 2, data = ?", np.full((200, 2), np.nan, np.float32))
-    fails([database], r"NaN or infinity in the keypoints of scene/00\d.png")
+    fails([database], r"NaN, infinity or vast numbers in the keypoints of scene/00\d.png")
+
+
+@pytest.mark.parametrize("value", ["'text'", "7", "x'00'"])
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("matches SET data", "corrupt matches of pair .*: match again"),
+        ("keypoints SET data", r"corrupt keypoints of scene/00\d.png: extract features again"),
+        ("cameras SET params", "corrupt camera 1: extract features again"),
+    ],
+)
+def test_columns_that_hold_something_else(database, fails, column, message, value):
+    execute(database, f"UPDATE {column} = {value}")
+    fails([database], message)
+    assert read_geometries(database) == []
+
+
+def test_keypoints_without_a_place(database, fails):
+    execute(database, "UPDATE keypoints SET cols = 1, rows = 4 * rows")
+    fails([database], "corrupt keypoints of")
+    execute(database, "UPDATE keypoints SET rows = 'many'")
+    fails([database], "corrupt keypoints of")
+
+
+def test_reports_that_cannot_be_written_are_refused_at_once(database, tmp_path, fails):
+    (tmp_path / "file").touch()
+    fails([database, "--report", tmp_path / "file" / "pairs.csv"], "it is a file", "choose another place")
+    assert read_geometries(database) == []
 
 
 def test_pairs_of_images_that_are_gone(database, fails):
@@ -107,6 +135,8 @@ def test_pairs_of_images_that_are_gone(database, fails):
 def test_unknown_camera_models(database, fails):
     execute(database, "UPDATE cameras SET model = 5")
     fails([database], "OPENCV_FISHEYE", "--calibrated never")
+    execute(database, "UPDATE cameras SET model = 'PINHOLE'")
+    fails([database], "number PINHOLE")
     execute(database, "UPDATE cameras SET model = 99")
     fails([database], "number 99")
     assert main(["verify", str(database), "--calibrated", "never"]) == 0

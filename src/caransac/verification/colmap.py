@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac.arrays import LARGEST
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Array, Floats, quaternion_from_rotation
 from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated
@@ -25,7 +26,7 @@ from caransac.verification.records import Calibrated, Config, Geometry, MatchInd
 MAX_IMAGES = 2147483647
 LOCK_TIMEOUT_S = 10.0
 CACHED_IMAGES = 512  # keypoints of so many images are kept in memory, about 30 MB
-SIFT = 0  # COLMAP's number of this descriptor
+SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
 MODELS = (  # COLMAP's, by number
     "SIMPLE_PINHOLE",
     "PINHOLE",
@@ -210,7 +211,7 @@ class ColmapDatabase:
         return pending, kept
 
     def _camera(self, camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
-        name = MODELS[model] if 0 <= model < len(MODELS) else f"number {model}"
+        name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
         if name not in PARAMETERS:
             raise ValueError(
                 f"{self.path}: camera {camera_id} has model {name}, which caransac does not know (it knows "
@@ -218,8 +219,8 @@ class ColmapDatabase:
             )
         try:
             return Camera(name, tuple(_array(params, np.float64, -1)), width, height)
-        except ValueError as error:
-            raise ValueError(f"{self.path}: camera {camera_id}: {error}") from error
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.path}: corrupt camera {camera_id}: extract features again ({error})") from error
 
     def _names(self, key: int) -> tuple[str, str]:
         for image_id in _split(key):
@@ -240,8 +241,10 @@ class ColmapDatabase:
         rows, cols, data = row or (0, 2, b"")
         what = f"keypoints of {self._images[image_id].name}: extract features again"
         points: Floats = np.ascontiguousarray(self._table(data, np.float32, rows, cols, what)[:, :2])
-        if not np.isfinite(points).all():
-            raise ValueError(f"{self.path}: NaN or infinity in the {what}")
+        if points.shape[1] != 2:
+            raise ValueError(f"{self.path}: corrupt {what}")
+        if not np.all(np.abs(points) < LARGEST):
+            raise ValueError(f"{self.path}: NaN, infinity or vast numbers in the {what}")
         return points
 
     def _read_descriptors(self, image_id: int, num_keypoints: int) -> NDArray[np.uint8]:
@@ -251,7 +254,7 @@ class ColmapDatabase:
         name = self._images[image_id].name
         if row is None or row[1] != num_keypoints:
             raise ValueError(f"{self.path}: {name} lacks descriptors; leave out --ratio-from-descriptors")
-        if row[0] != SIFT:
+        if row[0] != SIFT or row[2] != SIFT_LENGTH:
             raise ValueError(f"{self.path}: the descriptors of {name} are not SIFT; leave out --ratio-from-descriptors")
         what = f"descriptors of {name}: extract features again"
         return self._table(row[3], np.uint8, row[1], row[2], what)
@@ -260,7 +263,7 @@ class ColmapDatabase:
         """A blob as an array (rows, cols)."""
         try:
             return _array(data or b"", dtype, rows, cols)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:  # SQLite keeps text and numbers in a column of blobs, too
             raise ValueError(f"{self.path}: corrupt {what}") from error
 
 

@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from caransac.arrays import as_points, as_reals
 from caransac.camera import PARAMETERS, Camera
-from caransac.files import replacing
+from caransac.files import check_writable, read_text, replacing
 from caransac.geometry import Floats
 from caransac.matches import open_h5
-from caransac.verification.records import Calibrated, Config, Geometry, PairMatches, Row, check_calibrated
+from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated
 
 CACHED_IMAGES = 512
 CHECKPOINT_S = 60.0  # what a killed run may lose
+MOST_KEYPOINTS = 2**32 - 1  # of an image: indices are kept in 32 bits
 MATRICES = ("F", "E", "H", "R", "t")
 
 
@@ -79,6 +81,7 @@ class HlocFiles:
         for given in (features, matches):
             if self.out.resolve() == Path(given).resolve():
                 raise ValueError(f"out: {out} is an input; choose another place")
+        check_writable(self.out)
         self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
@@ -101,13 +104,7 @@ class HlocFiles:
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
         pair = self._pairs[key]
-        group = self._matches[pair.group]
-        partners = np.asarray(group["matches0"]).astype(np.int64)
-        matched = np.flatnonzero(partners >= 0)
-        matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
-        scores = None
-        if "matching_scores0" in group:
-            scores = np.nan_to_num(np.asarray(group["matching_scores0"])[matched].astype(np.float32))
+        matches, scores = self._read_matches(pair)
         points = []
         for column, name in zip(matches.T, (pair.image1, pair.image2), strict=True):
             keypoints = self._keypoints(name)
@@ -186,8 +183,14 @@ class HlocFiles:
         rows: dict[str, Row] = {}
         with open_h5(before) as file:
             for pair in self._pairs:
-                if pair.group in file and "config" in file[pair.group].attrs:
-                    rows[pair.group] = _describe(pair, file[pair.group])
+                if pair.group in file:
+                    try:
+                        rows[pair.group] = _describe(pair, file[pair.group])
+                    except (KeyError, TypeError, ValueError) as error:
+                        raise ValueError(
+                            f"--out: {before} holds {pair.group}, but not from caransac verify: choose another place, "
+                            "or replace it by --overwrite"
+                        ) from error
                     file.copy(pair.group, self._file.require_group(pair.group.partition("/")[0]))
         return rows
 
@@ -202,14 +205,36 @@ class HlocFiles:
             "--pairs"
         )
 
+    def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:
+        """Indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
+        group = self._matches[pair.group]
+        corrupt = f"{self._matches.filename}: corrupt matches of {pair.group}: match this pair again"
+        try:
+            partners = np.asarray(group["matches0"])
+            scores = np.asarray(group["matching_scores0"]).astype(np.float32) if "matching_scores0" in group else None
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{corrupt} ({error})") from error
+        if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
+            raise ValueError(f"{corrupt} (matches0 must be (n,) indices, got {partners.shape} {partners.dtype})")
+        if scores is not None and scores.shape != partners.shape:
+            raise ValueError(f"{corrupt} (matching_scores0 must have shape {partners.shape}, got {scores.shape})")
+        matched = np.flatnonzero(partners >= 0)
+        matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
+        if scores is not None:
+            scores = np.nan_to_num(scores[matched], posinf=1.0, neginf=0.0)
+        return matches, scores
+
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
         if name not in self._features or "keypoints" not in self._features[name]:
             raise ValueError(f"{self._features.filename}: no keypoints of {name}: extract its features first")
-        keypoints = np.asarray(self._features[name]["keypoints"]).astype(np.float32)
-        if keypoints.ndim != 2 or keypoints.shape[1] < 2 or not np.isfinite(keypoints).all():
-            raise ValueError(f"{self._features.filename}: corrupt keypoints of {name}: extract its features again")
-        return np.ascontiguousarray(keypoints[:, :2])
+        try:
+            keypoints = as_reals(self._features[name]["keypoints"][()], "keypoints")
+            return np.ascontiguousarray(as_points(keypoints[:, :2], "keypoints"), np.float32)
+        except (IndexError, ValueError) as error:
+            raise ValueError(
+                f"{self._features.filename}: corrupt keypoints of {name}: extract its features again ({error})"
+            ) from error
 
 
 def read_cameras(path: Path) -> dict[str, Camera]:
@@ -217,7 +242,7 @@ def read_cameras(path: Path) -> dict[str, Camera]:
     if not path.is_file():
         raise FileNotFoundError(f"--cameras: no such file: {path}")
     cameras = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -249,7 +274,7 @@ def _read_pairs(path: Path) -> list[tuple[str, str]]:
     if not path.is_file():
         raise FileNotFoundError(f"--pairs: no such file: {path}")
     pairs: dict[tuple[str, str], None] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split()
         if len(words) not in (0, 2):
             raise ValueError(f"{path}: line {number} has {len(words)} words, not the names of two images")

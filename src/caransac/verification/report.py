@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from caransac.files import replacing
+from caransac.files import check_writable, replacing
 from caransac.verification.records import Row
 
 COLUMNS = tuple(field.name for field in fields(Row))
@@ -21,6 +21,7 @@ def check_report(path: Path) -> None:
         raise ValueError(f"report: {path} must end in .csv or .parquet")
     if path.suffix == ".parquet":
         _parquet()
+    check_writable(path)
 
 
 def write_report(path: Path, rows: Sequence[Row]) -> None:
