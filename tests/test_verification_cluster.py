@@ -63,3 +63,9 @@ def test_a_cluster_that_vanishes_is_an_error(tmp_path):
         verify(source, executor, Settings(), in_flight=in_flight, on_batch=lambda _: cluster.close())
     source.close()
     assert 0 < len(read_geometries(path)) < 30
+
+
+@pytest.mark.parametrize("address", ["", "host", "tcp://host", "bogus://host:1"])
+def test_addresses_that_are_none_are_refused_at_once(address):
+    with pytest.raises(ValueError, match="scheduler must be an address like tcp://host:8786"):
+        open_executor(1, address).__enter__()

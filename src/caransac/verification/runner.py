@@ -112,11 +112,15 @@ def _open_cluster(scheduler: str) -> Iterator[Executor]:
     """The executor of a Dask cluster."""
     try:
         from distributed import Client, KilledWorker
+        from distributed.comm.addressing import resolve_address
     except ImportError as error:
         raise ImportError("a Dask cluster needs distributed: pip install 'caransac[cluster]'") from error
     try:
+        resolve_address(scheduler)  # first: a Client without an address to try waits for a minute in its destructor
         client = Client(scheduler, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has few types
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        raise ValueError(f"scheduler must be an address like tcp://host:8786, not {scheduler!r}: {error}") from error
+    except OSError as error:
         raise OSError(f"no Dask scheduler answers at {scheduler}: start one with 'dask scheduler' ({error})") from error
     with client:
         try:
