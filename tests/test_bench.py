@@ -397,3 +397,17 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
 def test_mistakes_are_named(arguments, expected, tmp_path, capsys):
     assert main(["bench", *arguments, "--out", str(tmp_path / "out")]) == 2
     assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["budget_ms", "max_ratio"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_rules_that_are_no_numbers_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name.replace('_', '-')} must be at least"):
+        Plan(sources=("synthetic:2",), **{name: value})
+
+
+def test_missing_plots_show_before_the_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["bench", "synthetic:2", "--methods", "LM-LO", "--out", str(tmp_path / "out")]) == 2
+    assert "the benchmark needs matplotlib: pip install 'caransac[bench]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -267,6 +267,18 @@ def test_the_command_line_trains_and_refuses(tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
     assert main(["train", "--out", str(tmp_path / "other"), "--width", "7"]) == 2
     assert "width" in capsys.readouterr().err
+    for option in ("steps", "workers", "evidence-runs"):
+        assert main(["train", "--out", str(tmp_path / "other"), f"--{option}", "0"]) == 2
+        assert f"{option.replace('-', '_')} must be at least 1" in capsys.readouterr().err
+    assert main(["train", "--out", str(tmp_path / "other"), "--seed", "-1"]) == 2
+    assert "seed must not be negative" in capsys.readouterr().err
+    assert main(["train", "--out", str(out / "weights.npz")]) == 2
+    assert "cannot be made a folder (it is a file)" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+    for content in (b"", b"garbage", (out / "checkpoint.pt").read_bytes()[:1000]):
+        (out / "checkpoint.pt").write_bytes(content)
+        assert main([*arguments, "--resume"]) == 2
+        assert "checkpoint.pt is not a checkpoint" in capsys.readouterr().err
 
 
 def test_estimating_never_imports_torch():

@@ -76,7 +76,7 @@ def read_ransac_tutorial(
     """
     root = Path(root)
     if not root.is_dir():
-        raise ValueError(f"root: no such folder: {root}")
+        raise ValueError(f"no such folder of scenes: {root}")
     names = sorted(path.name for path in root.iterdir() if path.is_dir()) if scenes is None else list(scenes)
     if not names:
         raise ValueError(f"root: no scenes in {root}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -66,12 +67,13 @@ class Plan:
             ("iterations", 1),
             ("budget_ms", 0.1),
             ("seeds", 1),
+            ("max_ratio", 0),
             ("max_pairs", 1),
             ("timing_pairs", 0),
             ("tune_pairs", 1),
         ):
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is not None and not least <= value < math.inf:
                 raise ValueError(f"{name.replace('_', '-')} must be at least {least}, not {value!r}")
 
     def rows(self) -> tuple[list[Method], dict[str, str]]:

@@ -177,6 +177,7 @@ def _advance(bar: Progress, task: TaskID, done: int, total: int) -> None:
 def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
     """Run a plan with a live table, write the results, and print the table."""
     try:
+        import matplotlib  # noqa: F401  # plots come last; that they will be missing shows now
         from rich.console import Console
         from rich.markdown import Markdown
 

@@ -63,6 +63,8 @@ class Recipe:
         for name in ("batch", "epoch", "val_pairs", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, got {self.seed}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, not {self.learning_rate!r}")
 

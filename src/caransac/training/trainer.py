@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import pickle
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -17,7 +18,7 @@ import torch
 
 import caransac
 from caransac import plot
-from caransac.files import replacing, save_arrays
+from caransac.files import make_folder, replacing, save_arrays
 from caransac.geometry import Floats
 from caransac.network import read_weights
 from caransac.training import worker
@@ -68,6 +69,10 @@ def train(
     Raises:
         ValueError: the folder holds another run, or data are missing; the message says which.
     """
+    for name, value in (("steps", steps), ("workers", workers), ("evidence_runs", evidence_runs)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}")
+    make_folder(out)
     if (out / CHECKPOINT).exists() and not resume:
         raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")
     with ProcessPoolExecutor(workers, get_context("spawn"), worker.start, (recipe,)) as pool:
@@ -172,7 +177,12 @@ class Training:
         path = self.out / CHECKPOINT
         if not path.exists():
             return
-        state = torch.load(path, weights_only=False)
+        try:
+            state = torch.load(path, weights_only=False)
+        except (EOFError, OSError, RuntimeError, pickle.UnpicklingError) as error:
+            raise ValueError(
+                f"{path} is not a checkpoint, or it is corrupt: choose another folder ({error})"
+            ) from error
         if changed := self.recipe.differences(Recipe(**state["recipe"])):
             raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}")
         self.network.load_state_dict(state["network"])
