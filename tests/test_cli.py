@@ -43,6 +43,22 @@ def test_help_and_version(arguments, expected):
     assert expected in done.stdout
 
 
+@pytest.mark.parametrize("command", ["pose", "view", "verify", "demo", "train", "bench"])
+def test_help_shows_no_escapes(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert "%%" not in capsys.readouterr().out
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    with subprocess.Popen(
+        [sys.executable, "-m", "caransac.cli", "bench", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
 def test_unknown_commands_are_refused(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["estimat"])

@@ -221,7 +221,7 @@ def test_a_single_candidate_has_ratio_one():
     ("arguments", "message"),
     [
         ({"features": "surf"}, "features must be one of rootsift, orb, akaze"),
-        ({"max_features": 0}, "max_features must be at least 1"),
+        ({"max_features": 0}, "max_features must be from 1"),
         ({"image": np.zeros((9, 9))}, "uint8"),
         ({"image": np.zeros((9, 9, 4), np.uint8)}, "image must be"),
     ],

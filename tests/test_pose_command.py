@@ -181,7 +181,12 @@ def test_failure_is_exit_code_one_with_a_reason(tmp_path, rng, capsys, rows, cam
 def test_repeated_points_determine_nothing(tmp_path, capsys):
     path = write_matches(tmp_path / "m.txt", Matches(np.ones((20, 2)), np.ones((20, 2))))
     assert main(["pose", "--matches", str(path), "--camera", "500,320,240"]) == 1
-    assert "no pose" in capsys.readouterr().err
+    assert "no pose: the 20 matches repeat each other" in capsys.readouterr().err
+
+
+def test_a_lens_that_leaves_no_rays_is_pointed_out(saved, capsys):
+    assert main(["pose", "--matches", saved[0], "--camera", "SIMPLE_RADIAL:500,320,240,-1e8"]) == 1
+    assert "the lens distortion leaves fewer than 5 of the" in capsys.readouterr().err
 
 
 def test_a_camera_that_stood_still_is_pointed_out(files, pair, capsys):
@@ -226,7 +231,12 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--score-kind", "ratio"], "--score-kind is about --matches"),
         (["{a}", "{b}", "--key", "k"], "--key is about --matches"),
         (["{a}", "{b}", "--save", "m.csv"], "--save m.csv: the name must end in"),
-        (["{a}", "{b}", "--max-features", "0"], "max_features must be at least 1"),
+        (["{a}", "{b}", "--max-features", "0"], "max_features must be from 1 to a million"),
+        (["{a}", "{b}", "--max-features", "99999999999"], "max_features must be from 1 to a million"),
+        (["{a}", "{b}", "--focal", "1e-300"], "focal length from 1e-06"),
+        (["{a}", "{b}", "--focal", "1e300"], "no number beyond"),
+        (["{a}", "{b}", "--html", "{b}"], "--html .*b.png is an input; choose another place"),
+        (["--matches", "{m}", "--save", "{m}"], "--save .*m.npz is an input"),
         (["{m}", "{m}"], "is not an image"),
         (["--matches", "{m}", "--rounds", "0"], "rounds must be"),
     ],

@@ -147,8 +147,8 @@ def detect(image: Image, features: FeatureKind = "rootsift", max_features: int =
     """
     if features not in get_args(FeatureKind):
         raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {features!r}")
-    if max_features < 1:
-        raise ValueError(f"max_features must be at least 1, not {max_features}")
+    if not 1 <= max_features <= 10**6:
+        raise ValueError(f"max_features must be from 1 to a million, not {max_features}")
     cv2 = _opencv()
     image = np.asarray(image)
     if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -23,7 +24,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_parser(subparsers)
     parsed = parser.parse_args(arguments)
     try:
-        return int(parsed.run(parsed))
+        code = int(parsed.run(parsed))
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()  # here, where a reader that has gone is noticed
+        return code
+    except BrokenPipeError:  # 'caransac ... | head' has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still flushes at its end
+        return 141  # as a program that SIGPIPE ends
     except (ImportError, OSError, ValueError) as error:
         print(f"caransac: {error}", file=sys.stderr)
         return 2

@@ -21,7 +21,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "demo",
         help="estimate the pose of a synthetic pair and of two rendered images",
-        description="Estimate the pose of a synthetic pair with 70 %% outliers by every method, print pose error, "
+        description="Estimate the pose of a synthetic pair with 70 % outliers by every method, print pose error, "
         "inliers and time, and draw the matches (needs the extra 'plot'); then run 'caransac pose' on two rendered "
         "images and write its report (needs the extra 'images'). No network is needed.",
     )

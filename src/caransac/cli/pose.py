@@ -57,6 +57,7 @@ def pose(arguments: argparse.Namespace) -> int:
     """Estimate, print the answer, and write what was asked for."""
     if arguments.save is not None and arguments.save.suffix not in SUFFIXES:
         raise ValueError(f"--save {arguments.save}: the name must end in one of {', '.join(SUFFIXES)}")
+    two_views.check_outputs(arguments, save=arguments.save, html=arguments.html)
     options = two_views.read_options(arguments, keep_trace=arguments.html is not None)
     views = two_views.read_views(arguments)
     result = two_views.estimate(views, options)

@@ -259,6 +259,14 @@ def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
     return float(np.median(np.linalg.norm(moved, axis=1)))
 
 
+def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:
+    """Raise a ValueError for an output, by its option's name, that would replace an input."""
+    inputs = [path.resolve() for path in (arguments.image1, arguments.image2, arguments.matches) if path is not None]
+    for option, path in outputs.items():
+        if path is not None and path.resolve() in inputs:
+            raise ValueError(f"--{option} {path} is an input; choose another place")
+
+
 def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options) -> Path:
     """Write the viewer's report."""
     from caransac.viewer import write_report
@@ -283,10 +291,13 @@ def explain_failure(views: TwoViews, result: AnyResult) -> str:
     """Why there is no model, and what to do about it."""
     model, least = ("pose", 5) if views.note is None else ("fundamental matrix", 7)
     count = len(views.matches.points1)
+    if result.stop_reason == "too_few_points" and count >= least:
+        return f"no {model}: the lens distortion leaves fewer than {least} of the {count} matches; check the camera"
     if result.stop_reason == "too_few_points":
         return f"no {model}: {count} matches, but it takes {least} or more; use images that overlap more"
     if result.stop_reason == "degenerate":
         return (
-            f"no {model}: the {count} matches lie on one point or line, which determines none; use more of the images"
+            f"no {model}: the {count} matches repeat each other or lie on one line, which determines none; use more of "
+            "the images"
         )
     return f"no {model} explains more of the {count} matches than chance: do the images show the same scene?"

@@ -43,6 +43,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def view(arguments: argparse.Namespace) -> int:
     """Estimate, write the report, and open it."""
+    two_views.check_outputs(arguments, out=arguments.out)
     options = two_views.read_options(arguments, keep_trace=True)
     views = two_views.read_views(arguments)
     result = two_views.estimate(views, options)
