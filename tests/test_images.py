@@ -224,11 +224,28 @@ def test_a_single_candidate_has_ratio_one():
         ({"max_features": 0}, "max_features must be from 1"),
         ({"image": np.zeros((9, 9))}, "uint8"),
         ({"image": np.zeros((9, 9, 4), np.uint8)}, "image must be"),
+        ({"image": np.zeros((0, 9), np.uint8)}, "image must be"),
     ],
 )
 def test_mistakes_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         images.detect(**({"image": np.zeros((9, 9), np.uint8)} | arguments))
+
+
+def test_images_that_cannot_be_written_are_refused(tmp_path):
+    image = np.zeros((9, 9, 3), np.uint8)
+    for wrong in (image[:, :, 0], image.astype(float), image[:0]):
+        with pytest.raises(ValueError, match="image must be"):
+            images.write_image(tmp_path / "a.png", wrong)
+    for name in ("a.xyz", "a"):
+        with pytest.raises(ValueError, match=r"let its name end in .png or .jpg"):
+            images.write_image(tmp_path / name, image)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_camera_of_no_focal_length_is_refused():
+    with pytest.raises(ValueError, match="params must be numbers"):
+        images.centred_camera(None, np.zeros((9, 9, 3), np.uint8))
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,14 @@ def test_mistakes_are_named(tmp_path, pair, result):
         plot.draw_matches(path, points[:, :1], points, pair.inliers)
     with pytest.raises(ValueError, match=r"shape \(300,\), one a match"):
         plot.draw_matches(path, points, points, pair.inliers[:5])
+    for draw in (
+        lambda: plot.draw_matches(path, points, points[:5], pair.inliers),
+        lambda: plot.draw_epipolar_lines(path, np.eye(3), points, points[:5]),
+    ):
+        with pytest.raises(ValueError, match="points1 and points2 must have the same length, got 300 and 5"):
+            draw()
+    with pytest.raises(ValueError, match="max_lines must be at least 1"):
+        plot.draw_epipolar_lines(path, np.eye(3), points, points, max_lines=0)
     with pytest.raises(ValueError, match="F must have shape"):
         plot.draw_epipolar_lines(path, np.eye(2), points, points)
     bare = caransac.estimate_relative_pose(points, pair.points2, pair.camera1, pair.camera2)

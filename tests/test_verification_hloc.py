@@ -233,6 +233,7 @@ def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):
     for out, message in (
         ("folder", "is a folder: give the name of a file"),
         ("pairs.txt/out.h5", "it is a file"),
+        ("pairs.txt", "pairs.txt is an input; choose another place"),
         ("others.h5", "not from caransac verify: choose another place, or replace it by --overwrite"),
     ):
         assert main([*inputs, str(files / out)]) == 2

@@ -47,7 +47,10 @@ class Camera:
     def __post_init__(self) -> None:
         if self.model not in PARAMETERS:
             raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {self.model!r}")
-        params = tuple(float(value) for value in self.params)
+        try:
+            params = tuple(float(value) for value in self.params)
+        except TypeError as error:
+            raise ValueError(f"params must be numbers, not {self.params!r}") from error
         names = PARAMETERS[self.model]
         if len(params) != len(names):
             raise ValueError(f"params of {self.model} must be ({', '.join(names)}), got {len(params)} numbers")

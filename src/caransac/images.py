@@ -55,7 +55,11 @@ def read_image(path: str | Path) -> Image:
 def write_image(path: str | Path, image: Image) -> Path:
     """Write (height, width, 3) uint8 RGB to a file, whose ending chooses the format; returns the path."""
     cv2 = _opencv()
-    path = Path(path)
+    path, image = Path(path), np.asarray(image)
+    if image.dtype != np.uint8 or not image.size or image.ndim != 3 or image.shape[2] != 3:
+        raise ValueError(f"image must be (H, W, 3) uint8, got {image.shape} {image.dtype}")
+    if not path.suffix or not cv2.haveImageWriter(path.name):
+        raise ValueError(f"OpenCV cannot write {path}: let its name end in .png or .jpg")
     with replacing(path) as temporary:
         if not cv2.imwrite(str(temporary), np.ascontiguousarray(image[:, :, ::-1])):
             raise ValueError(f"OpenCV cannot write {path}")
@@ -151,7 +155,7 @@ def detect(image: Image, features: FeatureKind = "rootsift", max_features: int =
         raise ValueError(f"max_features must be from 1 to a million, not {max_features}")
     cv2 = _opencv()
     image = np.asarray(image)
-    if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
+    if image.dtype != np.uint8 or not image.size or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):
         raise ValueError(f"image must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")
     grey = image if image.ndim == 2 else cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
     keypoints, descriptors = _detector(cv2, features, max_features).detectAndCompute(np.ascontiguousarray(grey), None)

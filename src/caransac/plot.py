@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac.arrays import as_points, as_reals
+from caransac.arrays import as_matches, as_points, as_reals
 from caransac.files import replacing
 from caransac.geometry import Array, homogeneous
 from caransac.types import Result
@@ -47,7 +47,7 @@ def draw_matches(
     Returns:
         The path.
     """
-    first, second = as_points(points1, "points1"), as_points(points2, "points2")
+    first, second, _ = as_matches(points1, points2, None)
     certainty = _certainty(right, len(first))
     (width1, height1), (width2, height2) = _size(image1, size1, first), _size(image2, size2, second)
     shift = round(1.03 * width1)
@@ -96,10 +96,12 @@ def draw_epipolar_lines(
     Returns:
         The path.
     """
-    first, second = as_points(points1, "points1"), as_points(points2, "points2")
+    first, second, _ = as_matches(points1, points2, None)
     matrix = as_reals(F, "F")
     if matrix.shape != (3, 3):
         raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
+    if max_lines < 1:
+        raise ValueError(f"max_lines must be at least 1, not {max_lines}")
     chosen = np.unique(np.linspace(0, len(first) - 1, min(max_lines, len(first))).astype(int))
     sizes = _size(image1, size1, first), _size(image2, size2, second)
     figure = new_figure((12, 6 * max(height / width for width, height in sizes) + 0.5))

@@ -78,7 +78,7 @@ class HlocFiles:
         """
         check_calibrated(calibrated)
         self.out, self._partial = Path(out), Path(f"{out}.partial")
-        for given in (features, matches):
+        for given in (features, matches, pairs, *([] if cameras is None else [cameras])):
             if self.out.resolve() == Path(given).resolve():
                 raise ValueError(f"out: {out} is an input; choose another place")
         check_writable(self.out)
