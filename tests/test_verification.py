@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -284,21 +283,34 @@ def test_overwriting_removes_the_old_only_with_the_first_new(database):
     assert len(changed) == len(PAIRS) and read_geometries(database) != before
 
 
+KILLED = """
+import os, sys
+from caransac.cli import main
+from caransac.verification import ColmapDatabase
+
+write, batches = ColmapDatabase.write, []
+
+def write_once(self, found):
+    batches.append(found)
+    if len(batches) > 1:
+        os.kill(os.getpid(), int(sys.argv[1]))
+    write(self, found)
+
+if __name__ == "__main__":
+    ColmapDatabase.write = write_once
+    sys.exit(main(sys.argv[2:]))
+"""
+
+
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
     whole = make_database(tmp_path / "whole.db", some_pairs(112, num_points=150))
     cut = shutil.copyfile(whole, tmp_path / "cut.db")
     run(whole)
-    command = [sys.executable, "-m", "caransac.cli", "verify", str(cut), "--workers", "2"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    deadline = time.monotonic() + 120
-    while not read_geometries(cut):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.002)
-    process.send_signal(kill)
-    errors = process.communicate(timeout=60)[1]  # returns when the workers are gone too: they hold the pipes
+    (tmp_path / "killed.py").write_text(KILLED)
+    command = [sys.executable, tmp_path / "killed.py", str(int(kill)), "verify", str(cut), "--workers", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    errors = process.communicate(timeout=120)[1]  # returns when the workers are gone too: they hold the pipes
     assert execute_all(cut, "PRAGMA integrity_check") == [("ok",)]
     done = len(read_geometries(cut))
     assert 0 < done < 112
@@ -314,7 +326,7 @@ def test_a_worker_that_dies_is_an_error(database):
         pytest.raises(OSError, match="a worker died"),
         open_executor(2) as (executor, in_flight),
     ):
-        executor.submit(os._exit, 1)
+        executor.submit(os._exit, 1).exception()  # until it is dead
         verify(source, executor, Settings(), in_flight=in_flight)
     source.close()
 
