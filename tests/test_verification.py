@@ -284,7 +284,7 @@ def test_overwriting_removes_the_old_only_with_the_first_new(database):
 
 
 KILLED = """
-import os, sys
+import os, signal, sys
 from caransac.cli import main
 from caransac.verification import ColmapDatabase
 
@@ -298,6 +298,7 @@ def write_once(self, found):
 
 if __name__ == "__main__":
     ColmapDatabase.write = write_once
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
     sys.exit(main(sys.argv[2:]))
 """
 
