@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
-NATIVE := $(wildcard src/native/*.h src/native/*.cpp)
+NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
@@ -64,7 +64,7 @@ docs: $(VENV)/docs.stamp  ## guides and API reference: site/index.html
 
 # An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
 SANITIZE := $(VENV)-sanitize
-KERNEL_TESTS := $(addprefix tests/test_,mlp.py polynomial.py solvers.py pose.py score.py refine.py sampler.py side.py)
+KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_side_information.py
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest \

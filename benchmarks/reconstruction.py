@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pycolmap
 
-from caransac.batch import count_cores
+from caransac._support.batch import count_cores
+from caransac._support.files import replacing
 from caransac.bench import machine
-from caransac.files import replacing
 from caransac.geometry import pose_error_deg, relative_pose
 from caransac.render import RenderedViews, render_views
 from caransac.verification import ColmapDatabase, Settings, open_executor, verify

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import pycolmap
 
-from caransac.batch import count_cores
+from caransac._support.batch import count_cores
+from caransac._support.files import replacing
 from caransac.bench import machine
-from caransac.files import replacing
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.verification.colmap import MAX_IMAGES
 

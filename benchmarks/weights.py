@@ -23,6 +23,7 @@ import numpy as np
 
 import caransac
 from caransac import Options, plot
+from caransac._support.files import replacing
 from caransac.bench import machine
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.breakdown import parts_ms
@@ -30,7 +31,6 @@ from caransac.bench.contract import ProblemName, Settings
 from caransac.bench.filters import ratio_filter
 from caransac.bench.protocol import Job, Method, pose_of_fundamental, run_job
 from caransac.datasets import Pair, read_ransac_tutorial
-from caransac.files import replacing
 from caransac.geometry import pose_error_deg
 from caransac.metrics import calibration_bins, expected_calibration_error
 from caransac.synthetic import random_pair

@@ -17,11 +17,11 @@ GUIDES = (
 )
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.pycolmap", "verification", "images", "matches"),
-    *("viewer", "plot", "synthetic", "render", "datasets", "filter", "metrics", "geometry"),
+    *("viewer", "plot", "synthetic", "render", "datasets", "learned.match_filter", "metrics", "geometry"),
 )
 
 # What both results have in common is written once, in their base class, which the package does not export.
-RESULT = "::: caransac.types.Result\n    options: {show_root_heading: true, show_root_toc_entry: true}\n"
+RESULT = "::: caransac.results.Result\n    options: {show_root_heading: true, show_root_toc_entry: true}\n"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

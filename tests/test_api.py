@@ -20,7 +20,7 @@ from caransac.geometry import (
     rotation_angle_deg,
     sampson_sq,
 )
-from caransac.state import load_network
+from caransac.learned.state_network import load_network
 from caransac.synthetic import make_pair
 
 METHODS = ("ca-ransac", "lm-lo", "lm-lo-u")

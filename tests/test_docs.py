@@ -35,7 +35,7 @@ def test_every_guide_is_a_page(site):
 def test_everything_public_is_documented(site):
     documented = headings(site / "reference" / "caransac.html")
     assert {f"caransac.{name}" for name in caransac.__all__ if name != "__version__"} <= documented
-    assert "caransac.types.Result" in documented
+    assert "caransac.results.Result" in documented
     for name, calls in {
         "opencv": ("findEssentialMat", "findFundamentalMat"),
         "poselib": ("estimate_relative_pose", "estimate_fundamental"),

@@ -10,14 +10,11 @@ import pytest
 import caransac
 
 LAYERS = [
-    {"_native", "arrays", "geometry", "files", "batch", "processes"},
-    {"camera", "types", "metrics"},
+    {"_native", "_support", "geometry"},
+    {"camera", "options", "results", "metrics"},
     {"kernels"},
-    {"network"},
-    {"side", "quality"},
-    {"problems", "sampler", "state", "filter"},
-    {"estimator"},
-    {"classical", "confidence"},
+    {"learned"},
+    {"robust"},
     {"api"},
     {"caransac"},  # the package itself: what users import
     {"integrations"},

@@ -5,7 +5,7 @@ import pytest
 
 from caransac import kernels, synthetic
 from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq
-from caransac.side import in_spreads
+from caransac.learned.side_information import in_spreads
 from caransac.synthetic import make_pair, random_pair
 
 SHARE_THAT_STAYS_CLOSE = 8  # the neighbour feature: fraction of a match's neighbours that stay close to it

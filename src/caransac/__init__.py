@@ -12,7 +12,8 @@ from caransac.api import (
     pose_from_fundamental,
 )
 from caransac.camera import Camera
-from caransac.types import FundamentalResult, Options, RelativePoseResult, Round
+from caransac.options import Options
+from caransac.results import FundamentalResult, RelativePoseResult, Round
 
 __version__ = "0.1.0"
 

@@ -12,20 +12,21 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac.arrays import as_matches, as_reals
-from caransac.batch import map_ordered
+from caransac._support.arrays import as_matches, as_reals
+from caransac._support.batch import map_ordered
 from caransac.camera import CameraLike, as_camera
-from caransac.classical import lm_lo
-from caransac.confidence import confidence
-from caransac.estimator import Estimate, ca_ransac, first_belief
 from caransac.geometry import Array, Floats, essential_from_pose, poses_from_essential
 from caransac.kernels import Indices, positive_depths
-from caransac.problems import Essential, Fundamental, Problem
-from caransac.quality import load_quality
-from caransac.sampler import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
-from caransac.side import NUM_FEATURES, side_information
-from caransac.state import load_network
-from caransac.types import FundamentalResult, Options, RelativePoseResult, ScoreKind, refuse_unknown
+from caransac.learned.sample_quality import load_quality
+from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.state_network import load_network
+from caransac.options import Options, ScoreKind, refuse_unknown
+from caransac.results import FundamentalResult, RelativePoseResult
+from caransac.robust.ca_ransac import Estimate, ca_ransac, first_belief
+from caransac.robust.confidence import confidence
+from caransac.robust.lm_lo import lm_lo
+from caransac.robust.problems import Essential, Fundamental, Problem
+from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones

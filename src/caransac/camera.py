@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
-from caransac.arrays import as_reals
+from caransac._support.arrays import as_reals
 from caransac.geometry import Array
 
 # Parameters of each COLMAP camera model, in COLMAP's order.

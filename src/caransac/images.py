@@ -16,8 +16,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.files import replacing
 from caransac.camera import Camera
-from caransac.files import replacing
 from caransac.geometry import Array, Floats
 
 FeatureKind = Literal["rootsift", "orb", "akaze"]

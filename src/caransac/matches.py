@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.arrays import as_matches
+from caransac._support.arrays import as_matches
+from caransac._support.files import naming, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
-from caransac.files import naming, open_npz, read_text, replacing, save_arrays
 from caransac.geometry import Array
-from caransac.types import ScoreKind
+from caransac.options import ScoreKind
 
 if TYPE_CHECKING:
     import h5py

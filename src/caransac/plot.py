@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac.arrays import as_matches, as_points, as_reals
-from caransac.files import replacing
+from caransac._support.arrays import as_matches, as_points, as_reals
+from caransac._support.files import replacing
 from caransac.geometry import Array, homogeneous
-from caransac.types import Result
+from caransac.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

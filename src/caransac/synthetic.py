@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import Camera
 from caransac.geometry import Array, homogeneous, rotation_from_vector
-from caransac.types import ScoreKind
+from caransac.options import ScoreKind
 
 Integers = NDArray[np.intp]
 

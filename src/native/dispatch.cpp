@@ -2,7 +2,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels.h"
+#include "hot/kernels.h"
 
 namespace caransac {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "grid.h"
+#include "hot/grid.h"
 
 namespace caransac {
 

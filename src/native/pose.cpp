@@ -5,7 +5,7 @@
 #include <Eigen/Geometry>
 #include <Eigen/LU>
 
-#include "epipolar.h"
+#include "hot/epipolar.h"
 
 namespace caransac {
 namespace {

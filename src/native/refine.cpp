@@ -8,7 +8,7 @@
 #include <Eigen/Geometry>
 #include <Eigen/SVD>
 
-#include "kernels.h"
+#include "hot/kernels.h"
 
 namespace caransac {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "normal_equations.h"
+#include "hot/normal_equations.h"
 #include "pose.h"
 
 namespace caransac {

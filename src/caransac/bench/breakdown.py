@@ -8,26 +8,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from caransac import api, estimator
+from caransac import api
 from caransac.bench import protocol
 from caransac.bench.filters import Filter
 from caransac.bench.protocol import Job
 from caransac.datasets import Pair
-from caransac.problems import Essential, Fundamental, Problem
-from caransac.sampler import SelectiveSampler
-from caransac.state import StateNetwork
+from caransac.learned.state_network import StateNetwork
+from caransac.robust import ca_ransac
+from caransac.robust.problems import Essential, Fundamental, Problem
+from caransac.robust.sampling import SelectiveSampler
 
 VERBS: tuple[tuple[Any, str, str], ...] = (
     (Filter, "apply", "filter"),
     (api, "side_information", "side information"),
-    (estimator, "likely_inliers", "sample"),
+    (ca_ransac, "likely_inliers", "sample"),
     (SelectiveSampler, "draw", "sample"),
     (Essential, "solve", "solve"),
     (Fundamental, "solve", "solve"),
     (Problem, "rank", "score"),
     (Essential, "score", "score"),
     (Problem, "score", "score"),
-    (estimator, "spread_consensus", "score"),
+    (ca_ransac, "spread_consensus", "score"),
     (Essential, "refine_locally", "refine"),
     (Fundamental, "refine_locally", "refine"),
     (Essential, "refine", "refine"),

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from caransac._support.files import naming, open_npz
 from caransac.datasets import Pair
-from caransac.files import naming, open_npz
-from caransac.filter import load_filter
 from caransac.geometry import Array
-from caransac.network import weights_path
+from caransac.learned.match_filter import load_filter
+from caransac.learned.weights_file import weights_path
 
 MIN_KEPT = 20  # matches a filter leaves at least, the best ones
 CONTEXT_FILTER = "ContextFilter"  # the name of our own learned filter in tables
@@ -83,7 +83,7 @@ class SavedWeights:
 
 @dataclass(frozen=True)
 class LearnedFilter:
-    """Keeps matches that a network of `caransac.filter` thinks right.
+    """Keeps matches that a network of `caransac.learned.match_filter` thinks right.
 
     Attributes:
         weights: its weights, a name in the package or a path.

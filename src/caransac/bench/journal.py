@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from caransac._support.files import make_folder, replacing
 from caransac.bench.protocol import Outcome
-from caransac.files import make_folder, replacing
 
 Key = tuple[str, ...]
 

@@ -22,7 +22,7 @@ from caransac.geometry import (
     sampson_sq,
 )
 from caransac.metrics import FAILURE_DEG, calibration_bins
-from caransac.problems import Essential, Fundamental
+from caransac.robust.problems import Essential, Fundamental
 from caransac.training.data import right_matches
 
 POLISH_PX = 1.0  # matches this near take part in the final refinement of methods that have none; its loss scale too

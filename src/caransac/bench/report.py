@@ -9,13 +9,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from caransac._support.files import replacing
 from caransac.bench import figures, machine, summary
 from caransac.bench.benchmark import Row
 from caransac.bench.contract import Estimator
 from caransac.bench.paper import COLUMNS, PaperTable
 from caransac.bench.plan import Plan
 from caransac.bench.protocol import POLISH_PX
-from caransac.files import replacing
 
 RESULTS, MARKDOWN, CSV = "results.json", "table.md", "table.csv"
 CONDITIONS = ("ms", "hypotheses", "threshold", "no answer")

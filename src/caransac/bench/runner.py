@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from caransac._support.processes import end_with_parent
 from caransac.bench.breakdown import parts_ms
 from caransac.bench.journal import Journal, Key
 from caransac.bench.machine import THREADS
 from caransac.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac.datasets import Dataset, Pair
-from caransac.processes import end_with_parent
 
 IN_FLIGHT = 3  # tasks a worker that are read ahead
 PATIENCE_S = 300.0  # for one method on one pair; whatever takes longer hangs

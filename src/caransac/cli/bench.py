@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from caransac.batch import count_cores
+from caransac._support.batch import count_cores
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import installed_version
 from caransac.bench.filters import saved_filter

@@ -11,9 +11,9 @@ import caransac
 from caransac import images, plot
 from caransac.cli import pose
 from caransac.geometry import pose_error_deg
+from caransac.options import Method
 from caransac.render import render_pair
 from caransac.synthetic import make_pair
-from caransac.types import Method
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

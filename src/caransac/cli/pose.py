@@ -15,7 +15,8 @@ from caransac.cli import two_views
 from caransac.cli.two_views import TwoViews
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.matches import SUFFIXES, write_matches
-from caransac.types import AnyResult, FundamentalResult, Options
+from caransac.options import Options
+from caransac.results import AnyResult, FundamentalResult
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,

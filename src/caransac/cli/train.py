@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from caransac.batch import count_cores
+from caransac._support.batch import count_cores
 from caransac.training.recipe import Recipe
 
 

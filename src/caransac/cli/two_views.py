@@ -18,7 +18,8 @@ from caransac.camera import Camera
 from caransac.geometry import homogeneous
 from caransac.images import FeatureKind, Image
 from caransac.matches import Matches, read_matches
-from caransac.types import AnyResult, Method, Options, RelativePoseResult, ScoreKind
+from caransac.options import Method, Options, ScoreKind
+from caransac.results import AnyResult, RelativePoseResult
 
 
 class Photo(NamedTuple):

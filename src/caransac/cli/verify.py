@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
-from caransac.batch import count_cores
-from caransac.types import Method, Options
+from caransac._support.batch import count_cores
+from caransac.options import Method, Options
 from caransac.verification import ColmapDatabase, Geometry, HlocFiles, Row, Settings, Source, open_executor, verify
 from caransac.verification.records import Calibrated
 from caransac.verification.report import check_report, write_report

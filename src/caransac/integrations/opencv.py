@@ -27,7 +27,7 @@ from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.geometry import Array
 from caransac.integrations.settings import Meanings, means, translate
-from caransac.types import Options, ScoreKind, in_rounds
+from caransac.options import Options, ScoreKind, in_rounds
 
 LMEDS, RANSAC = 4, 8
 USAC_METHODS = range(32, 39)

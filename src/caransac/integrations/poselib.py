@@ -35,7 +35,8 @@ from caransac.integrations.settings import (
     must_be,
     translate,
 )
-from caransac.types import Options, Result, ScoreKind
+from caransac.options import Options, ScoreKind
+from caransac.results import Result
 
 RANSAC_SETTINGS: Meanings = {
     "max_error": means("max_error_px"),

@@ -30,7 +30,8 @@ from caransac.integrations.settings import (
     means_nothing,
     translate,
 )
-from caransac.types import Options, Result, ScoreKind
+from caransac.options import Options, ScoreKind
+from caransac.results import Result
 
 if TYPE_CHECKING:
     import pycolmap

@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import index
 from typing import Any
 
-from caransac.types import Options, in_rounds, refuse_unknown
+from caransac.options import Options, in_rounds, refuse_unknown
 
 Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # a setting's name -> the options its value stands for
 

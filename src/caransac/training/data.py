@@ -10,10 +10,10 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.datasets import Pair, read_ransac_tutorial
-from caransac.filter import MatchFilter
 from caransac.geometry import Array, Floats, pose_error_deg, poses_from_essential
-from caransac.problems import Essential, Fundamental, Problem
-from caransac.side import side_information
+from caransac.learned.match_filter import MatchFilter
+from caransac.learned.side_information import side_information
+from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.synthetic import random_pair
 
 MAX_ERROR_PX = 1.0  # of labels and of the loop

@@ -1,4 +1,4 @@
-"""The match filter in torch, the mirror of `caransac.filter`, and its loss."""
+"""The match filter in torch, the mirror of `caransac.learned.match_filter`, and its loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from caransac.datasets import Pair
-from caransac.filter import NUM_INPUTS, SMALLEST_VARIANCE, MatchFilter, filter_inputs
+from caransac.learned.match_filter import NUM_INPUTS, SMALLEST_VARIANCE, MatchFilter, filter_inputs
 from caransac.training.data import PairSource, right_matches
 from caransac.training.network import Affine, Mirror, leaky_relu
 from caransac.training.subject import Figures, Lesson, Subject
@@ -39,7 +39,7 @@ class ContextLayer(nn.Module):
 
 
 class TorchFilter(Mirror):
-    """The trainable filter; see `caransac.filter.MatchFilter` for what its parts mean."""
+    """The trainable filter; see `caransac.learned.match_filter.MatchFilter` for what its parts mean."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

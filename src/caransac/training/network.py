@@ -1,4 +1,4 @@
-"""The state network in torch: the mirror of `caransac.state`, for gradients only; what other mirrors share with it.
+"""The state network in torch, for gradients only, and what other trainable networks share with it.
 
 A test holds both implementations together.
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from caransac.geometry import Floats
-from caransac.state import StateNetwork
+from caransac.learned.state_network import StateNetwork
 
 LEAK = 0.01  # of the leaky ReLU, as in the kernel
 
@@ -65,7 +65,7 @@ class Mirror(nn.Module):
 
 
 class TorchNetwork(Mirror):
-    """The trainable state network; see `caransac.state.StateNetwork` for what its parts mean."""
+    """The trainable state network; see `caransac.learned.state_network.StateNetwork` for what its parts mean."""
 
     def __init__(self, num_features: int, width: int) -> None:
         super().__init__()

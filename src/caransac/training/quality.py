@@ -1,4 +1,4 @@
-"""The quality of minimal samples in torch: the mirror of `caransac.quality.LearnedQuality`, labels by the solver."""
+"""The quality of minimal samples in torch: `learned.sample_quality.LearnedQuality`, with labels by the solver."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from caransac.datasets import Pair
 from caransac.kernels import Indices, five_point_poses
-from caransac.quality import LearnedQuality, geometric_quality, sample_inputs
-from caransac.sampler import UniformSampler, likely_inliers
-from caransac.state import load_network
+from caransac.learned.sample_quality import LearnedQuality, geometric_quality, sample_inputs
+from caransac.learned.state_network import load_network
+from caransac.robust.sampling import UniformSampler, likely_inliers
 from caransac.training.data import Example, PairSource, make_example
 from caransac.training.filter import balanced_entropy
 from caransac.training.network import Affine, Mirror, hidden, leaky_relu
@@ -27,7 +27,7 @@ GOOD_DEG = 10.0  # pose error below which a model of a sample makes it a good on
 
 
 class TorchQuality(Mirror):
-    """The trainable quality; see `caransac.quality.LearnedQuality` for what its parts mean."""
+    """The trainable quality; see `caransac.learned.sample_quality.LearnedQuality` for what its parts mean."""
 
     def __init__(self, num_inputs: int, width: int) -> None:
         super().__init__()

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from caransac.estimator import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT, Estimate, ca_ransac
 from caransac.geometry import Array, Floats
+from caransac.options import Options
+from caransac.results import Round
+from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT, Estimate, ca_ransac
 from caransac.training.data import MAX_ERROR_PX, Example
 from caransac.training.network import TorchNetwork
-from caransac.types import Options, Round
 
 EPSILON = 0.1  # how much less a round counts than the next
 POSE_WEIGHT = 1 / 60  # a loss of one for every so many degrees

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from caransac.confidence import EVIDENCE
 from caransac.datasets import Pair
-from caransac.filter import load_filter
 from caransac.geometry import Floats
+from caransac.learned.match_filter import load_filter
+from caransac.learned.side_information import NUM_FEATURES
 from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
-from caransac.side import NUM_FEATURES
+from caransac.robust.confidence import EVIDENCE
 from caransac.training.calibration import fit_logistic
 from caransac.training.data import Example, PairSource, judged, make_example
 from caransac.training.network import Mirror, TorchNetwork

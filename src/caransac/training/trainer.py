@@ -18,9 +18,9 @@ import torch
 
 import caransac
 from caransac import plot
-from caransac.files import make_folder, replacing, save_arrays
+from caransac._support.files import make_folder, replacing, save_arrays
 from caransac.geometry import Floats
-from caransac.network import read_weights
+from caransac.learned.weights_file import read_weights
 from caransac.training import worker
 from caransac.training.recipe import Recipe
 from caransac.training.subject import Figures, Report

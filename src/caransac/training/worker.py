@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from caransac._support.processes import end_with_parent
 from caransac.api import pose_from_fundamental
-from caransac.confidence import CONFIDENT_DEG, evidence
 from caransac.datasets import Pair
-from caransac.estimator import ca_ransac
 from caransac.geometry import Array, Floats, pose_error_deg
-from caransac.problems import Fundamental, Problem
-from caransac.processes import end_with_parent
-from caransac.state import StateNetwork
+from caransac.learned.state_network import StateNetwork
+from caransac.options import Options
+from caransac.robust.ca_ransac import ca_ransac
+from caransac.robust.confidence import CONFIDENT_DEG, evidence
+from caransac.robust.problems import Fundamental, Problem
 from caransac.training.data import PairSource, read_pairs, shuffled, synthetic_pair
 from caransac.training.filter import FilterSubject
 from caransac.training.network import Mirror
@@ -24,7 +25,6 @@ from caransac.training.quality import QualitySubject
 from caransac.training.recipe import Recipe
 from caransac.training.state import StateSubject
 from caransac.training.subject import Figures, Subject
-from caransac.types import Options
 
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING, VALIDATION, EVIDENCE = range(3)  # streams of random numbers

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.arrays import LARGEST
+from caransac._support.arrays import LARGEST
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Array, Floats, quaternion_from_rotation
 from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated

@@ -12,7 +12,7 @@ import numpy as np
 from caransac.api import estimate_fundamental, estimate_relative_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, fundamental_from_essential, homogeneous
-from caransac.types import AnyResult, FundamentalResult
+from caransac.results import AnyResult, FundamentalResult
 from caransac.verification.homography import find_homography, find_rotation
 from caransac.verification.ratios import ratios
 from caransac.verification.records import Config, Geometry, PairMatches, Settings

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from caransac.arrays import as_points, as_reals
+from caransac._support.arrays import as_points, as_reals
+from caransac._support.files import check_writable, read_text, replacing
 from caransac.camera import PARAMETERS, Camera
-from caransac.files import check_writable, read_text, replacing
 from caransac.geometry import Floats
 from caransac.matches import open_h5
 from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
-from caransac.types import Options, ScoreKind
+from caransac.options import Options, ScoreKind
 
 Calibrated = Literal["auto", "always", "never"]
 MatchIndices = NDArray[np.uint32]

@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from caransac.files import check_writable, replacing
+from caransac._support.files import check_writable, replacing
 from caransac.verification.records import Row
 
 COLUMNS = tuple(field.name for field in fields(Row))

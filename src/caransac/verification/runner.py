@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 
-from caransac.processes import end_with_parent
+from caransac._support.processes import end_with_parent
 from caransac.verification.estimation import verify_batch
 from caransac.verification.records import Geometry, Settings, Source
 

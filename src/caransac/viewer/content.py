@@ -22,8 +22,8 @@ from caransac.geometry import (
     pose_error_deg,
     rotation_angle_deg,
 )
-from caransac.problems import Essential, Fundamental
-from caransac.types import AnyResult, RelativePoseResult, Round
+from caransac.results import AnyResult, RelativePoseResult, Round
+from caransac.robust.problems import Essential, Fundamental
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
 LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points

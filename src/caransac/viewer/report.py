@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac.arrays import as_reals
+from caransac._support.arrays import as_reals
+from caransac._support.files import replacing
 from caransac.camera import CameraLike, as_camera
-from caransac.files import replacing
 from caransac.geometry import Array
-from caransac.types import AnyResult, Options
+from caransac.options import Options
+from caransac.results import AnyResult
 from caransac.viewer.content import Side, describe
 
 SCRIPTS = (

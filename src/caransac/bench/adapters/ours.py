@@ -8,9 +8,9 @@ from typing import Any
 import caransac
 from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
 from caransac.datasets import Pair
-from caransac.filter import load_filter
-from caransac.network import weights_path
-from caransac.types import ROUND, Options, in_rounds
+from caransac.learned.match_filter import load_filter
+from caransac.learned.weights_file import weights_path
+from caransac.options import ROUND, Options, in_rounds
 
 FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
 

@@ -1,0 +1,121 @@
+"""A learned filter: which matches look right when all matches of a pair are seen together, before any model is tried.
+
+A network for every match with context normalisation, after K. M. Yi, E. Trulls, Y. Ono, V. Lepetit, M. Salzmann and
+P. Fua, "Learning to Find Good Correspondences" (CVPR 2018): the matches share the weights of every layer, and each
+layer's outputs are normalised to mean zero and deviation one over the matches of the pair, which is how these learn of
+one another.
+
+Normalising the outputs of an affine layer only shifts and scales its weights, by the mean and covariance of its inputs:
+``x W`` has the mean ``mean(x) W`` and the variances ``diag(W^T cov(x) W)``. So every layer runs through `kernels.mlp`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac import kernels
+from caransac._support.arrays import as_matches
+from caransac.geometry import Array, Floats
+from caransac.kernels import Layer
+from caransac.learned.side_information import NUM_FEATURES, in_spreads, side_information
+from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
+from caransac.options import ScoreKind
+
+NUM_INPUTS = 4 + NUM_FEATURES
+FARTHEST = 3.0  # spreads from the middle; coordinates beyond are cut, lest one absurd match squeeze all others
+SMALLEST_VARIANCE = 1e-3  # added to variances, lest rounding be blown up where all matches look alike
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the filter thinks of the matches of a pair.
+
+    Attributes:
+        log_odds: (n,) to be right, were as many matches right as wrong.
+        features: (n, f) what the filter has read from each match and its context.
+    """
+
+    log_odds: Floats
+    features: Floats
+
+    @property
+    def probabilities(self) -> Floats:
+        """(n,) of being right, were as many matches right as wrong."""
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * self.log_odds)))
+
+    @property
+    def as_features(self) -> Floats:
+        """(n, f + 1) features and log-odds: ``features=`` of an estimation with weights trained ``--with-filter``."""
+        return np.concatenate([self.features, self.log_odds[:, None]], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchFilter:
+    """The filter's weights.
+
+    Layer l of the network is ``context.l.weight`` (in, out), with the deviation ``context.l.gain`` (out,) and the mean
+    ``context.l.shift`` (out,) of its outputs; ``features`` and ``decoder`` follow, by the names of `layers_of`.
+    """
+
+    weights: Weights
+
+    @property
+    def num_features(self) -> int:
+        """Numbers that `Judgement.as_features` has for a match."""
+        return len(self.weights["features.0.bias"]) + 1
+
+    def judge(
+        self, points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None = None, score_kind: ScoreKind = "ratio"
+    ) -> Judgement:
+        """Judge the matches of a pair.
+
+        Args:
+            points1: (n, 2) points of image 1, in any unit: pixels or normalised coordinates.
+            points2: (n, 2) points of image 2.
+            scores: (n,) scores of the matches, or None.
+            score_kind: what the scores are.
+        """
+        first, second, numbers = as_matches(points1, points2, scores)
+        return self.judge_inputs(filter_inputs(first, second, numbers, score_kind))
+
+    def judge_inputs(self, inputs: Floats) -> Judgement:
+        """Judge matches by what `filter_inputs` says of them: (n, NUM_INPUTS)."""
+        if len(inputs) == 0:
+            return Judgement(np.empty(0, np.float32), np.empty((0, self.num_features - 1), np.float32))
+        x = inputs
+        for index in range(sum(name.endswith(".gain") for name in self.weights)):
+            x = kernels.mlp([x], [self._context_layer(index, x)])
+        features = kernels.mlp([x], layers_of(self.weights, "features", TANH))
+        return Judgement(kernels.mlp([features], layers_of(self.weights, "decoder", NONE))[:, 0], features)
+
+    def _context_layer(self, index: int, x: Floats) -> Layer:
+        """A layer with the normalisation of its outputs over the inputs x (n, a) folded in; residual but for the first.
+
+        In double precision, as single precision would lose the variance of inputs far from zero.
+        """
+        weight, gain, shift = (self.weights[f"context.{index}.{part}"] for part in ("weight", "gain", "shift"))
+        mean = x.mean(axis=0, dtype=float)
+        centred = x - mean
+        variances = np.sum(weight * ((centred.T @ centred / len(x)) @ weight), axis=0)
+        scaled = weight * (gain / np.sqrt(variances + SMALLEST_VARIANCE))
+        return scaled.astype(np.float32), (shift - mean @ scaled).astype(np.float32), LEAKY_RELU, index > 0
+
+
+def filter_inputs(points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind) -> Floats:
+    """What the filter reads of every match: both points, and the side information: (n, NUM_INPUTS)."""
+    if len(points1) == 0:
+        return np.empty((0, NUM_INPUTS), np.float32)
+    coordinates = [np.clip(in_spreads(points), -FARTHEST, FARTHEST) for points in (points1, points2)]
+    side = side_information(points1, points2, scores, score_kind)
+    return np.concatenate([*coordinates, side], axis=1, dtype=np.float32)
+
+
+@lru_cache(maxsize=8)
+def load_filter(name: str = "filter") -> MatchFilter:
+    """The filter of a name in the package or of the path of an npz file; kept after the first call."""
+    inputs = np.zeros((1, NUM_INPUTS), np.float32)
+    return load(name, MatchFilter, lambda network: network.judge_inputs(inputs), "filter")

@@ -1,0 +1,76 @@
+"""The state network: a latent state per match, updated from the consensus of models, decoded to inlier probabilities.
+
+Single precision; every network runs through one kernel, `kernels.mlp`. The attention is ``A = S S^T / sum C`` with S
+the (n, k) scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows instead of
+n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from caransac import kernels
+from caransac.geometry import Floats
+from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
+
+
+@dataclass(frozen=True, eq=False)
+class StateNetwork:
+    """Weights of the networks, by the names of `layers_of`.
+
+    init: side information -> state. decoder: state -> inlier log-odds. message (MLP3), digest (MLP2) and update (MLP1)
+    make the state transformer ``F <- update([F, digest(A message(F))])``. ``alpha`` and ``beta`` are the exponents of
+    the refinement's weights.
+    """
+
+    weights: Weights
+
+    @property
+    def num_features(self) -> int:
+        """Numbers of side information a match."""
+        return len(self.weights["init.0.weight"])
+
+    @property
+    def alpha(self) -> float:
+        """Exponent of the probabilities in the refinement's weights."""
+        return float(self.weights["alpha"])
+
+    @property
+    def beta(self) -> float:
+        """Exponent of the prior probabilities in the refinement's weights."""
+        return float(self.weights["beta"])
+
+    def init_state(self, side: Floats) -> Floats:
+        """State (n, c) from side information (n, d)."""
+        return kernels.mlp([side], layers_of(self.weights, "init", LEAKY_RELU, NONE))
+
+    def decode(self, state: Floats) -> Floats:
+        """Inlier probabilities (n,) from states (n, c)."""
+        log_odds = kernels.mlp([state], layers_of(self.weights, "decoder", LEAKY_RELU, LEAKY_RELU, NONE))[:, 0]
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * log_odds)))
+
+    def update(self, state: Floats, scores: Floats) -> Floats:
+        """State (n, c) after seeing the scores (k, n) of k models."""
+        *hidden_layers, (weight, bias, _, _) = layers_of(self.weights, "message", TANH, TANH, NONE)
+        hidden = kernels.mlp([state], hidden_layers)
+        totals = scores.sum(axis=1, keepdims=True)
+        gathered = ((scores @ hidden) @ weight + totals * bias) / max(float(totals.sum()), 1e-6)  # (k, c)
+
+        (weight, bias, activation, residual), *layers = layers_of(self.weights, "digest", TANH, TANH, NONE)
+        digest = kernels.mlp([scores.T], [(gathered @ weight, bias, activation, residual), *layers])
+
+        return kernels.mlp([state, digest], layers_of(self.weights, "update", LEAKY_RELU, LEAKY_RELU, NONE))
+
+
+@lru_cache(maxsize=8)
+def load_network(weights: str) -> StateNetwork:
+    """The network of a name in the package ("default") or of the path of an npz file; kept after the first call."""
+    return load(
+        weights,
+        StateNetwork,
+        lambda network: network.init_state(np.zeros((1, network.num_features), np.float32)),
+        "weights",
+    )

@@ -1,0 +1,122 @@
+"""Options of an estimation: a frozen record, every field checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+Method = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
+ScoreKind = Literal["ratio", "confidence"]
+
+ROUND = 256  # hypotheses a round
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
+
+    Attributes:
+        method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
+            with Levenberg-Marquardt refinement inside and at the end, sampling the best scored matches first
+            (PROSAC); "lm-lo-u" is the same with uniform sampling.
+        weights: the trained weights of "ca-ransac": a name in the package, or the path of an npz file.
+        rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
+        samples_per_round: minimal samples a batch.
+        oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
+            One keeps them all.
+        sample_quality: "geometric" prefers samples that spread in both images; "sample-quality" asks a network, with
+            the weights in the package; a path, one with the weights of ``caransac train --sample-quality``.
+        max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
+            keypoints localised to a fraction of a pixel.
+        top_models: models of each round, by consensus, that "ca-ransac" attends to; for the others, that are refined
+            before the best one is chosen.
+        local_models: models of each round that "ca-ransac" refines to find these.
+        state_update: False keeps the probabilities that the side information alone gives; an ablation of "ca-ransac".
+        adaptive_sampling: False draws uniformly from the matches with a ratio below 0.8; an ablation of "ca-ransac".
+        adaptive_refinement: False refines the best model with equal weights on the matches within ``max_error_px``; an
+            ablation of "ca-ransac".
+        max_ratio: matches whose ratio (``score_kind="ratio"``) is not below are left out of the estimation, as long as
+            20 remain. They still count in ``inliers``. A number above all ratios, say 2, keeps every match. "ca-ransac"
+            needs no filter and ignores it.
+        early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
+            ``rounds * samples_per_round`` hypotheses.
+        success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
+            progressive sampling only does better.
+        keep_trace: keep what every round of "ca-ransac" saw, as ``result.trace``.
+        seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
+    """
+
+    method: Method = "ca-ransac"
+    weights: str = "default"
+    rounds: int = 4
+    samples_per_round: int = ROUND
+    oversampling: int = 1
+    sample_quality: str = "geometric"
+    max_error_px: float = 1.0
+    top_models: int = 4
+    local_models: int = 32
+    state_update: bool = True
+    adaptive_sampling: bool = True
+    adaptive_refinement: bool = True
+    max_ratio: float = 0.85
+    early_stop: bool = True
+    success_probability: float = 0.9999
+    keep_trace: bool = False
+    seed: int = 0
+
+    def __new__(cls, **given: object) -> Options:
+        """Refuse unknown names with a ValueError that suggests the nearest known one."""
+        refuse_unknown(given, [field.name for field in fields(cls)], "option")
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        _require(self.method in get_args(Method), "method", f"one of {', '.join(get_args(Method))}", self.method)
+        for name in ("rounds", "samples_per_round", "oversampling", "top_models", "local_models"):
+            value = getattr(self, name)
+            _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
+        drawn = self.samples_per_round * self.oversampling  # all at once
+        _require(drawn <= 10**6, "samples_per_round * oversampling", "a million at most", drawn)
+        for name in ("max_error_px", "max_ratio"):
+            value = getattr(self, name)
+            _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
+        for name in ("weights", "sample_quality"):
+            value = getattr(self, name)
+            _require(isinstance(value, str) and value != "", name, "a name or a path", value)
+        for name in ("early_stop", "state_update", "adaptive_sampling", "adaptive_refinement", "keep_trace"):
+            value = getattr(self, name)
+            _require(isinstance(value, bool | np.bool_), name, "True or False", value)
+        value = self.success_probability
+        _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
+        _require(_is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raise a ValueError for the first name that is not known, and suggest the nearest known one."""
+    for name in given:
+        if name not in known:
+            from difflib import get_close_matches
+
+            hint = "".join(f"; did you mean {match!r}?" for match in get_close_matches(str(name), known, n=1))
+            raise ValueError(f"unknown {what} {name!r}{hint}")
+
+
+def in_rounds(hypotheses: int) -> dict[str, int]:
+    """A number of hypotheses as options: rounds of at most 256, all of the same size; exact for multiples of 256."""
+    rounds = max(-(-hypotheses // ROUND), 1)
+    return {"rounds": rounds, "samples_per_round": -(-hypotheses // rounds)}
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _require(condition: bool, name: str, expected: str, value: object) -> None:
+    if not condition:
+        raise ValueError(f"{name} must be {expected}, not {value!r}")

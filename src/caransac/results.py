@@ -1,0 +1,95 @@
+"""Results of an estimation: frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array, Floats
+
+StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Round:
+    """What one round of CA-RANSAC saw and concluded; the first record of a trace is the belief before any model.
+
+    Attributes:
+        models: (k, d) the distinct models with the largest consensus, the best first: rows [R, t] of a relative pose
+            (d = 12, R row by row), rows [F] of a fundamental matrix (d = 9). None before any model: (0, d).
+        scores: (k, n) their MSAC scores, what the state network attends to.
+        probabilities: (n,) inlier probabilities after the update.
+        best: (d,) the best model after the weighted refinement, or None before any model.
+        noise: estimated distance of a typical right match to the true model, in units of ``max_error_px``; 0 before any
+            model.
+    """
+
+    models: Array
+    scores: Floats
+    probabilities: Floats
+    best: Array | None
+    noise: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """What every estimation reports.
+
+    Attributes:
+        success: whether there is a model. Failure is a value, not an exception.
+        stop_reason: with success, "budget" (all rounds ran) or "early_stop"; without, "too_few_points" (fewer than a
+            minimal sample), "degenerate" (no sample determined a model: repeated or collinear points) or
+            "no_consensus" (the best model explains nothing beyond its own sample).
+        inliers: (N,) bool over the points as given.
+        num_inliers: how many of them.
+        num_hypotheses: minimal samples drawn.
+        score: total MSAC consensus over the points as given; 0 without success.
+        probabilities: (N,) probability of each match to be right, from "ca-ransac"; None from the classical methods.
+        confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
+            once the cameras are known), from "ca-ransac"; 0 without success; None from the classical methods.
+        trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.
+        elapsed_s: wall-clock seconds of the call.
+    """
+
+    success: bool
+    stop_reason: StopReason
+    inliers: NDArray[np.bool_]
+    num_inliers: int
+    num_hypotheses: int
+    score: float
+    probabilities: Array | None
+    confidence: float | None
+    trace: tuple[Round, ...] | None
+    elapsed_s: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelativePoseResult(Result):
+    """Relative pose of camera 2 from camera 1: ``x2 = R x1 + t``.
+
+    Attributes:
+        R: (3, 3) rotation, None without success.
+        t: (3,) translation direction of length one, None without success.
+        E: (3, 3) essential matrix ``[t]x R``, None without success.
+    """
+
+    R: Array | None
+    t: Array | None
+    E: Array | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FundamentalResult(Result):
+    """Fundamental matrix of pixel coordinates: ``x2^T F x1 = 0``.
+
+    Attributes:
+        F: (3, 3) of rank two and Frobenius norm one, None without success.
+    """
+
+    F: Array | None
+
+
+AnyResult = RelativePoseResult | FundamentalResult

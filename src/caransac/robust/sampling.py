@@ -1,0 +1,101 @@
+"""Samplers: which minimal samples the estimator tries, and in what order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from caransac import kernels
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices
+from caransac.learned.sample_quality import Quality
+
+
+class Sampler(Protocol):
+    """Draws minimal samples; a sample depends on its number alone, never on how the draws are batched."""
+
+    @property
+    def pool(self) -> Indices:
+        """The points that samples are drawn from."""
+
+    def draw(self, first: int, count: int) -> Indices:
+        """Samples first .. first + count - 1: (count, sample_size) indices of points."""
+
+
+@dataclass(frozen=True, eq=False)
+class UniformSampler:
+    """Every subset of the pool equally likely."""
+
+    pool: Indices
+    sample_size: int
+    seed: int
+
+    def draw(self, first: int, count: int) -> Indices:
+        """See `Sampler.draw`."""
+        return kernels.sample_uniform(self.pool, self.sample_size, count, seed=self.seed, first=first)
+
+
+@dataclass(frozen=True, eq=False)
+class ProsacSampler:
+    """The most promising points first, by degrees all of them (Chum and Matas, CVPR 2005). The pool is ordered."""
+
+    pool: Indices
+    sample_size: int
+    seed: int
+
+    def draw(self, first: int, count: int) -> Indices:
+        """See `Sampler.draw`."""
+        return kernels.sample_prosac(self.pool, self.sample_size, count, seed=self.seed, first=first)
+
+
+@dataclass(frozen=True, eq=False)
+class SelectiveSampler:
+    """The most promising of every so many samples of another sampler.
+
+    Attributes:
+        sampler: what draws.
+        points1: (n, 2).
+        points2: (n, 2).
+        quality: what tells promising samples.
+        oversampling: samples drawn for every one that is kept.
+    """
+
+    sampler: Sampler
+    points1: Array
+    points2: Array
+    quality: Quality
+    oversampling: int
+
+    @property
+    def pool(self) -> Indices:
+        """See `Sampler.pool`."""
+        return self.sampler.pool
+
+    def draw(self, first: int, count: int) -> Indices:
+        """See `Sampler.draw`."""
+        samples = self.sampler.draw(first * self.oversampling, count * self.oversampling)
+        if self.oversampling == 1:
+            return samples
+        qualities = self.quality(self.points1.take(samples, axis=0), self.points2.take(samples, axis=0))
+        best = qualities.reshape(count, self.oversampling).argmax(axis=1)
+        return np.asarray(samples[self.oversampling * np.arange(count) + best])
+
+
+POOL_SUCCESS = 0.9  # probability of a sample without outliers in a round, were the pool's worst point typical
+MIN_POOL = 15
+
+
+def likely_inliers(probabilities: Floats, sample_size: int, count: int) -> Indices:
+    """The pool to draw `count` samples of a round from: points likely to be inliers, or the most likely ones."""
+    threshold = (1 - (1 - POOL_SUCCESS) ** (1 / count)) ** (1 / sample_size)  # 0.39 for five of 256
+    pool = np.flatnonzero(probabilities > threshold)
+    if len(pool) < MIN_POOL:
+        pool = np.argsort(-probabilities, kind="stable")[:MIN_POOL]
+    return pool.astype(np.int32)
+
+
+def order_by_score(scores: Array, higher_is_better: bool) -> Indices:
+    """Point indices, best score first; equal scores keep their order."""
+    return np.argsort(-scores if higher_is_better else scores, kind="stable").astype(np.int32)

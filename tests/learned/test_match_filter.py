@@ -1,0 +1,149 @@
+"""The match filter: its folded normalisation is exact, it knows no order, and it learns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from caransac.bench.filters import LearnedFilter, ratio_filter, saved_filter
+from caransac.bench.plan import Plan
+from caransac.cli import main
+from caransac.datasets import make_synthetic
+from caransac.learned.match_filter import NUM_INPUTS, filter_inputs, load_filter
+from caransac.learned.weights_file import weights_path
+from caransac.training.data import judged, right_matches
+from caransac.training.filter import TorchFilter, balanced_entropy
+from caransac.training.recipe import Recipe
+from caransac.training.worker import Worker
+
+
+@pytest.fixture(scope="module")
+def mirror():
+    torch.manual_seed(3)
+    return TorchFilter(16)
+
+
+@pytest.fixture
+def pair():
+    return next(make_synthetic(1))
+
+
+def judge(match_filter, pair):
+    return match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
+
+
+@pytest.mark.parametrize("width", [8, 32, 128])
+@pytest.mark.parametrize("count", [1, 2, 50, 3000])
+def test_torch_and_numpy_filters_agree(rng, width, count):
+    torch.manual_seed(0)
+    mirror = TorchFilter(width)
+    inputs = (rng.normal(size=(count, NUM_INPUTS)) + 1).astype(np.float32)
+    if count == 2:
+        inputs[1] = inputs[0]  # no variance at all
+    judgement = mirror.to_numpy().judge_inputs(inputs)
+    log_odds, features = (tensor.detach().numpy() for tensor in mirror.judge(torch.from_numpy(inputs)))
+    assert np.abs(judgement.features - features).max() < 1e-5
+    assert np.abs(judgement.log_odds - log_odds).max() < 1e-5
+    assert judgement.as_features.shape == (count, mirror.to_numpy().num_features)
+    assert np.allclose(judgement.probabilities, 1 / (1 + np.exp(-log_odds)), atol=1e-5)
+
+
+def test_a_match_is_judged_the_same_wherever_it_stands(rng, mirror, pair):
+    order = rng.permutation(len(pair.points1))
+    inputs = filter_inputs(pair.points1, pair.points2, pair.scores, pair.score_kind)
+    before, after = (mirror.to_numpy().judge_inputs(each) for each in (inputs, inputs[order]))
+    assert np.abs(before.as_features[order] - after.as_features).max() < 1e-5
+
+
+def test_what_unit_the_points_have_does_not_matter(mirror, pair):
+    moved = replace(pair, points1=3 * pair.points1 - 50, points2=pair.points2 / 7 + 1e3)
+    assert np.abs(judge(mirror.to_numpy(), pair).log_odds - judge(mirror.to_numpy(), moved).log_odds).max() < 1e-2
+
+
+def test_no_matches_get_no_judgement(mirror):
+    none = np.empty((0, 2))
+    judgement = mirror.to_numpy().judge(none, none)
+    assert judgement.as_features.shape == (0, mirror.to_numpy().num_features)
+
+
+def test_right_and_wrong_matches_weigh_the_same(rng):
+    labels = torch.from_numpy((rng.uniform(size=400) < 0.05).astype(np.float32))
+    log_odds = torch.from_numpy(rng.normal(size=400).astype(np.float32))
+    entropies = torch.nn.functional.softplus(-log_odds), torch.nn.functional.softplus(log_odds)
+    expected = 0.5 * (entropies[0][labels > 0].mean() + entropies[1][labels == 0].mean())
+    assert balanced_entropy(log_odds, labels).item() == pytest.approx(expected.item(), rel=1e-5)
+    assert np.isfinite(balanced_entropy(log_odds, torch.ones(400)).item())
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("filter") / "run"
+    small = ["--steps=24", "--epoch=24", "--batch=4", "--val-pairs=2", "--width=16", "--learning-rate=1e-2"]
+    assert main(["train", "--filter", f"--out={out}", "--workers=1", *small]) == 0
+    return out / "weights.npz"
+
+
+def inlier_share(match_filter, pair):
+    return right_matches(match_filter.apply(pair)).mean()
+
+
+def test_a_short_training_raises_the_share_of_right_matches(trained):
+    pairs = [replace(pair, scores=None) for pair in make_synthetic(8)]  # the scores would tell too much
+    filtered = saved_filter(f"mine={trained}")
+    assert filtered.weights == LearnedFilter(str(trained))
+    before = np.array([right_matches(pair).mean() for pair in pairs])
+    after = np.array([inlier_share(filtered, pair) for pair in pairs])
+    assert np.all(after > before)
+    assert np.mean(after) > 1.3 * np.mean(before)
+    strict = saved_filter(f"mine={trained}:0.9")
+    assert all(len(strict.apply(pair).points1) < len(filtered.apply(pair).points1) for pair in pairs)
+
+
+def test_the_state_network_reads_the_filter(trained, pair):
+    recipe = Recipe(width=8, with_filter=str(trained))
+    worker = Worker(recipe)
+    match_filter = load_filter(str(trained))
+    assert worker.sizes()[0] == 36 + match_filter.num_features
+    network = worker.subject.make_network(worker.sizes()[0])
+    gradients, figures = worker.gradient(network.to_weights(), 0, range(1))
+    first = dict(zip(dict(network.named_parameters()), gradients, strict=True))["init.0.weight"]
+    assert np.abs(first[36:]).max() > 0
+    assert len(figures) == 1
+    own = judged(replace(pair, features=np.ones((len(pair.points1), 2))), match_filter).features
+    assert np.array_equal(own[:, :2], np.ones((len(own), 2)))
+    assert np.allclose(own[:, 2:], judge(match_filter, pair).as_features)
+    with pytest.raises(ValueError, match="with_filter"):
+        Recipe(subject="filter", with_filter="filter")
+
+
+def test_rows_behind_the_filter(trained):
+    plan = Plan(
+        sources=("synthetic:1",), methods=("mine + LM-LO", "filtered"), filters=(saved_filter(f"mine={trained}"),)
+    )
+    rows, missing = plan.rows()
+    assert "mine + LM-LO" in [row.label for row in rows]
+    assert "ContextFilter + LM-LO" in [row.label for row in rows]
+    featured = "CA-RANSAC with filter features"  # its weights need not be in the package
+    assert (featured in missing) != (featured in [row.label for row in rows])
+
+
+def test_other_files_are_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    for name in (tmp_path / "other.npz", weights_path("default")):
+        with pytest.raises(ValueError, match=r"filter: .* is not a caransac weights file"):
+            load_filter(str(name))
+    with pytest.raises(ValueError, match="filter: no such file"):
+        load_filter("no such filter")
+
+
+def test_the_shipped_filter_keeps_right_matches():
+    for pair in make_synthetic(3):
+        kept = inlier_share(saved_filter(f"ours={weights_path('filter')}"), pair)
+        assert kept > right_matches(pair).mean()
+        assert kept > 0.9 * inlier_share(ratio_filter(0.85), pair)
+
+
+def test_the_command_line_refuses_a_filter_with_a_filter(tmp_path, capsys):
+    assert main(["train", "--filter", "--with-filter", f"--out={tmp_path / 'run'}"]) == 2
+    assert "with_filter" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""Side information: scores and the agreement of neighbours."""
+
+import numpy as np
+import pytest
+
+from caransac import kernels
+from caransac.learned.side_information import NUM_FEATURES, in_spreads, score_features, side_information
+from caransac.synthetic import make_pair
+
+
+def brute_force_features(points1, points2, min_distance=0.012, count=8):
+    """The features of image 1's half, straight from their definition."""
+    rows = []
+    for i in range(len(points1)):
+        here = np.linalg.norm(points1 - points1[i], axis=1)
+        order = [j for j in np.argsort(here, kind="stable") if here[j] > min_distance][:count]
+        there = np.linalg.norm(points2[order] - points2[i], axis=1)
+        moved = np.linalg.norm((points2[order] - points2[i]) - (points1[order] - points1[i]), axis=1)
+        change = np.sort(np.minimum(moved / (here[order] + 0.02), 50))
+        near = np.sort(there)
+        rows.append(
+            [np.log(min(near[k], 5) + 0.01) for k in (0, 1, 3, 7)]
+            + [np.log(change[k] + 0.05) for k in (0, 1, 3)]
+            + [np.log(min(here[order[-1]], 5) + 0.01), np.mean(there < 0.25)]
+        )
+    return np.array(rows)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("num_points", [30, 400])
+def test_neighbour_features_match_their_definition(num_points):
+    pair = make_pair(num_points, outlier_ratio=0.5, seed=num_points)
+    points1, points2 = in_spreads(pair.points1), in_spreads(pair.points2)
+    features = kernels.neighbour_features(points1, points2)
+    assert features.shape == (num_points, 18)
+    assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
+    assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
+
+
+@pytest.mark.kernels
+def test_neighbours_are_found_in_clusters_and_far_outside(rng):
+    spots = rng.normal(size=(5, 2)) * 0.05 + rng.uniform(-1, 1, (60, 1, 2))
+    points1 = np.concatenate([spots.reshape(-1, 2), rng.normal(size=(100, 2)) * 30, [[1e6, -1e6], [0, 2e5]]])
+    points2 = np.stack([rng.uniform(-1, 1, len(points1)), np.zeros(len(points1))], axis=1)  # on a line
+    features = kernels.neighbour_features(points1, points2)
+    assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
+    assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("num_points", [1, 2, 8, 9])
+def test_few_and_coinciding_points_have_finite_features(num_points):
+    same = np.zeros((num_points, 2))
+    assert np.isfinite(kernels.neighbour_features(same, same)).all()
+    assert kernels.neighbour_features(same[:0], same[:0]).shape == (0, 18)
+
+
+@pytest.mark.kernels
+def test_a_crowd_on_one_spot_has_finite_features(rng):
+    crowd = rng.normal(size=(20_000, 2)) * 1e-3
+    assert np.isfinite(kernels.neighbour_features(crowd, rng.normal(size=(20_000, 2)))).all()
+
+
+@pytest.mark.parametrize("num_points", [1, 2, 7, 300])
+def test_points_are_centred_and_scaled_by_medians(rng, num_points):
+    points = rng.normal(size=(num_points, 2)) * 40 + 600
+    shifted = points - np.median(points, axis=0)
+    spread = 1.6 * np.median(np.abs(shifted))
+    assert np.array_equal(in_spreads(points), shifted / spread if num_points > 1 else shifted)
+
+
+def test_features_do_not_depend_on_the_unit_of_the_points():
+    pair = make_pair(200, seed=1)
+    pixels = side_information(pair.points1, pair.points2, pair.scores, "ratio")
+    moved = side_information(3 * pair.points1 - 50, pair.points2 / 7 + 1e3, pair.scores, "ratio")
+    assert pixels.shape == (200, NUM_FEATURES)
+    assert np.allclose(pixels, moved, atol=1e-4)
+
+
+def test_scores_are_lifted_to_sines_and_cosines(rng):
+    scores = np.concatenate([rng.uniform(0, 1, 500), [0, 1.5]])
+    phases = scores[:, None] * np.pi * 2.0 ** np.arange(8) / 1.5
+    features = score_features(scores, "ratio", len(scores))
+    assert features.dtype == np.float32
+    assert np.allclose(features[:, :-2], np.concatenate([np.sin(phases), np.cos(phases)], axis=1), atol=1e-6, rtol=0)
+    beyond = score_features(np.array([-1, 7]), "ratio", 2)
+    assert np.array_equal(beyond, score_features(np.array([0, 1.5]), "ratio", 2))
+
+
+def test_kinds_of_scores_are_told_apart():
+    scores = np.array([0.2, 0.9])
+    assert not np.array_equal(score_features(scores, "ratio", 2), score_features(scores, "confidence", 2))
+    assert np.all(score_features(None, "ratio", 2) == 0)

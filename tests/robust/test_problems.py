@@ -1,0 +1,69 @@
+"""The two problems behind one set of verbs."""
+
+import numpy as np
+import pytest
+
+from caransac.geometry import angle_between_deg, essential_from_pose, fundamental_from_essential, sampson_sq
+from caransac.robust.problems import Essential, Fundamental
+from caransac.robust.problems.fundamental import TYPICAL_FOCAL
+from caransac.synthetic import make_pair
+
+
+@pytest.fixture(params=["essential", "fundamental"])
+def case(request):
+    """A problem and its true model."""
+    pair = make_pair(300, outlier_ratio=0.3, noise_px=0.5, seed=4)
+    if request.param == "essential":
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
+        return problem, np.concatenate([pair.R.ravel(), pair.t])
+    F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
+    problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
+    return problem, problem.from_matrix(F)
+
+
+def test_jacobians_are_the_slopes_of_the_distances_along_retraction(case):
+    problem, model = case
+    residuals, jacobian = problem.jacobian(model)
+    assert np.allclose(np.abs(residuals), problem.distances(model), atol=1e-9)
+    for axis, slope in zip(np.eye(jacobian.shape[1]), jacobian.T, strict=True):
+        ahead, behind = (problem.jacobian(problem.retract(model, sign * 1e-6 * axis))[0] for sign in (1, -1))
+        difference = np.minimum(np.abs(ahead - behind - 2e-6 * slope), np.abs(ahead + behind - 2e-6 * slope))
+        assert difference.max() < 1e-9
+
+
+def test_a_subset_is_the_problem_of_some_of_its_points(case):
+    problem, model = case
+    chosen = np.array([5, 3, 200], np.int32)
+    sub = problem.subset(chosen)
+    assert np.array_equal(sub.distances(model), problem.distances(model)[chosen])
+    assert problem.num_points == 300
+    assert np.array_equal(problem.matrices(problem.no_models), np.empty((0, 3, 3)))
+
+
+def test_the_true_model_explains_the_inliers(case):
+    problem, model = case
+    assert problem.inliers(model).mean() > 0.6
+    refined = problem.refine(model, problem.inliers(model).astype(float), problem.max_error)
+    assert (
+        problem.score(refined[None], problem.max_error).sum()
+        > 0.99 * problem.score(model[None], problem.max_error).sum()
+    )
+
+
+def test_fundamental_matrices_come_back_in_pixels():
+    pair = make_pair(300, outlier_ratio=0.0, noise_px=0.3, seed=4)
+    F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
+    problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
+    back = problem.in_pixels(problem.from_matrix(F)[None])
+    assert np.allclose(np.abs(back.reshape(3, 3)), np.abs(F / np.linalg.norm(F)))
+    distances_px = np.sqrt(sampson_sq(F, pair.points1, pair.points2))
+    assert np.allclose(problem.distances(problem.from_matrix(F)) / problem.max_error, distances_px, rtol=1e-4)
+
+
+def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
+    pair = make_pair(10, seed=4)
+    K = np.diag([TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0])
+    model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K).ravel()
+    problem = Fundamental(pair.points1, pair.points2, 1.0)
+    angle = angle_between_deg(problem.baseline(model), pair.t)
+    assert min(angle, 180 - angle) < 1e-6
