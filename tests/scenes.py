@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from caransac import kernels
 from caransac.geometry import cross_matrix, rotation_from_vector
 
 
@@ -19,6 +20,12 @@ def random_problems(rng, count, num_points):
     X = np.concatenate([rng.uniform(-2, 2, (count, num_points, 2)), rng.uniform(3, 9, (count, num_points, 1))], axis=2)
     Y = np.einsum("sij,smj->smi", R, X) + t[:, None]
     return X[..., :2] / X[..., 2:], Y[..., :2] / Y[..., 2:], R, t
+
+
+def solve(solver, x1, x2):
+    """A solver of samples (S, k, 2): what it finds, and the sample of each."""
+    count, size, _ = x1.shape
+    return solver(kernels.pack(x1.reshape(-1, 2), x2.reshape(-1, 2)), np.arange(count * size).reshape(count, size))
 
 
 def essentials(R, t):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,21 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from caransac._support.arrays import as_matches, as_reals
 from caransac._support.batch import map_ordered
 from caransac.camera import CameraLike, as_camera
-from caransac.geometry import Array, Floats, essential_from_pose, poses_from_essential
-from caransac.kernels import Indices, positive_depths
-from caransac.learned.sample_quality import load_quality
-from caransac.learned.side_information import NUM_FEATURES, side_information
-from caransac.learned.state_network import load_network
-from caransac.options import Options, ScoreKind, refuse_unknown
-from caransac.results import FundamentalResult, RelativePoseResult
-from caransac.robust.ca_ransac import Estimate, ca_ransac, first_belief
-from caransac.robust.confidence import confidence
-from caransac.robust.lm_lo import lm_lo
+from caransac.geometry import Array, essential_from_pose, join_pose, poses_from_essential, split_pose
+from caransac.kernels import pack, positive_depths
+from caransac.options import Options, ScoreKind, check_score_kind, refuse_unknown
+from caransac.results import FundamentalResult, RelativePoseResult, Round, StopReason
+from caransac.robust import methods
+from caransac.robust.estimate import Estimate
+from caransac.robust.methods import MatchInfo
 from caransac.robust.problems import Essential, Fundamental, Problem
-from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
-
-STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
-MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 
 Found = TypeVar("Found", RelativePoseResult, FundamentalResult)
 
@@ -41,7 +34,7 @@ def estimate_relative_pose(
     camera2: CameraLike,
     *,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
 ) -> RelativePoseResult:
@@ -54,8 +47,8 @@ def estimate_relative_pose(
             distortion is removed from the points.
         camera2: camera of image 2.
         scores: (N,) one number a match that says how good it looks, or None.
-        score_kind: "ratio" for the second-nearest-neighbour ratio (lower is better), "confidence" for a matcher's
-            score (higher is better).
+        score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
+            better), "confidence" for a matcher's score (higher is better).
         features: (N, d) further numbers about each match, for weights that were trained with them; None otherwise.
         options: see `Options`.
 
@@ -67,14 +60,13 @@ def estimate_relative_pose(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
     """
     started = time.perf_counter()
-    pixels1, pixels2, scores, features, options = _check(points1, points2, scores, score_kind, features, options)
+    pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
     lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
     problem = Essential.from_pixels(pixels1, pixels2, lens1, lens2, options.max_error_px)
-    found = _run(problem, scores, score_kind, features, options)
+    found = methods.run(problem, info, options)
     R = t = E = None
     if found.model is not None:
-        rotations, translations = Essential.split(found.model[None])
-        R, t = rotations[0].copy(), translations[0].copy()
+        R, t = split_pose(problem.public(found.model[None])[0])
         E = essential_from_pose(R, t)
     return RelativePoseResult(R=R, t=t, E=E, **_report(problem, found, options, started))
 
@@ -84,7 +76,7 @@ def estimate_fundamental(
     points2: ArrayLike,
     *,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
 ) -> FundamentalResult:
@@ -97,21 +89,11 @@ def estimate_fundamental(
         when the data determine none.
     """
     started = time.perf_counter()
-    pixels1, pixels2, scores, features, options = _check(points1, points2, scores, score_kind, features, options)
+    pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
     problem = Fundamental.from_pixels(pixels1, pixels2, options.max_error_px)
-    found = _run(problem, scores, score_kind, features, options)
-    F = None if found.model is None else problem.in_pixels(found.model[None]).reshape(3, 3)
-    report = _report(problem, found, options, started)
-    if found.rounds and options.keep_trace:
-        report["trace"] = tuple(
-            replace(
-                r,
-                models=problem.in_pixels(r.models),
-                best=None if r.best is None else problem.in_pixels(r.best[None])[0],
-            )
-            for r in found.rounds
-        )
-    return FundamentalResult(F=F, **report)
+    found = methods.run(problem, info, options)
+    F = None if found.model is None else problem.public(found.model[None])[0]
+    return FundamentalResult(F=F, **_report(problem, found, options, started))
 
 
 def estimate_relative_poses(
@@ -226,7 +208,7 @@ def pose_from_fundamental(
     Returns:
         R (3, 3) and t (3,) of length one with ``x2 = R x1 + t``.
     """
-    pixels1, pixels2, *_ = _check(points1, points2, None, "ratio", None, None)
+    pixels1, pixels2, *_ = as_matches(points1, points2, None)
     lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
     matrix = as_reals(F, "F")
     if matrix.shape != (3, 3):
@@ -237,7 +219,8 @@ def pose_from_fundamental(
         raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
     rotations, translations = poses_from_essential(lens2.K.T @ matrix @ lens1.K)
     rays1, rays2 = lens1.pixels_to_rays(pixels1), lens2.pixels_to_rays(pixels2)
-    in_front = positive_depths(rotations, translations, rays1, rays2).sum(axis=1)
+    usable = np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1)
+    in_front = positive_depths(join_pose(rotations, translations), pack(rays1[usable], rays2[usable])).sum(axis=1)
     winner = int(np.argmax(in_front))
     return rotations[winner], translations[winner]
 
@@ -246,14 +229,13 @@ def _check(
     points1: ArrayLike,
     points2: ArrayLike,
     scores: ArrayLike | None,
-    score_kind: str,
+    score_kind: ScoreKind | None,
     features: ArrayLike | None,
     options: Options | None,
-) -> tuple[Array, Array, Array | None, Array | None, Options]:
+) -> tuple[Array, Array, MatchInfo, Options]:
     """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
-    pixels1, pixels2, scores = as_matches(points1, points2, scores)
-    if score_kind not in get_args(ScoreKind):
-        raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {score_kind!r}")
+    pixels1, pixels2, numbers = as_matches(points1, points2, scores)
+    kind = check_score_kind(scores, score_kind)
     if features is not None:
         features = as_reals(features, "features")
         if features.ndim != 2 or len(features) != len(pixels1):
@@ -262,90 +244,53 @@ def _check(
         options = Options()
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
-    return pixels1, pixels2, scores, features, options
+    return pixels1, pixels2, MatchInfo(numbers, kind, features), options
 
 
-def _run(
-    problem: Problem, scores: Array | None, score_kind: ScoreKind, features: Array | None, options: Options
-) -> Estimate:
-    """Run the method on the points that have rays; what it says of points comes back over all of them."""
-    usable = np.flatnonzero(np.isfinite(problem.points1).all(axis=1) & np.isfinite(problem.points2).all(axis=1))
-    enough = len(usable) >= problem.sample_size
-    if options.method != "ca-ransac":
-        if not enough:
-            return Estimate(None, "too_few_points", 0)
-        return _run_classical(problem, usable.astype(np.int32), scores, score_kind, options)
-    network = load_network(options.weights)
-    wanted = network.num_features - NUM_FEATURES
-    if wanted != (0 if features is None else features.shape[1]):
-        given = "none" if features is None else f"shape {features.shape}"
-        raise ValueError(f"features must have shape (N, {wanted}) for weights {options.weights!r}, got {given}")
-    if not enough:
-        belief = first_belief(problem, np.zeros(problem.num_points, np.float32))
-        return Estimate(None, "too_few_points", 0, (belief,), confidence=0.0)
-    sub = problem.subset(usable.astype(np.int32))
-    scores = None if scores is None else scores[usable]
-    side = side_information(
-        sub.points1, sub.points2, scores, score_kind, None if features is None else features[usable]
-    )
-    static_pool = None
-    if not options.adaptive_sampling:
-        static_pool = np.ones(len(usable), np.float32)
-        if scores is not None and score_kind == "ratio":
-            static_pool = (scores < STATIC_POOL_RATIO).astype(np.float32)
-    found = ca_ransac(sub, network, side, options, static_pool, load_quality(options.sample_quality))
-    rounds = found.rounds if options.keep_trace else found.rounds[-1:]
-    if len(usable) < problem.num_points:
-        rounds = tuple(
-            replace(
-                r,
-                scores=_spread(r.scores, usable, problem.num_points),
-                probabilities=_spread(r.probabilities, usable, problem.num_points),
-            )
-            for r in rounds
-        )
-    return replace(found, rounds=rounds, confidence=confidence(network, sub, found))
+class _Common(TypedDict):
+    """The fields all results share."""
+
+    success: bool
+    stop_reason: StopReason
+    inliers: NDArray[np.bool_]
+    num_inliers: int
+    num_hypotheses: int
+    consensus: float
+    probabilities: Array | None
+    confidence: float | None
+    trace: tuple[Round, ...] | None
+    elapsed_s: float
 
 
-def _spread(values: Floats, index: NDArray[np.intp], size: int) -> Floats:
-    """Values (..., m) of the points `index` as values (..., size) of all points, zero for the others."""
-    spread = np.zeros((*values.shape[:-1], size), values.dtype)
-    spread[..., index] = values
-    return spread
-
-
-def _run_classical(
-    problem: Problem, order: Indices, scores: Array | None, score_kind: ScoreKind, options: Options
-) -> Estimate:
-    """Filter and order the points by score, choose the sampler, and run LM-LO."""
-    if scores is not None:
-        order = order[order_by_score(scores[order], higher_is_better=score_kind == "confidence")]
-        if score_kind == "ratio":
-            order = order[: max(int((scores[order] < options.max_ratio).sum()), MIN_FILTERED)]
-    progressive = scores is not None and options.method == "lm-lo"
-    make_sampler = ProsacSampler if progressive else UniformSampler
-    sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
-    sub = problem.subset(order)  # what is filtered out costs nothing
-    quality = load_quality(options.sample_quality)
-    return lm_lo(sub, SelectiveSampler(sampler, sub.points1, sub.points2, quality, options.oversampling), options)
-
-
-def _report(problem: Problem, found: Estimate, options: Options, started: float) -> dict[str, Any]:
+def _report(problem: Problem, found: Estimate, options: Options, started: float) -> _Common:
     """The fields all results share, over the points as given."""
-    scores = (
-        problem.score(found.model[None], problem.max_error)[0]
-        if found.model is not None
-        else np.zeros(problem.num_points)
-    )
+    msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
+    inliers = problem.spread(msac_scores) > 0
+    probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
+    trace = tuple(_public_round(problem, each) for each in found.rounds) if options.keep_trace else ()
     return {
         "success": found.model is not None,
         "stop_reason": found.stop_reason,
-        "inliers": scores > 0,
-        "num_inliers": int((scores > 0).sum()),
+        "inliers": inliers,
+        "num_inliers": int(inliers.sum()),
         "num_hypotheses": found.num_hypotheses,
-        "score": float(scores.sum()),
-        "probabilities": None if found.probabilities is None else found.probabilities.astype(float),
+        "consensus": float(msac_scores.sum()),
+        "probabilities": probabilities,
         "confidence": found.confidence,
-        "trace": found.rounds if options.keep_trace and found.rounds else None,
+        "trace": trace or None,
         "elapsed_s": time.perf_counter() - started,
     }
+
+
+def _public_round(problem: Problem, record: Round) -> Round:
+    """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
+    given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
+    return replace(
+        record,
+        samples=given.astype(np.int32)[record.samples],
+        models=problem.public(record.models),
+        msac_scores=problem.spread(record.msac_scores),
+        state=problem.spread(record.state.T).T,
+        probabilities=problem.spread(record.probabilities),
+        best=None if record.best is None else problem.public(record.best[None])[0],
+    )

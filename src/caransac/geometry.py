@@ -42,6 +42,16 @@ def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) ->
         return R, np.asarray(t / np.linalg.norm(t))
 
 
+def join_pose(R: ArrayLike, t: ArrayLike) -> Array:
+    """Poses [R | t] of their parts: (..., 3, 3) and (..., 3) -> (..., 3, 4)."""
+    return np.concatenate([np.asarray(R, float), np.asarray(t, float)[..., None]], axis=-1)
+
+
+def split_pose(pose: Array) -> tuple[Array, Array]:
+    """Rotations (..., 3, 3) and translations (..., 3) of poses [R | t]: copies."""
+    return pose[..., :3].copy(), pose[..., 3].copy()
+
+
 def essential_from_pose(R: ArrayLike, t: ArrayLike) -> Array:
     """Essential matrices ``[t]x R``: (..., 3, 3) and (..., 3) -> (..., 3, 3)."""
     return np.asarray(cross_matrix(t) @ np.asarray(R, float))

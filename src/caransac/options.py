@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-Method = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
+MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
 
 ROUND = 256  # hypotheses a round
@@ -18,43 +19,48 @@ ROUND = 256  # hypotheses a round
 class Options:
     """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
 
+    Every method uses ``method``, ``rounds``, ``samples_per_round``, ``oversampling``, ``sample_quality``,
+    ``max_error_px``, ``top_models``, ``early_stop``, ``success_probability`` and ``seed``; the others say who uses
+    them.
+
     Attributes:
         method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
             with Levenberg-Marquardt refinement inside and at the end, sampling the best scored matches first
             (PROSAC); "lm-lo-u" is the same with uniform sampling.
-        weights: the trained weights of "ca-ransac": a name in the package, or the path of an npz file.
+        weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
-        samples_per_round: minimal samples a batch.
+        samples_per_round: minimal samples in a batch.
         oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
             One keeps them all.
-        sample_quality: "geometric" prefers samples that spread in both images; "sample-quality" asks a network, with
-            the weights in the package; a path, one with the weights of ``caransac train --sample-quality``.
+        sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
+            asks a network, with the weights in the package; a path, one with the weights of ``caransac train
+            --sample-quality``.
         max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
             keypoints localised to a fraction of a pixel.
-        top_models: models of each round, by consensus, that "ca-ransac" attends to; for the others, that are refined
-            before the best one is chosen.
-        local_models: models of each round that "ca-ransac" refines to find these.
-        state_update: False keeps the probabilities that the side information alone gives; an ablation of "ca-ransac".
-        adaptive_sampling: False draws uniformly from the matches with a ratio below 0.8; an ablation of "ca-ransac".
-        adaptive_refinement: False refines the best model with equal weights on the matches within ``max_error_px``; an
-            ablation of "ca-ransac".
-        max_ratio: matches whose ratio (``score_kind="ratio"``) is not below are left out of the estimation, as long as
-            20 remain. They still count in ``inliers``. A number above all ratios, say 2, keeps every match. "ca-ransac"
-            needs no filter and ignores it.
+        top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
+            refine before the best one is chosen.
+        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to.
+        state_update: "ca-ransac" only, an ablation: False keeps the probabilities of the side information alone.
+        adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
+        adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
+            matches within ``max_error_px``.
+        max_ratio: "lm-lo" and "lm-lo-u" only. Matches whose ratio (``score_kind="ratio"``) is not below are left out of
+            the estimation, as long as 20 remain. They still count in ``inliers``. A number above all ratios, say 2,
+            keeps every match.
         early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
             ``rounds * samples_per_round`` hypotheses.
         success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
             progressive sampling only does better.
-        keep_trace: keep what every round of "ca-ransac" saw, as ``result.trace``.
+        keep_trace: "ca-ransac" only. Keep what every round saw, as ``result.trace``.
         seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
     """
 
-    method: Method = "ca-ransac"
-    weights: str = "default"
+    method: MethodName = "ca-ransac"
+    weights: str | Path = "default"
     rounds: int = 4
     samples_per_round: int = ROUND
     oversampling: int = 1
-    sample_quality: str = "geometric"
+    sample_quality: str | Path = "geometric"
     max_error_px: float = 1.0
     top_models: int = 4
     local_models: int = 32
@@ -73,7 +79,9 @@ class Options:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        _require(self.method in get_args(Method), "method", f"one of {', '.join(get_args(Method))}", self.method)
+        _require(
+            self.method in get_args(MethodName), "method", f"one of {', '.join(get_args(MethodName))}", self.method
+        )
         for name in ("rounds", "samples_per_round", "oversampling", "top_models", "local_models"):
             value = getattr(self, name)
             _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
@@ -84,7 +92,7 @@ class Options:
             _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
         for name in ("weights", "sample_quality"):
             value = getattr(self, name)
-            _require(isinstance(value, str) and value != "", name, "a name or a path", value)
+            _require(isinstance(value, str | Path) and str(value) not in ("", "."), name, "a name or a path", value)
         for name in ("early_stop", "state_update", "adaptive_sampling", "adaptive_refinement", "keep_trace"):
             value = getattr(self, name)
             _require(isinstance(value, bool | np.bool_), name, "True or False", value)
@@ -101,6 +109,16 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> N
 
             hint = "".join(f"; did you mean {match!r}?" for match in get_close_matches(str(name), known, n=1))
             raise ValueError(f"unknown {what} {name!r}{hint}")
+
+
+def check_score_kind(scores: object, score_kind: ScoreKind | None) -> ScoreKind:
+    """The kind of scores that may be None; a ValueError if it must be told and is not, or if there is no such kind."""
+    kinds = '"ratio" (lower is better) or "confidence" (higher is better)'
+    if score_kind is None and scores is not None:
+        raise ValueError(f"score_kind must be given with scores: {kinds}")
+    if score_kind is not None and score_kind not in get_args(ScoreKind):
+        raise ValueError(f"score_kind must be {kinds}, not {score_kind!r}")
+    return score_kind or "ratio"
 
 
 def in_rounds(hypotheses: int) -> dict[str, int]:

@@ -18,17 +18,23 @@ class Round:
     """What one round of CA-RANSAC saw and concluded; the first record of a trace is the belief before any model.
 
     Attributes:
-        models: (k, d) the distinct models with the largest consensus, the best first: rows [R, t] of a relative pose
-            (d = 12, R row by row), rows [F] of a fundamental matrix (d = 9). None before any model: (0, d).
-        scores: (k, n) their MSAC scores, what the state network attends to.
-        probabilities: (n,) inlier probabilities after the update.
-        best: (d,) the best model after the weighted refinement, or None before any model.
+        samples: (S, s) the matches of the minimal samples drawn; none before any model.
+        num_hypotheses: minimal samples drawn so far.
+        models: (k, ...) the distinct models with the largest consensus, the best first: poses [R | t] (k, 3, 4), or
+            fundamental matrices of pixels (k, 3, 3). None before any model: k is 0.
+        msac_scores: (k, n) their MSAC scores, what the state network attends to.
+        state: (n, c) the latent state of every match after the update.
+        probabilities: (n,) inlier probabilities decoded from it.
+        best: the best model after the weighted refinement, (3, 4) or (3, 3), or None before any model.
         noise: estimated distance of a typical right match to the true model, in units of ``max_error_px``; 0 before any
             model.
     """
 
+    samples: NDArray[np.int32]
+    num_hypotheses: int
     models: Array
-    scores: Floats
+    msac_scores: Floats
+    state: Floats
     probabilities: Floats
     best: Array | None
     noise: float
@@ -46,7 +52,7 @@ class Result:
         inliers: (N,) bool over the points as given.
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.
-        score: total MSAC consensus over the points as given; 0 without success.
+        consensus: total of the MSAC scores of the points as given; 0 without success.
         probabilities: (N,) probability of each match to be right, from "ca-ransac"; None from the classical methods.
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
             once the cameras are known), from "ca-ransac"; 0 without success; None from the classical methods.
@@ -59,7 +65,7 @@ class Result:
     inliers: NDArray[np.bool_]
     num_inliers: int
     num_hypotheses: int
-    score: float
+    consensus: float
     probabilities: Array | None
     confidence: float | None
     trace: tuple[Round, ...] | None

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include <Eigen/Geometry>
-#include <Eigen/LU>
 
 #include "hot/epipolar.h"
 
@@ -17,6 +16,16 @@ bool in_front(const Pose& pose, const double* x1, const double* x2) {
 
 }  // namespace
 
+Pose read_pose(const double* from) {
+    const Eigen::Map<const Eigen::Matrix<double, 3, 4, Eigen::RowMajor>> rows(from);
+    return {rows.leftCols<3>(), rows.col(3)};
+}
+
+void write_pose(const Pose& pose, double* to) {
+    Eigen::Map<Eigen::Matrix<double, 3, 4, Eigen::RowMajor>> rows(to);
+    rows << pose.rotation, pose.translation;
+}
+
 Matrix3 cross_matrix(const Vector3& t) {
     Matrix3 m;
     m << 0, -t.z(), t.y(), t.z(), 0, -t.x(), -t.y(), t.x(), 0;
@@ -24,10 +33,6 @@ Matrix3 cross_matrix(const Vector3& t) {
 }
 
 Matrix3 essential_from_pose(const Pose& pose) { return cross_matrix(pose.translation) * pose.rotation; }
-
-Matrix3 fundamental_from_essential(const Matrix3& essential, const Matrix3& camera1, const Matrix3& camera2) {
-    return camera2.inverse().transpose() * essential * camera1.inverse();
-}
 
 // B. K. P. Horn, "Recovering baseline and orientation from essential matrix", 1990: the columns of E span the plane
 // orthogonal to t, and |t|^2 R = cofactor(E) - [t]x E. No singular value decomposition.

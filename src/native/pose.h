@@ -13,11 +13,12 @@ struct Pose {
     Vector3 translation;
 };
 
+// Poses as Python has them: 12 numbers, the rows of [R | t].
+Pose read_pose(const double* from);
+void write_pose(const Pose& pose, double* to);
+
 Matrix3 cross_matrix(const Vector3& t);
 Matrix3 essential_from_pose(const Pose& pose);
-
-// F = K2^-T E K1^-1, so that pixels satisfy x2^T F x1 = 0.
-Matrix3 fundamental_from_essential(const Matrix3& essential, const Matrix3& camera1, const Matrix3& camera2);
 
 // The pose of an essential matrix that puts all points in front of both cameras; at most one of the four candidates
 // does. x1, x2: num_points >= 1 normalised coordinate pairs. False when none does, or when E is not an essential

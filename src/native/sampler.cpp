@@ -26,29 +26,6 @@ void distinct_positions(RandomStream& random, int n, int size, int* positions) {
     }
 }
 
-// Position whose share of the cumulative weights covers `target`.
-int locate(const double* cumulative, int n, double target) {
-    return static_cast<int>(
-        std::min<std::ptrdiff_t>(std::upper_bound(cumulative, cumulative + n, target) - cumulative, n - 1));
-}
-
-double weight_at(const double* cumulative, int i) { return cumulative[i] - (i > 0 ? cumulative[i - 1] : 0); }
-
-// One more position, proportional to weight among those not taken yet, by walking over the pool.
-int walk_remaining(RandomStream& random, const double* cumulative, int n, const int* taken, int num_taken) {
-    double remaining = 0;
-    for (int i = 0; i < n; ++i) remaining += contains(taken, num_taken, i) ? 0 : weight_at(cumulative, i);
-    double target = random.fraction() * remaining;
-    int last = -1;
-    for (int i = 0; i < n; ++i) {
-        if (weight_at(cumulative, i) <= 0 || contains(taken, num_taken, i)) continue;
-        last = i;
-        target -= weight_at(cumulative, i);
-        if (target < 0) break;
-    }
-    return last;
-}
-
 }  // namespace
 
 RandomStream::RandomStream(std::uint64_t seed, std::uint64_t sample)
@@ -58,31 +35,11 @@ std::uint64_t RandomStream::next() { return mix(state_ += kGolden); }
 
 int RandomStream::below(int n) { return static_cast<int>(((next() >> 32) * static_cast<std::uint64_t>(n)) >> 32); }
 
-double RandomStream::fraction() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
 void sample_uniform(const int* pool, int pool_size, int size, std::uint64_t seed, std::uint64_t first, int count,
                     int* samples) {
     for (int s = 0; s < count; ++s, samples += size) {
         RandomStream random(seed, first + s);
         distinct_positions(random, pool_size, size, samples);
-        for (int i = 0; i < size; ++i) samples[i] = pool[samples[i]];
-    }
-}
-
-void sample_weighted(const int* pool, const double* cumulative, int pool_size, int size, std::uint64_t seed,
-                     std::uint64_t first, int count, int* samples) {
-    constexpr int kTries = 16;  // redraws of a taken point before walking: only a few dominant weights need the walk
-    const double total = cumulative[pool_size - 1];
-    for (int s = 0; s < count; ++s, samples += size) {
-        RandomStream random(seed, first + s);
-        for (int i = 0; i < size; ++i) {
-            int position = -1;
-            for (int attempt = 0; attempt < kTries && position < 0; ++attempt) {
-                const int candidate = locate(cumulative, pool_size, random.fraction() * total);
-                if (!contains(samples, i, candidate) && weight_at(cumulative, candidate) > 0) position = candidate;
-            }
-            samples[i] = position >= 0 ? position : walk_remaining(random, cumulative, pool_size, samples, i);
-        }
         for (int i = 0; i < size; ++i) samples[i] = pool[samples[i]];
     }
 }

@@ -13,8 +13,7 @@ class RandomStream {
   public:
     RandomStream(std::uint64_t seed, std::uint64_t sample);
     std::uint64_t next();
-    int below(int n);   // uniform in 0 .. n - 1; its bias, n / 2^32, is far below what a batch could show
-    double fraction();  // uniform in [0, 1), a multiple of 2^-53
+    int below(int n);  // uniform in 0 .. n - 1; its bias, n / 2^32, is far below what a batch could show
 
   private:
     std::uint64_t state_;
@@ -26,11 +25,6 @@ class RandomStream {
 // Every subset of the pool equally likely.
 void sample_uniform(const int* pool, int pool_size, int size, std::uint64_t seed, std::uint64_t first, int count,
                     int* samples);
-
-// One after another with probability proportional to weight among those left. cumulative: running sums of the weights,
-// of which at least `size` are positive.
-void sample_weighted(const int* pool, const double* cumulative, int pool_size, int size, std::uint64_t seed,
-                     std::uint64_t first, int count, int* samples);
 
 // PROSAC: pool is ordered best first; sample s comes from a prefix that grows with s and reaches the whole pool after
 // `horizon` samples, the newest member of the prefix always taking part.

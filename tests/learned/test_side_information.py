@@ -31,7 +31,7 @@ def brute_force_features(points1, points2, min_distance=0.012, count=8):
 def test_neighbour_features_match_their_definition(num_points):
     pair = make_pair(num_points, outlier_ratio=0.5, seed=num_points)
     points1, points2 = in_spreads(pair.points1), in_spreads(pair.points2)
-    features = kernels.neighbour_features(points1, points2)
+    features = kernels.neighbour_features(kernels.pack(points1, points2))
     assert features.shape == (num_points, 18)
     assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
     assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
@@ -42,7 +42,7 @@ def test_neighbours_are_found_in_clusters_and_far_outside(rng):
     spots = rng.normal(size=(5, 2)) * 0.05 + rng.uniform(-1, 1, (60, 1, 2))
     points1 = np.concatenate([spots.reshape(-1, 2), rng.normal(size=(100, 2)) * 30, [[1e6, -1e6], [0, 2e5]]])
     points2 = np.stack([rng.uniform(-1, 1, len(points1)), np.zeros(len(points1))], axis=1)  # on a line
-    features = kernels.neighbour_features(points1, points2)
+    features = kernels.neighbour_features(kernels.pack(points1, points2))
     assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
     assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
 
@@ -51,14 +51,14 @@ def test_neighbours_are_found_in_clusters_and_far_outside(rng):
 @pytest.mark.parametrize("num_points", [1, 2, 8, 9])
 def test_few_and_coinciding_points_have_finite_features(num_points):
     same = np.zeros((num_points, 2))
-    assert np.isfinite(kernels.neighbour_features(same, same)).all()
-    assert kernels.neighbour_features(same[:0], same[:0]).shape == (0, 18)
+    assert np.isfinite(kernels.neighbour_features(kernels.pack(same, same))).all()
+    assert kernels.neighbour_features(kernels.pack(same[:0], same[:0])).shape == (0, 18)
 
 
 @pytest.mark.kernels
 def test_a_crowd_on_one_spot_has_finite_features(rng):
     crowd = rng.normal(size=(20_000, 2)) * 1e-3
-    assert np.isfinite(kernels.neighbour_features(crowd, rng.normal(size=(20_000, 2)))).all()
+    assert np.isfinite(kernels.neighbour_features(kernels.pack(crowd, rng.normal(size=(20_000, 2))))).all()
 
 
 @pytest.mark.parametrize("num_points", [1, 2, 7, 300])

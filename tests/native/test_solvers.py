@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scenes import distance_up_to_sign, essentials, random_poses, random_problems
+from scenes import distance_up_to_sign, essentials, random_poses, random_problems, solve
 
 from caransac import kernels
 from caransac.geometry import homogeneous
@@ -19,7 +19,7 @@ def test_the_true_matrix_is_among_the_solutions(rng, size):
     solver, norm, most = SOLVERS[size]
     count = 10_000
     x1, x2, R, t = random_problems(rng, count, size)
-    models, sample = solver(x1, x2)
+    models, sample = solve(solver, x1, x2)
     error = distance_up_to_sign(models, with_norm(essentials(R, t), norm)[sample])
     best = np.full(count, np.inf)
     np.minimum.at(best, sample, error)
@@ -48,7 +48,7 @@ def special_problems(rng, kind, count, size):
 def test_special_motions_are_solved_too(rng, kind):
     count = 2000
     x1, x2, R, t = special_problems(rng, kind, count, 5)
-    models, sample = kernels.five_point(x1, x2)
+    models, sample = solve(kernels.five_point, x1, x2)
     best = np.full(count, np.inf)
     np.minimum.at(best, sample, distance_up_to_sign(models, essentials(R, t)[sample]))
     assert np.mean(best < 1e-6) >= 0.995
@@ -58,7 +58,7 @@ def test_special_motions_are_solved_too(rng, kind):
 def test_special_motions_are_solved_without_calibration_too(rng, kind):
     count = 2000
     x1, x2, R, t = special_problems(rng, kind, count, 7)
-    models, sample = kernels.seven_point(x1, x2)
+    models, sample = solve(kernels.seven_point, x1, x2)
     best = np.full(count, np.inf)
     np.minimum.at(best, sample, distance_up_to_sign(models, with_norm(essentials(R, t), 1.0)[sample]))
     assert np.mean(best < 1e-6) >= 0.99
@@ -68,7 +68,7 @@ def test_special_motions_are_solved_without_calibration_too(rng, kind):
 def test_every_solution_satisfies_every_constraint(rng, size):
     solver, norm, _ = SOLVERS[size]
     x1, x2, _, _ = random_problems(rng, 1000, size)
-    models, sample = solver(x1, x2)
+    models, sample = solve(solver, x1, x2)
     assert np.allclose(np.linalg.norm(models, axis=(1, 2)), norm)
     epipolar = np.einsum("smi,sij,smj->sm", homogeneous(x2)[sample], models, homogeneous(x1)[sample])
     assert np.abs(epipolar).max() < 1e-9
@@ -94,7 +94,7 @@ def test_five_point_agrees_with_poselib(rng):
 
     count = 10_000
     x1, x2, _, _ = random_problems(rng, count, 5)
-    models, sample = kernels.five_point(x1, x2)
+    models, sample = solve(kernels.five_point, x1, x2)
     ours = np.split(models, np.searchsorted(sample, np.arange(1, count)))
     agreed, compared = 0, 0
     for h1, h2, mine in zip(homogeneous(x1), homogeneous(x2), ours, strict=True):
@@ -126,7 +126,7 @@ def seven_point_by_numpy(x1, x2):
 def test_seven_point_agrees_with_numpy(rng):
     count = 10_000
     x1, x2, _, _ = random_problems(rng, count, 7)
-    models, sample = kernels.seven_point(x1, x2)
+    models, sample = solve(kernels.seven_point, x1, x2)
     ours = np.split(models, np.searchsorted(sample, np.arange(1, count)))
     agreed = sum(same_set(mine, seven_point_by_numpy(a, b)) for a, b, mine in zip(x1, x2, ours, strict=True))
     assert agreed / count >= 0.999
@@ -134,11 +134,11 @@ def test_seven_point_agrees_with_numpy(rng):
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("size", SOLVERS)
-@pytest.mark.parametrize("kind", ["one point", "repeated point", "collinear", "nan", "infinity", "zeros"])
+@pytest.mark.parametrize("kind", ["one point", "repeated point", "collinear", "vast", "zeros"])
 def test_degenerate_samples_have_no_solution(rng, size, kind):
     solver, _, _ = SOLVERS[size]
     x1, x2, _, _ = random_problems(rng, 9, size)
-    good = solver(x1, x2)[1]
+    good = solve(solver, x1, x2)[1]
     bad = 4
     if kind == "one point":
         x1[bad], x2[bad] = x1[bad, 0], x2[bad, 0]
@@ -150,8 +150,8 @@ def test_degenerate_samples_have_no_solution(rng, size, kind):
     elif kind == "zeros":
         x1[bad] = x2[bad] = 0
     else:
-        x1[bad, 2, 1] = np.nan if kind == "nan" else np.inf
-    models, sample = solver(x1, x2)
+        x1[bad, 2, 1] = 1e200
+    models, sample = solve(solver, x1, x2)
     assert np.all(np.isfinite(models))
     assert bad not in sample
     assert np.array_equal(sample, good[good != bad]), "the neighbours of a degenerate sample lose nothing"
@@ -163,16 +163,20 @@ def test_degenerate_samples_have_no_solution(rng, size, kind):
 def test_batches_of_any_size_give_what_single_samples_give(rng, size, count):
     solver, _, _ = SOLVERS[size]
     x1, x2, _, _ = random_problems(rng, max(count, 1), size)
-    models, sample = solver(x1[:count], x2[:count])
-    singles = [solver(x1[i : i + 1], x2[i : i + 1])[0] for i in range(count)]
+    models, sample = solve(solver, x1[:count], x2[:count])
+    singles = [solve(solver, x1[i : i + 1], x2[i : i + 1])[0] for i in range(count)]
     assert len(models) == sum(map(len, singles))
     for i, single in enumerate(singles):
         assert same_set(models[sample == i], single, 1e-9)
 
 
 @pytest.mark.kernels
-def test_wrong_shapes_are_refused():
+@pytest.mark.parametrize("size", SOLVERS)
+def test_samples_must_be_of_points(size):
+    solver, _, _ = SOLVERS[size]
+    points = kernels.pack(np.zeros((9, 2)), np.zeros((9, 2)))
     with pytest.raises(TypeError):
-        kernels.five_point(np.zeros((3, 4, 2)), np.zeros((3, 4, 2)))
-    with pytest.raises(ValueError, match="same number of samples"):
-        kernels.five_point(np.zeros((3, 5, 2)), np.zeros((2, 5, 2)))
+        solver(points, np.zeros((3, 4), np.int32))
+    for member in (-1, 9):
+        with pytest.raises(ValueError, match="indices of correspondences"):
+            solver(points, [[member, *range(size - 1)]])

@@ -1,44 +1,14 @@
 """The loop: its own arithmetic, its trace, its ablations."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
-from caransac.geometry import pose_error_deg, sampson_sq
-from caransac.kernels import spread_consensus
+from caransac.geometry import join_pose, pose_error_deg, sampson_sq
 from caransac.learned.state_network import load_network
-from caransac.robust.ca_ransac import distinct, regions_of, samples_needed
 from caransac.synthetic import make_pair
-
-
-def test_samples_needed_is_the_textbook_formula():
-    assert samples_needed(0.5, 5, 0.99) == pytest.approx(math.log(0.01) / math.log(1 - 0.5**5))
-    assert samples_needed(1.0, 5, 0.99) == 1
-    assert samples_needed(0.0, 5, 0.99) == math.inf
-    assert samples_needed(1e-9, 7, 0.99) > 1e50
-
-
-def test_distinct_skips_near_copies():
-    scores = np.array([[1, 1, 0, 0], [1, 0.99, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], np.float32)
-    assert distinct(scores, 4) == [0, 2, 3]
-    assert distinct(scores, 1) == [0]
-    assert distinct(np.zeros((2, 4), np.float32), 2) == [0, 1]
-
-
-def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
-    points = rng.uniform(size=(400, 2))
-    regions = np.stack([regions_of(points), regions_of(points[:, ::-1])])
-    heap = (np.linalg.norm(points - 0.5, axis=1) < 0.2).astype(float)
-    spread = np.zeros(400)
-    spread[rng.permutation(400)[: int(heap.sum())]] = 1
-    few, all_over = spread_consensus(np.stack([heap, spread]), regions, 256)
-    assert few < all_over
-    assert spread_consensus(np.zeros((1, 400)), regions, 256) == 0
-    assert max(region.max() for region in regions) < 256
-    assert len(set(regions_of(np.ones((5, 2))))) == 1  # all points in one place
 
 
 def run(pair, **options):
@@ -48,6 +18,7 @@ def run(pair, **options):
         pair.camera1,
         pair.camera2,
         scores=pair.scores,
+        score_kind="ratio",
         options=Options(early_stop=False, **options),
     )
 
@@ -59,17 +30,21 @@ def test_the_trace_records_every_round():
     assert run(pair).trace is None
     assert len(result.trace) == 4
     start, *rounds = result.trace
-    assert start.models.shape == (0, 12)
+    assert start.models.shape == (0, 3, 4)
+    assert start.samples.shape == (0, 5)
     assert start.best is None
-    assert start.scores.shape == (0, 800)
+    assert start.msac_scores.shape == (0, 800)
     for record in rounds:
-        assert record.models.shape[1:] == record.best.shape == (12,)
+        assert record.models.shape[1:] == record.best.shape == (3, 4)
         assert 1 <= len(record.models) <= 2
-        assert record.scores.shape == (len(record.models), 800)
-        assert np.all((record.scores >= 0) & (record.scores <= 1))
+        assert record.msac_scores.shape == (len(record.models), 800)
+        assert np.all((record.msac_scores >= 0) & (record.msac_scores <= 1))
         assert record.probabilities.shape == (800,)
         assert 0 < record.noise <= 1
-    assert np.array_equal(rounds[-1].best, np.r_[result.R.ravel(), result.t])
+        assert record.samples.shape == (256, 5)
+        assert len(record.state) == 800
+    assert [record.num_hypotheses for record in result.trace] == [0, 256, 512, 768]
+    assert np.array_equal(rounds[-1].best, join_pose(result.R, result.t))
     assert np.array_equal(rounds[-1].probabilities, result.probabilities.astype(np.float32))
     entropy = [
         -np.mean(np.where(pair.inliers, np.log(r.probabilities), np.log1p(-r.probabilities))) for r in result.trace
@@ -80,12 +55,12 @@ def test_the_trace_records_every_round():
 def test_the_trace_of_a_fundamental_matrix_is_in_pixels():
     pair = make_pair(800, outlier_ratio=0.5, seed=3)
     options = Options(keep_trace=True)
-    result = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, options=options)
+    result = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=options)
     last = result.trace[-1]
-    assert np.allclose(np.abs(last.best.reshape(3, 3)), np.abs(result.F))
-    distances = np.sqrt(sampson_sq(last.models[0].reshape(3, 3), pair.points1, pair.points2))
-    scored = last.scores[0] > 0
-    assert np.allclose(last.scores[0][scored], 1 - distances[scored] ** 2, atol=1e-4)
+    assert np.allclose(np.abs(last.best), np.abs(result.F))
+    distances = np.sqrt(sampson_sq(last.models[0], pair.points1, pair.points2))
+    scored = last.msac_scores[0] > 0
+    assert np.allclose(last.msac_scores[0][scored], 1 - distances[scored] ** 2, atol=1e-4)
 
 
 @pytest.mark.parametrize("switch", ["state_update", "adaptive_sampling", "adaptive_refinement"])

@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from caransac.geometry import angle_between_deg, essential_from_pose, fundamental_from_essential, sampson_sq
+from caransac.camera import Camera
+from caransac.geometry import (
+    angle_between_deg,
+    essential_from_pose,
+    fundamental_from_essential,
+    join_pose,
+    sampson_sq,
+)
 from caransac.robust.problems import Essential, Fundamental
 from caransac.robust.problems.fundamental import TYPICAL_FOCAL
+from caransac.robust.refinement import refine_weighted
 from caransac.synthetic import make_pair
 
 
@@ -15,10 +23,10 @@ def case(request):
     pair = make_pair(300, outlier_ratio=0.3, noise_px=0.5, seed=4)
     if request.param == "essential":
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
-        return problem, np.concatenate([pair.R.ravel(), pair.t])
+        return problem, join_pose(pair.R, pair.t)
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
     problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
-    return problem, problem.from_matrix(F)
+    return problem, problem.from_public(F)
 
 
 def test_jacobians_are_the_slopes_of_the_distances_along_retraction(case):
@@ -37,33 +45,51 @@ def test_a_subset_is_the_problem_of_some_of_its_points(case):
     sub = problem.subset(chosen)
     assert np.array_equal(sub.distances(model), problem.distances(model)[chosen])
     assert problem.num_points == 300
-    assert np.array_equal(problem.matrices(problem.no_models), np.empty((0, 3, 3)))
+    assert problem.no_models.shape == (0, *model.shape)
+    assert len(problem.best(problem.no_models, 3, problem.max_error)) == 0
 
 
 def test_the_true_model_explains_the_inliers(case):
     problem, model = case
     assert problem.inliers(model).mean() > 0.6
-    refined = problem.refine(model, problem.inliers(model).astype(float), problem.max_error)
-    assert (
-        problem.score(refined[None], problem.max_error).sum()
-        > 0.99 * problem.score(model[None], problem.max_error).sum()
-    )
+    refined = refine_weighted(problem, model, problem.inliers(model).astype(float), problem.max_error)
+    before, after = problem.msac_scores(np.stack([model, refined]), problem.max_error).sum(axis=1)
+    assert after > 0.99 * before
+
+
+def test_public_models_come_back(case):
+    problem, model = case
+    again = problem.from_public(problem.public(model[None])[0])
+    assert np.allclose(problem.distances(again), problem.distances(model), atol=1e-12)
+
+
+def test_matches_beyond_the_reach_of_a_lens_are_not_usable():
+    camera = Camera("RADIAL", (500.0, 320.0, 240.0, -0.4, 0.05))
+    pixels1, pixels2 = np.random.default_rng(0).uniform(200, 400, (2, 50, 2))
+    pixels2[[3, 30]] = 1e5
+    problem = Essential.from_pixels(pixels1, pixels2, camera, camera, 1.0)
+    assert np.array_equal(np.flatnonzero(~problem.usable), [3, 30])
+    assert problem.num_points == 48
+    assert np.array_equal(problem.restrict(np.arange(50)), np.delete(np.arange(50), [3, 30]))
+    spread = problem.spread(np.ones((2, 48)))
+    assert np.array_equal(np.flatnonzero(spread[0] == 0), [3, 30])
+    assert spread.shape == (2, 50)
 
 
 def test_fundamental_matrices_come_back_in_pixels():
     pair = make_pair(300, outlier_ratio=0.0, noise_px=0.3, seed=4)
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
     problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
-    back = problem.in_pixels(problem.from_matrix(F)[None])
-    assert np.allclose(np.abs(back.reshape(3, 3)), np.abs(F / np.linalg.norm(F)))
+    back = problem.public(problem.from_public(F)[None])[0]
+    assert np.allclose(np.abs(back), np.abs(F / np.linalg.norm(F)))
     distances_px = np.sqrt(sampson_sq(F, pair.points1, pair.points2))
-    assert np.allclose(problem.distances(problem.from_matrix(F)) / problem.max_error, distances_px, rtol=1e-4)
+    assert np.allclose(problem.distances(problem.from_public(F)) / problem.max_error, distances_px, rtol=1e-4)
 
 
 def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
     pair = make_pair(10, seed=4)
     K = np.diag([TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0])
-    model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K).ravel()
+    model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)
     problem = Fundamental(pair.points1, pair.points2, 1.0)
     angle = angle_between_deg(problem.baseline(model), pair.t)
     assert min(angle, 180 - angle) < 1e-6

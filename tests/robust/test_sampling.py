@@ -12,9 +12,6 @@ pytestmark = pytest.mark.kernels
 
 DRAWS = {
     "uniform": lambda pool, size, count, **kw: kernels.sample_uniform(pool, size, count, **kw),
-    "weighted": lambda pool, size, count, **kw: kernels.sample_weighted(
-        pool, 1.0 + np.arange(len(pool)), size, count, **kw
-    ),
     "prosac": lambda pool, size, count, **kw: kernels.sample_prosac(pool, size, count, **kw),
 }
 
@@ -81,31 +78,6 @@ def test_uniform_samples_are_uniform():
     assert chi_square(observed, np.full(len(subsets), count / len(subsets))) < 43.8
 
 
-def test_weighted_samples_follow_their_weights():
-    weights = np.array([0.5, 0.0, 1.0, 2.0, 4.0])
-    samples = kernels.sample_weighted(np.arange(5), weights, 2, 60_000, seed=1)
-    assert 1 not in samples
-    probability = weights / weights.sum()
-    expected = np.array(
-        [
-            probability[a] * probability[b] / (1 - probability[a]) if a != b else 0
-            for a, b in itertools.product((0, 2, 3, 4), repeat=2)
-        ]
-    )
-    observed = np.array([np.sum((samples == pair).all(axis=1)) for pair in itertools.product((0, 2, 3, 4), repeat=2)])
-    positive = expected > 0
-    # 11 degrees of freedom: 99.9 % of all seeds stay below 31.3.
-    assert chi_square(observed[positive], 60_000 * expected[positive]) < 31.3
-
-
-def test_dominant_weights_do_not_hang():
-    weights = np.full(50, 1e-12)
-    weights[3] = 1.0
-    samples = kernels.sample_weighted(np.arange(50), weights, 5, 200, seed=0)
-    assert np.all(np.sum(samples == 3, axis=1) == 1)
-    assert all(len(set(sample)) == 5 for sample in samples.tolist())
-
-
 def test_prosac_grows_from_the_best_to_all():
     pool = np.arange(300)[::-1]
     samples = kernels.sample_prosac(pool, 5, 5000, seed=2, horizon=3000)
@@ -153,12 +125,11 @@ def test_impossible_draws_are_refused():
         kernels.sample_uniform(np.arange(4), 5, 1, seed=0)
     with pytest.raises(ValueError, match="count"):
         kernels.sample_uniform(np.arange(4), 3, -1, seed=0)
-    with pytest.raises(ValueError, match="positive"):
-        kernels.sample_weighted(np.arange(6), np.array([1, 1, 0, 0, 0, 0.0]), 3, 1, seed=0)
-    with pytest.raises(ValueError, match="finite"):
-        kernels.sample_weighted(np.arange(3), np.array([1, np.nan, 1.0]), 2, 1, seed=0)
     with pytest.raises(ValueError, match="horizon"):
         kernels.sample_prosac(np.arange(6), 3, 1, seed=0, horizon=0.0)
+    for draw in DRAWS.values():
+        with pytest.raises(ValueError, match="first"):
+            draw(np.arange(6), 3, 1, seed=0, first=2**64 - 2)
 
 
 def test_order_by_score_knows_the_direction():

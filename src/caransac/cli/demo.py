@@ -11,7 +11,7 @@ import caransac
 from caransac import images, plot
 from caransac.cli import pose
 from caransac.geometry import pose_error_deg
-from caransac.options import Method
+from caransac.options import MethodName
 from caransac.render import render_pair
 from caransac.synthetic import make_pair
 
@@ -46,7 +46,7 @@ def compare_methods(out: Path) -> bool:
     print(f"Synthetic pair: {len(pair.points1)} matches, {pair.inliers.sum()} of them right.\n")
     print(f"{'method':10}{'pose error':>12}{'inliers':>10}{'right ones':>12}{'hypotheses':>12}{'time':>10}")
     success = True
-    for method in get_args(Method):
+    for method in get_args(MethodName):
         result = caransac.estimate_relative_pose(
             pair.points1,
             pair.points2,

@@ -18,7 +18,7 @@ from caransac.camera import Camera
 from caransac.geometry import homogeneous
 from caransac.images import FeatureKind, Image
 from caransac.matches import Matches, read_matches
-from caransac.options import Method, Options, ScoreKind
+from caransac.options import MethodName, Options, ScoreKind
 from caransac.results import AnyResult, RelativePoseResult
 
 
@@ -112,7 +112,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
     estimation = parser.add_argument_group("estimation")
     estimation.add_argument(
-        "--method", choices=get_args(Method), default=defaults.method, help="(default: %(default)s)"
+        "--method", choices=get_args(MethodName), default=defaults.method, help="(default: %(default)s)"
     )
     estimation.add_argument(
         "--max-error",

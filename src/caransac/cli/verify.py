@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 from caransac._support.batch import count_cores
-from caransac.options import Method, Options
+from caransac.options import MethodName, Options
 from caransac.verification import ColmapDatabase, Geometry, HlocFiles, Row, Settings, Source, open_executor, verify
 from caransac.verification.records import Calibrated
 from caransac.verification.report import check_report, write_report
@@ -63,7 +63,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "never; elsewhere a fundamental matrix (default: %(default)s)",
     )
     how.add_argument(
-        "--method", choices=get_args(Method), default=options.method, help="estimator (default: %(default)s)"
+        "--method", choices=get_args(MethodName), default=options.method, help="estimator (default: %(default)s)"
     )
     how.add_argument(
         "--max-error",

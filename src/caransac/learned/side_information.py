@@ -50,7 +50,7 @@ def side_information(
     points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind, features: Array | None = None
 ) -> Floats:
     """All that is known of every match, the caller's own features last: (n, NUM_FEATURES + d)."""
-    neighbours = kernels.neighbour_features(in_spreads(points1), in_spreads(points2))
+    neighbours = kernels.neighbour_features(kernels.pack(in_spreads(points1), in_spreads(points2)))
     parts = [score_features(scores, score_kind, len(points1)), neighbours]
     if features is not None:
         parts.append(features.astype(np.float32))

@@ -52,15 +52,15 @@ class StateNetwork:
         log_odds = kernels.mlp([state], layers_of(self.weights, "decoder", LEAKY_RELU, LEAKY_RELU, NONE))[:, 0]
         return np.asarray(0.5 * (1 + np.tanh(0.5 * log_odds)))
 
-    def update(self, state: Floats, scores: Floats) -> Floats:
-        """State (n, c) after seeing the scores (k, n) of k models."""
+    def update(self, state: Floats, msac_scores: Floats) -> Floats:
+        """State (n, c) after seeing the MSAC scores (k, n) of k models."""
         *hidden_layers, (weight, bias, _, _) = layers_of(self.weights, "message", TANH, TANH, NONE)
         hidden = kernels.mlp([state], hidden_layers)
-        totals = scores.sum(axis=1, keepdims=True)
-        gathered = ((scores @ hidden) @ weight + totals * bias) / max(float(totals.sum()), 1e-6)  # (k, c)
+        totals = msac_scores.sum(axis=1, keepdims=True)
+        gathered = ((msac_scores @ hidden) @ weight + totals * bias) / max(float(totals.sum()), 1e-6)  # (k, c)
 
         (weight, bias, activation, residual), *layers = layers_of(self.weights, "digest", TANH, TANH, NONE)
-        digest = kernels.mlp([scores.T], [(gathered @ weight, bias, activation, residual), *layers])
+        digest = kernels.mlp([msac_scores.T], [(gathered @ weight, bias, activation, residual), *layers])
 
         return kernels.mlp([state, digest], layers_of(self.weights, "update", LEAKY_RELU, LEAKY_RELU, NONE))
 

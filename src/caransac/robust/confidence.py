@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
-from caransac.robust.ca_ransac import Estimate, refinement_weights
+from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
+from caransac.robust.refinement import belief_weights
 
 CONFIDENT_DEG = 5.0
+LOOKED_RIGHT = 0.5  # probability before any model
+SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
 FEW = 8  # matches: fewer of them that looked right say little
 STEP = 1e-6  # of finite differences
 # Real errors of the baseline's direction in units of the deviation that independent noise predicts. Of 3, 4 and 5, the
@@ -30,21 +33,20 @@ EVIDENCE = (
 
 def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     """What a run says about its own answer, the numbers of `EVIDENCE`: (8,). The answer must exist."""
-    assert found.model is not None
-    prior, last = found.rounds[0].probabilities, found.rounds[-1]
-    scores = problem.score(found.model[None], problem.max_error)[0]
-    support = float(last.probabilities @ scores)
-    trusted = prior > 0.5
-    others = [float(last.probabilities @ other) for other in last.scores[1:]]
-    weights = refinement_weights(network, last.probabilities, prior) * (scores > 0)
+    assert found.model is not None and found.msac_scores is not None
+    prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
+    support = float(last.probabilities @ answer)
+    trusted = prior > LOOKED_RIGHT
+    others = [float(last.probabilities @ other) for other in last.msac_scores[1:]]
+    weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
     deviation = last.noise * problem.max_error * baseline_deviation(problem, found.model, weights)
-    agreeing = [cosine(r.scores[0], scores) > 0.8 for r in found.rounds[1:]]
+    agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [
             np.log1p(support),
             np.log(problem.num_points),
             np.log1p(last.probabilities.sum()),
-            (scores[trusted] > 0).sum() / (trusted.sum() + FEW),
+            (answer[trusted] > 0).sum() / (trusted.sum() + FEW),
             max(others, default=0.0) / max(support, 1e-6),
             np.log(last.noise),
             np.log(deviation + 1e-5),
@@ -67,7 +69,7 @@ def baseline_deviation(problem: Problem, model: Array, weights: Array) -> float:
     return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
 
 
-def cosine(a: Array, b: Array) -> float:
+def cosine(a: Floats, b: Floats) -> float:
     """Cosine of the angle between two vectors, 0 where one vanishes."""
     return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-12))
 

@@ -11,6 +11,7 @@ from caransac import kernels
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices
 from caransac.learned.sample_quality import Quality
+from caransac.robust.problems import Problem
 
 
 class Sampler(Protocol):
@@ -56,15 +57,13 @@ class SelectiveSampler:
 
     Attributes:
         sampler: what draws.
-        points1: (n, 2).
-        points2: (n, 2).
+        problem: the points.
         quality: what tells promising samples.
         oversampling: samples drawn for every one that is kept.
     """
 
     sampler: Sampler
-    points1: Array
-    points2: Array
+    problem: Problem
     quality: Quality
     oversampling: int
 
@@ -78,7 +77,8 @@ class SelectiveSampler:
         samples = self.sampler.draw(first * self.oversampling, count * self.oversampling)
         if self.oversampling == 1:
             return samples
-        qualities = self.quality(self.points1.take(samples, axis=0), self.points2.take(samples, axis=0))
+        points1, points2 = self.problem.points1, self.problem.points2
+        qualities = self.quality(points1.take(samples, axis=0), points2.take(samples, axis=0))
         best = qualities.reshape(count, self.oversampling).argmax(axis=1)
         return np.asarray(samples[self.oversampling * np.arange(count) + best])
 

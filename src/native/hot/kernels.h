@@ -1,28 +1,27 @@
 // The hot kernels behind one table per instruction set, and the table this CPU should use.
 #pragma once
 
+#include "five_point.h"
 #include "mlp.h"
 #include "neighbours.h"
 #include "normal_equations.h"
 #include "points.h"
+#include "score.h"
+#include "seven_point.h"
+
+// Every hot kernel, once: the table's entries have these names, the types of the functions, and this order.
+#define CARANSAC_KERNELS(entry)                                                                                        \
+    entry(five_point) entry(seven_point) entry(residuals_sq) entry(close_points) entry(msac_scores) entry(pose_scores) \
+        entry(positive_depths) entry(top_models) entry(normal_equations) entry(residual_jacobian) entry(mlp)           \
+            entry(neighbour_features)
 
 namespace caransac {
 
 struct Kernels {
     const char* instruction_set;
-    int (*five_point)(const double*, const double*, int, double*, int*);
-    int (*seven_point)(const double*, const double*, int, double*, int*);
-    void (*residuals_sq)(const double*, const Columns<double>&, double*);
-    int (*close_points)(const double*, const Columns<double>&, double, int*);
-    void (*msac_scores)(const double*, const Columns<double>&, double, float*);
-    void (*pose_scores)(const double*, const double*, const double*, const Columns<double>&, double, float*);
-    void (*positive_depths)(const double*, const double*, const Columns<double>&, double*);
-    int (*top_models)(const double*, int, const Columns<float>&, double, int, int*, double*);
-    void (*normal_equations)(const double*, const double*, int, const Columns<double>&, const double*, Loss, double,
-                             Precision, NormalEquations&);
-    void (*residual_jacobian)(const double*, const Columns<double>&, double*, double*);
-    void (*mlp)(const Input*, int, int, const Layer*, int, float*);
-    void (*neighbour_features)(const Grid&, double, float*);
+#define CARANSAC_POINTER(name) decltype(CARANSAC_ISA::name)* name;
+    CARANSAC_KERNELS(CARANSAC_POINTER)
+#undef CARANSAC_POINTER
 };
 
 // The fastest table this CPU can run. The environment variable CARANSAC_INSTRUCTION_SET (baseline, avx2, avx512), read

@@ -5,8 +5,6 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-constexpr int kBlock = 48;  // rows that go through all layers together
-
 // Rows of activations are whole packs, so that nothing below has a remainder in this direction.
 constexpr int row_stride(int width) { return (width + kFloats - 1) / kFloats * kFloats; }
 
@@ -115,14 +113,17 @@ void apply(const float* x, long long stride, int rows, const Layer& layer, float
 
 }  // namespace
 
-void mlp(const Input* inputs, int num_inputs, int rows, const Layer* layers, int num_layers, float* out) {
-    float gathered[kBlock * kMaxInputs], buffers[2][kBlock * kMaxLayerWidth];
+void mlp(const Input* inputs, int num_inputs, int rows, const Layer* layers, int num_layers, float* scratch,
+         float* out) {
+    float* gathered = scratch;
+    float* buffers[2] = {scratch + kMlpBlock * padded(layers[0].inputs), nullptr};
+    buffers[1] = buffers[0] + (mlp_scratch(layers, num_layers) - kMlpBlock * padded(layers[0].inputs)) / 2;
     const int outputs = layers[num_layers - 1].outputs;
     // What is in place already, or can be written in place, is not copied.
     const bool direct_input = num_inputs == 1 && inputs[0].column_stride == 1 && !layers[0].residual;
     const bool direct_output = row_stride(outputs) == outputs;
-    for (int first = 0; first < rows; first += kBlock) {
-        const int count = first + kBlock < rows ? kBlock : rows - first;
+    for (int first = 0; first < rows; first += kMlpBlock) {
+        const int count = first + kMlpBlock < rows ? kMlpBlock : rows - first;
         float* result = out + static_cast<long long>(first) * outputs;
         const float* from = gathered;
         long long stride = row_stride(layers[0].inputs);

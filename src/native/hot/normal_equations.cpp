@@ -37,20 +37,13 @@ template <Loss kLoss>
 inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative) {
     const double scale_sq = scale * scale;
     const Doubles one = broadcast(1.0);
-    if constexpr (kLoss == Loss::kSquared) {
-        derivative = one;
-        return s;
-    } else if constexpr (kLoss == Loss::kTruncated) {
+    if constexpr (kLoss == Loss::kTruncated) {
         derivative = s < scale_sq ? one : Doubles{};
         return s < scale_sq ? s : broadcast(scale_sq);
-    } else if constexpr (kLoss == Loss::kCauchy) {
+    } else {
         const Doubles growth = 1.0 + s * (1 / scale_sq);
         derivative = 1.0 / growth;
         return scale_sq * logarithm(growth);
-    } else {
-        const Doubles distance = square_root(s);
-        derivative = s > scale_sq ? scale / distance : one;
-        return s > scale_sq ? 2 * scale * distance - scale_sq : s;
     }
 }
 
@@ -121,10 +114,7 @@ void accumulate(const double model[9], const double* jacobian, const Block<Real>
 template <class Real>
 void accumulate_blocks(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
                        const double* weights, Loss loss, double loss_scale, NormalEquations& out) {
-    const auto fill = loss == Loss::kSquared     ? evaluate<Loss::kSquared, Real>
-                      : loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real>
-                      : loss == Loss::kCauchy    ? evaluate<Loss::kCauchy, Real>
-                                                 : evaluate<Loss::kHuber, Real>;
+    const auto fill = loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real> : evaluate<Loss::kCauchy, Real>;
     const auto add = dof == 5 ? accumulate<5, Real> : accumulate<7, Real>;
     Block<Real> block;
     out = {};

@@ -7,10 +7,8 @@ namespace caransac {
 
 // Robust losses rho(s) of the squared residual s with scale c, and what they cost far away:
 enum class Loss {
-    kSquared,    // s
     kTruncated,  // min(s, c^2)
     kCauchy,     // c^2 log(1 + s / c^2)
-    kHuber,      // s up to c^2, then 2 c sqrt(s) - c^2
 };
 
 enum class Precision { kDouble, kSingle };

@@ -1,4 +1,8 @@
-"""The estimation problems behind one set of verbs: solve, rank, score, refine; one file a problem."""
+"""The estimation problems behind one set of verbs, one file for each problem.
+
+A new problem needs a kind of model with its kernels (src/native/bindings/models.cpp) and a file here that says how
+minimal samples are solved and how models look to users.
+"""
 
 from caransac.robust.problems.base import Problem
 from caransac.robust.problems.essential import Essential

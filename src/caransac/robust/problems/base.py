@@ -1,111 +1,132 @@
-"""The two estimation problems behind one set of verbs: solve, rank, score, refine.
-
-A problem owns its correspondences in well-scaled coordinates. Its models are the rows of an (m, d) array whose meaning
-only the problem knows, so the estimator can select and stack them like any array.
-"""
+"""What every estimation problem can do: the verbs that the loops know."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac import kernels
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices, Loss
+from caransac.kernels import Correspondences, Indices, ModelKernels, RefineOptions, Regions, pack
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-
-def local_refinement(max_error: float) -> dict[str, Any]:
-    """How the LO step refines: truncated loss, points within sqrt(5) thresholds, at most 512 of them, and 10 steps."""
-    return {
-        "loss": Loss.TRUNCATED,
-        "loss_scale": max_error,
-        "max_residual": 5**0.5 * max_error,
-        "max_steps": 10,
-        "max_points": 512,
-        "min_decrease": 1e-4,
-        "single_precision": True,
-    }
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Problem(ABC):
-    """Correspondences and a threshold, in coordinates of the order of one.
+    """Correspondences in coordinates of the order of one, and a threshold.
+
+    Models are the rows of an array (m, *model_kernels.shape) whose meaning only the problem knows; the loops select and
+    stack them like any array.
 
     Attributes:
         name: what its weights are called in a weights file.
         sample_size: points in a minimal sample.
-        no_models: (0, d) an empty array of models.
-        points1: (n, 2).
-        points2: (n, 2).
+        model_kernels: what can be done with its models.
+        correspondences: the points, packed for the kernels.
         max_error: Sampson distance from which on a point does not support a model.
+        usable: (N,) which points as given the problem has; None for all.
     """
 
-    name: str
-    sample_size: int
-    no_models: Array
+    name: ClassVar[str]
+    sample_size: ClassVar[int]
+    model_kernels: ClassVar[ModelKernels]
 
-    def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
-        self.points1 = np.ascontiguousarray(points1)
-        self.points2 = np.ascontiguousarray(points2)
+    def __init__(
+        self, points1: Array, points2: Array, max_error: float, usable: NDArray[np.bool_] | None = None
+    ) -> None:
+        """The problem of points (n, 2), the usable ones of those given."""
+        self.correspondences: Correspondences = pack(points1, points2)
         self.max_error = max_error
+        self.usable = usable
 
     def subset(self, index: Indices) -> Self:
-        """The same problem of some of its points only, in the given order."""
-        sub = copy(self)
-        sub.points1, sub.points2 = self.points1[index], self.points2[index]
-        return sub
+        """The same problem of some of its points only, in the given order, as if no others had been given."""
+        chosen = copy(self)
+        chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
+        return chosen
 
     @property
     def num_points(self) -> int:
         """Number of correspondences."""
-        return len(self.points1)
+        return len(self.correspondences)
+
+    @property
+    def points1(self) -> Array:
+        """(n, 2) points in image 1: a copy."""
+        return self.correspondences.points1
+
+    @property
+    def points2(self) -> Array:
+        """(n, 2) points in image 2: a copy."""
+        return self.correspondences.points2
+
+    def restrict(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
+        """Values (N, ...) of the points as given as those of the problem's points: (n, ...)."""
+        return values if self.usable is None else values[self.usable]
+
+    def spread(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
+        """Values (..., n) of the problem's points as those of the points as given, zero for the others: (..., N)."""
+        if self.usable is None:
+            return values
+        spread: NDArray[Any] = np.zeros((*values.shape[:-1], len(self.usable)), values.dtype)
+        spread[..., self.usable] = values
+        return spread
 
     @abstractmethod
     def solve(self, samples: Indices) -> Array:
-        """Models (m, d) through minimal samples (S, sample_size); degenerate samples give none."""
+        """Models (m, ...) through minimal samples (S, sample_size); degenerate samples give none."""
 
     @abstractmethod
-    def matrices(self, models: Array) -> Array:
-        """The epipolar matrices (m, 3, 3) of models (m, d)."""
+    def public(self, models: Array) -> Array:
+        """Models (m, ...) as users see them: poses, or matrices of pixels."""
 
     @abstractmethod
-    def refine_locally(self, models: Array, max_error: float) -> Array:
-        """Each model fitted to its own inliers, truncated loss, a few steps: the LO step. (m, d) -> (m, d)."""
-
-    @abstractmethod
-    def jacobian(self, model: Array) -> tuple[Array, Array]:
-        """Signed Sampson distances (n,) of a model (d,) and their derivatives (n, f) along `retract`."""
-
-    @abstractmethod
-    def retract(self, model: Array, delta: Array) -> Array:
-        """The model (d,) a small step (f,) along the degrees of freedom away from a model (d,)."""
+    def from_public(self, model: Array) -> Array:
+        """The model (...) that users see so: the inverse of `public` for one."""
 
     @abstractmethod
     def baseline(self, model: Array) -> Array:
-        """Direction (3,) from camera to camera that a model (d,) implies, of length one; its sign means nothing."""
+        """Direction (3,) from camera to camera that a model implies, of length one; its sign means nothing."""
 
-    @abstractmethod
-    def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
-        """One model (d,) fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
+    @property
+    def no_models(self) -> Array:
+        """(0, ...) an empty array of models."""
+        return np.empty((0, *self.model_kernels.shape))
 
-    def rank(self, models: Array, k: int, max_error: float) -> Indices:
-        """Indices of the k models with the largest total consensus, largest first."""
-        return kernels.top_models(self.matrices(models), self.points1, self.points2, max_error, k)[0]
+    def best(self, models: Array, k: int, max_error: float) -> Array:
+        """The k models with the largest total consensus, largest first: (min(k, m), ...)."""
+        return models[self.model_kernels.top(models, self.correspondences, max_error, k)]
 
-    def score(self, models: Array, max_error: float) -> Floats:
-        """MSAC scores (m, n); a point behind a camera scores 0."""
-        return kernels.msac_scores(self.matrices(models), self.points1, self.points2, max_error)
+    def msac_scores(self, models: Array, max_error: float) -> Floats:
+        """MSAC scores (m, n) of models (m, ...); a point behind a camera scores 0."""
+        return self.model_kernels.msac_scores(models, self.correspondences, max_error)
+
+    def spread_consensus(self, models: Array, max_error: float, regions: Regions) -> Array:
+        """Consensus (m,) of models (m, ...) that counts evidence all over the images for more than a heap of it."""
+        return self.model_kernels.spread_consensus(models, self.correspondences, max_error, regions)
 
     def distances(self, model: Array) -> Array:
-        """Sampson distances (n,) of all points to a model (d,)."""
-        return np.asarray(np.sqrt(kernels.residuals_sq(self.matrices(model[None]), self.points1, self.points2)[0]))
+        """Sampson distances (n,) of all points to a model."""
+        return np.asarray(np.sqrt(self.model_kernels.residuals_sq(model[None], self.correspondences)[0]))
 
     def inliers(self, model: Array) -> NDArray[np.bool_]:
-        """Which points (n,) support a model (d,)."""
-        return np.asarray(self.score(model[None], self.max_error)[0] > 0)
+        """Which points (n,) support a model."""
+        return np.asarray(self.msac_scores(model[None], self.max_error)[0] > 0)
+
+    def refine(self, models: Array, options: RefineOptions, weights: Array | None = None) -> Array:
+        """Models (m, ...) refined on all points, with weights (n,) or all alike."""
+        return self.model_kernels.refine(models, self.correspondences, options, weights)[0]
+
+    def jacobian(self, model: Array) -> tuple[Array, Array]:
+        """Signed Sampson distances (n,) of a model and their derivatives (n, f) along `retract`."""
+        return self.model_kernels.jacobian(model, self.correspondences)
+
+    def retract(self, model: Array, delta: Array) -> Array:
+        """The model a small step (f,) along the degrees of freedom away."""
+        return self.model_kernels.retract(model, delta)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac import kernels
 from caransac.geometry import Array
-from caransac.kernels import Indices
-from caransac.robust.problems.base import Problem, local_refinement
+from caransac.kernels import FUNDAMENTALS, Indices, seven_point
+from caransac.robust.problems.base import Problem
 
 SMALLEST_SPREAD = 1e-6  # pixels; below, all points are one
-TYPICAL_FOCAL = 2.0  # in the coordinates of `Fundamental`, where an image is about two wide
+TYPICAL_FOCAL = 2.0  # in the coordinates of the problem, where an image is about two wide
 
 
 class Fundamental(Problem):
-    """Fundamental matrix; points are pixels, centred and with one scale for both images; models are rows [F]."""
+    """Points are pixels, centred and with one scale for both images; models are matrices F, (3, 3)."""
 
     name = "fundamental"
     sample_size = 7
-    no_models = np.empty((0, 9))
+    model_kernels = FUNDAMENTALS
 
     def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
         super().__init__(points1, points2, max_error)
@@ -40,50 +39,23 @@ class Fundamental(Problem):
         )
         return problem
 
-    def in_pixels(self, models: Array) -> Array:
-        """Models as fundamental matrices of pixels, of norm one: (m, 9) -> (m, 9)."""
-        models = (self._normalise2.T @ self.matrices(models) @ self._normalise1).reshape(-1, 9)
-        models /= np.abs(models).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
-        return np.asarray(models / np.linalg.norm(models, axis=1, keepdims=True))
-
-    def from_matrix(self, F: Array) -> Array:
-        """A fundamental matrix (3, 3) of pixels as a model (9,): the inverse of `in_pixels`."""
-        model = np.linalg.inv(self._normalise2).T @ F @ np.linalg.inv(self._normalise1)
-        return np.asarray(model / np.linalg.norm(model)).reshape(9)
-
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`."""
-        fundamentals, _ = kernels.seven_point(self.points1.take(samples, axis=0), self.points2.take(samples, axis=0))
-        return fundamentals.reshape(-1, 9)
+        return seven_point(self.correspondences, samples)[0]
 
-    def matrices(self, models: Array) -> Array:
-        """See `Problem.matrices`."""
-        return models.reshape(-1, 3, 3)
+    def public(self, models: Array) -> Array:
+        """See `Problem.public`: fundamental matrices of pixels, of Frobenius norm one."""
+        pixels = (self._normalise2.T @ models @ self._normalise1).reshape(-1, 9)
+        pixels /= np.abs(pixels).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
+        return np.asarray(pixels / np.linalg.norm(pixels, axis=1, keepdims=True)).reshape(-1, 3, 3)
 
-    def refine_locally(self, models: Array, max_error: float) -> Array:
-        """See `Problem.refine_locally`."""
-        refined, _ = kernels.refine_fundamental(
-            self.matrices(models), self.points1, self.points2, **local_refinement(max_error)
-        )
-        return refined.reshape(-1, 9)
-
-    def refine(self, model: Array, weights: Array, loss_scale: float) -> Array:
-        """See `Problem.refine`."""
-        refined, _ = kernels.refine_fundamental(
-            self.matrices(model), self.points1, self.points2, weights=weights, loss_scale=loss_scale
-        )
-        return np.asarray(refined.reshape(9))
-
-    def jacobian(self, model: Array) -> tuple[Array, Array]:
-        """See `Problem.jacobian`: seven steps on the rank-two manifold."""
-        return kernels.fundamental_jacobian(model.reshape(3, 3), self.points1, self.points2)
-
-    def retract(self, model: Array, delta: Array) -> Array:
-        """See `Problem.retract`."""
-        return kernels.retract_fundamental(model.reshape(3, 3), delta).reshape(9)
+    def from_public(self, model: Array) -> Array:
+        """See `Problem.from_public`."""
+        F = np.linalg.inv(self._normalise2).T @ model @ np.linalg.inv(self._normalise1)
+        return np.asarray(F / np.linalg.norm(F))
 
     def baseline(self, model: Array) -> Array:
         """See `Problem.baseline`: the epipole in image 2, seen by a camera of ordinary focal length."""
-        epipole = np.linalg.svd(self.matrices(model)[0])[0][:, 2]
+        epipole = np.linalg.svd(model)[0][:, 2]
         direction = epipole / (TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0)
         return np.asarray(direction / np.linalg.norm(direction))

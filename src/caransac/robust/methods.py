@@ -1,0 +1,116 @@
+"""Which method runs, and with what prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.learned.sample_quality import load_quality
+from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.state_network import StateNetwork, load_network
+from caransac.options import MethodName, Options, ScoreKind
+from caransac.robust.ca_ransac import ca_ransac, first_belief
+from caransac.robust.confidence import confidence
+from caransac.robust.estimate import Estimate
+from caransac.robust.lm_lo import lm_lo
+from caransac.robust.problems import Problem
+from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
+from caransac.robust.strategies import choose_strategies
+
+STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
+MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
+
+
+@dataclass(frozen=True, eq=False)
+class MatchInfo:
+    """What is known of the matches beside their points.
+
+    Attributes:
+        scores: (n,) one number a match, or None.
+        score_kind: what the scores are.
+        features: (n, d) further numbers about each match, or None.
+    """
+
+    scores: Array | None = None
+    score_kind: ScoreKind = "ratio"
+    features: Array | None = None
+
+    def of(self, problem: Problem) -> MatchInfo:
+        """The same of the matches that a problem has."""
+        scores = None if self.scores is None else problem.restrict(self.scores)
+        features = None if self.features is None else problem.restrict(self.features)
+        return MatchInfo(scores, self.score_kind, features)
+
+
+def run(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """Estimate by the method that the options name.
+
+    Args:
+        problem: what to estimate.
+        info: of the matches as given.
+        options: see `Options`.
+    """
+    return METHODS[options.method](problem, info.of(problem), options)
+
+
+def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """CA-RANSAC with its trained weights, and the confidence of its answer."""
+    network = load_network(str(options.weights))
+    wanted = network.num_features - NUM_FEATURES
+    if wanted != (0 if info.features is None else info.features.shape[1]):
+        given = "none" if info.features is None else f"shape {info.features.shape}"
+        raise ValueError(f"features must have shape (N, {wanted}) for weights {str(options.weights)!r}, got {given}")
+    if problem.num_points < problem.sample_size:
+        nothing = first_belief(problem, network, np.zeros((problem.num_points, network.num_features), np.float32))
+        nothing = replace(nothing, probabilities=np.zeros_like(nothing.probabilities))
+        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, rounds=(nothing,), confidence=0.0)
+    side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
+    found = adapt(problem, network, side, options, _static_pool(info))
+    return replace(found, confidence=confidence(network, problem, found))
+
+
+def adapt(
+    problem: Problem, network: StateNetwork, side: Floats, options: Options, static_pool: Floats | None = None
+) -> Estimate:
+    """CA-RANSAC with the given network on side information (n, d)."""
+    belief = first_belief(problem, network, side)
+    quality = load_quality(str(options.sample_quality))
+    strategies = choose_strategies(problem, network, belief.probabilities, options, static_pool, quality)
+    return ca_ransac(problem, belief, strategies, options)
+
+
+def _static_pool(info: MatchInfo) -> Floats | None:
+    """What to sample by where sampling does not adapt: matches of low ratio, if there are ratios."""
+    if info.scores is None or info.score_kind != "ratio":
+        return None
+    return (info.scores < STATIC_POOL_RATIO).astype(np.float32)
+
+
+def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """LM-LO on the matches that pass the ratio filter, the best ones first if they have scores."""
+    if problem.num_points < problem.sample_size:
+        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
+    order = np.arange(problem.num_points, dtype=np.int32)
+    if info.scores is not None:
+        order = order_by_score(info.scores, higher_is_better=info.score_kind == "confidence")
+        if info.score_kind == "ratio":
+            order = order[: max(int((info.scores < options.max_ratio).sum()), MIN_FILTERED)]
+    passed = problem.subset(order)  # what is filtered out costs nothing
+    progressive = info.scores is not None and options.method == "lm-lo"
+    make_sampler = ProsacSampler if progressive else UniformSampler
+    sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
+    quality = load_quality(str(options.sample_quality))
+    found = lm_lo(passed, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
+    if found.model is None:
+        return found
+    return replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
+
+
+METHODS: dict[MethodName, Callable[[Problem, MatchInfo, Options], Estimate]] = {
+    "ca-ransac": run_ca_ransac,
+    "lm-lo": run_lm_lo,
+    "lm-lo-u": run_lm_lo,
+}

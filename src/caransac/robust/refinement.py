@@ -1,0 +1,70 @@
+"""Refinement: how models are fitted to points, on which scale, and with which weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Loss, RefineOptions
+from caransac.learned.side_information import medians
+from caransac.learned.state_network import StateNetwork
+from caransac.robust.problems import Problem
+
+# The LO step (Lebeda et al., BMVC 2012): points within sqrt(5) thresholds, as the paper has it; ten steps on 512 points
+# place a candidate well enough to compare it, and the winner is refined again on all.
+LOCAL_REACH, LOCAL_STEPS, LOCAL_POINTS, LOCAL_MIN_DECREASE = 5**0.5, 10, 512, 1e-4
+
+# The noise of the keypoints varies by a factor of ten between detectors and data sets. These multiples of its estimate
+# were chosen on two training scenes with weights that had not seen them.
+ERRORS_IN_NOISE = 3.0  # threshold of ranking and of the LO step
+LOSS_SCALE_IN_NOISE = 1.0  # scale of the final Cauchy loss
+SMALLEST_NOISE, LARGEST_NOISE = 0.1, 1.0  # in thresholds: an estimate beyond says more of the model than of the noise
+TYPICAL_NOISE = 0.25  # in thresholds, where too few points tell
+TRUSTED_PRIOR, FEWEST_TRUSTED = 0.5, 50  # points more probable than this are trusted, or else the 50 most probable
+NEAR = 5.0  # in thresholds: trusted points farther away are outliers that looked right
+FEWEST_NEAR = 8  # with no more of them, their median says nothing
+
+NEGLIGIBLE_WEIGHT = 1e-3  # lighter points cost time and move nothing
+
+
+def refine_locally(problem: Problem, models: Array, max_error: float) -> Array:
+    """Each model fitted to its own inliers, truncated loss, a few steps: the LO step. (m, ...) -> (m, ...)."""
+    options = RefineOptions(
+        loss=Loss.TRUNCATED,
+        loss_scale=max_error,
+        max_residual=LOCAL_REACH * max_error,
+        max_steps=LOCAL_STEPS,
+        max_points=LOCAL_POINTS,
+        min_decrease=LOCAL_MIN_DECREASE,
+        single_precision=True,
+    )
+    return problem.refine(models, options)
+
+
+def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: float) -> Array:
+    """One model fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
+    return np.asarray(problem.refine(model[None], RefineOptions(loss_scale=loss_scale), weights)[0])
+
+
+def looked_right(prior: Floats) -> NDArray[np.bool_]:
+    """Which points (n,) looked right before any model was tried: the noise is measured on them."""
+    least = min(FEWEST_TRUSTED, len(prior))
+    return np.asarray(prior > min(TRUSTED_PRIOR, float(np.partition(prior, -least)[-least])))
+
+
+def estimate_noise(problem: Problem, model: Array, trusted: NDArray[np.bool_]) -> float:
+    """Median distance, in thresholds, of the trusted points (n,) to the model."""
+    distances = problem.distances(model)[trusted] / problem.max_error
+    near = distances[distances < NEAR]
+    noise = float(medians(near[None])[0, 0]) if len(near) > FEWEST_NEAR else TYPICAL_NOISE
+    return min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
+
+
+def belief_weights(network: StateNetwork, probabilities: Floats, prior: Floats) -> Array:
+    """Weights ``p ** alpha * prior ** beta`` of the points (n,), those of no consequence set to zero.
+
+    The prior knows nothing of the model being refined: it keeps the refinement from confirming its own start.
+    """
+    weights = probabilities ** np.float32(network.alpha) * prior ** np.float32(network.beta)
+    return np.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0).astype(float)

@@ -1,0 +1,45 @@
+"""Selection: which of many models are worth refining, and which of those are worth attending to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Regions
+from caransac.robust.problems import Problem
+
+COARSE_POINTS, FINE_POINTS = 512, 2048  # likely points that models are first compared on, and then
+SHORTLIST = 4  # models that pass the coarse comparison, as a multiple of those that are refined
+FINALISTS = 3  # models compared in search of distinct ones, as a multiple of those attended to
+SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the attention
+
+
+def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
+    """The problem of its `count` most probable points, in no particular order, or of all of them."""
+    if problem.num_points <= count:
+        return problem
+    return problem.subset(np.argpartition(-probabilities, count)[:count].astype(np.int32))
+
+
+def most_supported(problem: Problem, models: Array, count: int, max_error: float, regions: Regions) -> Array:
+    """The `count` models (m, ...) with the largest consensus, largest first.
+
+    Matches of one place fail together (a repeated pattern, a second motion), so that evidence all over the images, in
+    many of the regions, counts for more than a heap of it.
+    """
+    consensus = problem.spread_consensus(models, max_error, regions)
+    return models[np.argsort(-consensus, kind="stable")[:count]]
+
+
+def distinct(msac_scores: Floats, count: int) -> list[int]:
+    """The first `count` rows of scores (m, n) that are not nearly parallel to an earlier one."""
+    products = msac_scores @ msac_scores.T
+    lengths = np.sqrt(np.diag(products))
+    similarity = products / np.maximum(np.outer(lengths, lengths), 1e-12)
+    kept = [0]
+    for row in range(1, len(msac_scores)):
+        if len(kept) == count:
+            break
+        if similarity[row, kept].max() < SAME_MODEL:
+            kept.append(row)
+    return kept

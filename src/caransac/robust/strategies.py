@@ -1,0 +1,89 @@
+"""How CA-RANSAC draws, believes and refines: chosen before the loop, so that an ablation is no branch in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices
+from caransac.learned.sample_quality import Quality, geometric_quality
+from caransac.learned.state_network import StateNetwork
+from caransac.options import Options
+from caransac.results import Round
+from caransac.robust.problems import Problem
+from caransac.robust.refinement import (
+    LOSS_SCALE_IN_NOISE,
+    belief_weights,
+    estimate_noise,
+    looked_right,
+    refine_weighted,
+)
+from caransac.robust.sampling import SelectiveSampler, UniformSampler, likely_inliers
+
+
+@dataclass(frozen=True, eq=False)
+class Strategies:
+    """The three steps of a round that an ablation may replace.
+
+    Attributes:
+        draw: the record of the last round and the number of the next sample -> samples (S, sample_size).
+        update: the record of the last round and the MSAC scores (k, n) of this one's models -> state (n, c) and
+            probabilities (n,).
+        refine: a model and the probabilities (n,) -> the refined model and the noise in thresholds.
+    """
+
+    draw: Callable[[Round, int], Indices]
+    update: Callable[[Round, Floats], tuple[Floats, Floats]]
+    refine: Callable[[Array, Floats], tuple[Array, float]]
+
+
+def choose_strategies(
+    problem: Problem,
+    network: StateNetwork,
+    prior: Floats,
+    options: Options,
+    static_pool: Floats | None = None,
+    quality: Quality = geometric_quality,
+) -> Strategies:
+    """The strategies of CA-RANSAC, or of its ablations.
+
+    Args:
+        problem: the correspondences.
+        network: the trained state network.
+        prior: (n,) inlier probabilities before any model.
+        options: ``state_update``, ``adaptive_sampling`` and ``adaptive_refinement`` choose.
+        static_pool: (n,) what to sample by where sampling does not adapt.
+        quality: what tells promising samples, with ``options.oversampling``.
+    """
+    trusted = looked_right(prior)
+
+    def draw_from(likely: Floats, first: int) -> Indices:
+        pool = likely_inliers(likely, problem.sample_size, options.samples_per_round)
+        sampler = UniformSampler(pool, problem.sample_size, options.seed)
+        promising = SelectiveSampler(sampler, problem, quality, options.oversampling)
+        return promising.draw(first, options.samples_per_round)
+
+    def update(last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
+        state = network.update(last.state, msac_scores)
+        return state, network.decode(state)
+
+    def refine_by_belief(model: Array, probabilities: Floats) -> tuple[Array, float]:
+        noise = estimate_noise(problem, model, trusted)
+        weights = belief_weights(network, probabilities, prior)
+        return refine_weighted(problem, model, weights, LOSS_SCALE_IN_NOISE * noise * problem.max_error), noise
+
+    def refine_on_inliers(model: Array, _probabilities: Floats) -> tuple[Array, float]:
+        noise = estimate_noise(problem, model, trusted)
+        return refine_weighted(problem, model, problem.inliers(model).astype(float), problem.max_error), noise
+
+    fixed = np.ones(problem.num_points, np.float32) if static_pool is None else static_pool
+    return Strategies(
+        draw=(lambda last, first: draw_from(last.probabilities, first))
+        if options.adaptive_sampling
+        else (lambda _last, first: draw_from(fixed, first)),
+        update=update if options.state_update else (lambda last, _scores: (last.state, last.probabilities)),
+        refine=refine_by_belief if options.adaptive_refinement else refine_on_inliers,
+    )

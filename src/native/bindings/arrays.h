@@ -1,0 +1,82 @@
+// Arrays between Python and the kernels: shapes in the signatures, memory handed over without a copy, checked lengths.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "correspondences.h"
+
+namespace caransac {
+
+namespace nb = nanobind;
+
+template <class T, class... Shape>
+using In = nb::ndarray<const T, nb::shape<Shape{}...>, nb::c_contig, nb::device::cpu>;
+template <int N>
+using Dim = std::integral_constant<nb::ssize_t, N>;
+using Any = Dim<-1>;
+template <class T>
+using Out = nb::ndarray<nb::numpy, T, nb::c_contig>;
+
+using Points = In<double, Any, Dim<2>>;
+using Numbers = In<double, Any>;
+using Indices = In<int, Any>;
+
+// Hands a vector's memory to numpy.
+template <class T>
+Out<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+    auto owned = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = owned->data();
+    nb::capsule owner(owned.release(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Out<T>(data, shape, owner);
+}
+
+// Memory for numpy that nobody has written to: zeros that are overwritten would cost as much as a narrow layer.
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(size_t size) : data_(new T[size]) {}
+    T* data() { return data_.get(); }
+    Out<T> to_numpy(std::initializer_list<size_t> shape) && {
+        T* data = data_.get();
+        nb::capsule owner(data_.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        return Out<T>(data, shape, owner);
+    }
+
+  private:
+    std::unique_ptr<T[]> data_;
+};
+
+inline void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+// The kernels count in 32 bits; arrays a hundredth of their range are a mistake anyway.
+inline int count_of(size_t length) {
+    require(length <= 20'000'000, "arrays must not have more than 20 million rows");
+    return static_cast<int>(length);
+}
+
+// Indices copied, and then checked: nobody can change them in between.
+template <class Array>
+std::vector<int> checked_indices(const Array& indices, int end, const char* message) {
+    std::vector<int> copied(indices.data(), indices.data() + indices.size());
+    for (const int i : copied) require(0 <= i && i < end, message);
+    return copied;
+}
+
+// One file a topic.
+void bind_correspondences(nb::module_& m);
+void bind_solvers(nb::module_& m);
+void bind_models(nb::module_& m);
+void bind_sampler(nb::module_& m);
+void bind_learned(nb::module_& m);
+
+}  // namespace caransac

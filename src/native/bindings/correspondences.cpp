@@ -1,0 +1,80 @@
+#include "correspondences.h"
+
+#include "arrays.h"
+#include "regions.h"
+
+namespace caransac {
+namespace {
+
+using namespace nb::literals;
+
+// A NaN would reach every kernel, and an index made of it lies outside of any array.
+bool all_finite(const double* values, int n) {
+    double sum = 0;  // of zeros, and NaN once an entry is not finite
+    for (int i = 0; i < n; ++i) sum += 0 * values[i];
+    return sum == 0;
+}
+
+void construct(Correspondences* self, const Points& points1, const Points& points2) {
+    require(points1.shape(0) == points2.shape(0), "points1 and points2 must have the same length");
+    const int n = count_of(points1.shape(0));
+    const char* wrong = nullptr;
+    {
+        nb::gil_scoped_release release;
+        new (self) Correspondences(points1.data(), points2.data(), n);
+        const Columns<double> own = self->columns();  // of which, unlike of the arrays, nobody else can change an entry
+        if (!all_finite(own.u1, n) || !all_finite(own.v1, n)) wrong = "points1 must be finite";
+        if (!all_finite(own.u2, n) || !all_finite(own.v2, n)) wrong = "points2 must be finite";
+    }
+    if (wrong == nullptr) return;
+    self->~Correspondences();
+    throw std::invalid_argument(wrong);
+}
+
+Correspondences subset(const Correspondences& self, const Indices& index) {
+    count_of(index.shape(0));
+    nb::gil_scoped_release release;
+    return self.subset(checked_indices(index, self.size(), "index must hold indices of correspondences"));
+}
+
+// The points (n, 2) of an image, 0 or 1.
+Out<double> points(const Correspondences& self, int image) {
+    const Columns<double> from = self.columns();
+    const double *u = image == 0 ? from.u1 : from.u2, *v = image == 0 ? from.v1 : from.v2;
+    const size_t n = self.size();
+    Buffer<double> result(2 * n);
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < n; ++i) {
+            result.data()[2 * i] = u[i];
+            result.data()[2 * i + 1] = v[i];
+        }
+    }
+    return std::move(result).to_numpy({n, 2});
+}
+
+}  // namespace
+
+void bind_correspondences(nb::module_& m) {
+    nb::class_<Correspondences>(m, "Correspondences", "Correspondences packed once for all kernels; immutable.")
+        .def("__init__", &construct, "points1"_a, "points2"_a)
+        .def("__len__", &Correspondences::size)
+        .def("subset", &subset, "index"_a)
+        .def_prop_ro(
+            "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::move)
+        .def_prop_ro("points2", [](const Correspondences& self) { return points(self, 1); }, nb::rv_policy::move);
+
+    nb::class_<Regions>(m, "Regions", "The cell of every correspondence in a grid over each image; immutable.")
+        .def(nb::init<const Correspondences&>(), "correspondences"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro(
+            "cells",
+            [](const Regions& self) {
+                const size_t n = self.size();
+                std::vector<int> both(self.cells(0), self.cells(0) + n);
+                both.insert(both.end(), self.cells(1), self.cells(1) + n);
+                return to_numpy(std::move(both), {2, n});
+            },
+            nb::rv_policy::move);
+}
+
+}  // namespace caransac

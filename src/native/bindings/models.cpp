@@ -1,0 +1,258 @@
+// What can be done with models, the same verbs for every kind of them: score, rank, refine, differentiate.
+//
+// A kind of model (Poses, Fundamentals) says how many columns a model has in Python, how it is read and written, and
+// what its scores are; `bind_kind` makes the verbs.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "arrays.h"
+#include "hot/kernels.h"
+#include "refine.h"
+#include "regions.h"
+
+namespace caransac {
+namespace {
+
+using namespace nb::literals;
+
+// Rows [R | t] of relative poses.
+struct Poses {
+    static constexpr int kColumns = 4;
+    using Model = Pose;
+    using Manifold = PoseManifold;
+    static Model read(const double* from) { return read_pose(from); }
+    static void write(const Model& model, double* to) { write_pose(model, to); }
+    static Matrix3 matrix(const Model& model) { return essential_from_pose(model); }
+    static Model model_of(const Manifold& manifold) { return manifold.pose(); }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().pose_scores(matrix(model).data(), model.rotation.data(), model.translation.data(), points,
+                              max_error_sq, out);
+    }
+};
+
+struct Fundamentals {
+    static constexpr int kColumns = 3;
+    using Model = Matrix3;
+    using Manifold = FundamentalManifold;
+    static Model read(const double* from) { return Eigen::Map<const Matrix3>(from); }
+    static void write(const Model& model, double* to) { Eigen::Map<Matrix3>{to} = model; }
+    static Matrix3 matrix(const Model& model) { return model; }
+    static Model model_of(const Manifold& manifold) { return manifold.matrix(); }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().msac_scores(model.data(), points, max_error_sq, out);
+    }
+};
+
+template <class Kind>
+using ModelIn = In<double, Dim<3>, Dim<Kind::kColumns>>;
+template <class Kind>
+using Models = In<double, Any, Dim<3>, Dim<Kind::kColumns>>;
+
+template <class Kind>
+typename Kind::Model model_at(const Models<Kind>& models, size_t i) {
+    return Kind::read(models.data() + 3 * Kind::kColumns * i);
+}
+
+// One row of n numbers per model: fill(model, columns, out) writes padded(n) of them. What it writes beyond a row is
+// overwritten by the next, and behind the last there is room.
+template <class Kind, class Real, class Fill>
+Out<Real> rows(const Models<Kind>& models, const Correspondences& correspondences, Fill fill) {
+    const size_t m = count_of(models.shape(0)), n = correspondences.size();
+    Buffer<Real> result(m * n + kPadding);
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < m; ++i)
+            fill(model_at<Kind>(models, i), correspondences.columns(), result.data() + i * n);
+    }
+    return std::move(result).to_numpy({m, n});
+}
+
+template <class Kind>
+Out<double> residuals_sq(const Models<Kind>& models, const Correspondences& correspondences) {
+    return rows<Kind, double>(models, correspondences,
+                              [](const auto& model, const Columns<double>& points, double* out) {
+                                  kernels().residuals_sq(Kind::matrix(model).data(), points, out);
+                              });
+}
+
+template <class Kind>
+Out<float> msac_scores(const Models<Kind>& models, const Correspondences& correspondences, double max_error) {
+    require(max_error > 0, "max_error must be positive");
+    return rows<Kind, float>(models, correspondences,
+                             [&](const auto& model, const Columns<double>& points, float* out) {
+                                 Kind::msac_scores(model, points, max_error * max_error, out);
+                             });
+}
+
+template <class Kind>
+Out<double> spread_consensus(const Models<Kind>& models, const Correspondences& correspondences, double max_error,
+                             const Regions& regions) {
+    require(max_error > 0, "max_error must be positive");
+    require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
+    const size_t m = count_of(models.shape(0));
+    Buffer<double> result(m);
+    {
+        nb::gil_scoped_release release;
+        std::vector<float> row(padded(correspondences.size()));
+        for (size_t i = 0; i < m; ++i) {
+            Kind::msac_scores(model_at<Kind>(models, i), correspondences.columns(), max_error * max_error, row.data());
+            result.data()[i] = regions.spread_consensus(row.data());
+        }
+    }
+    return std::move(result).to_numpy({m});
+}
+
+Out<double> positive_depths(const Models<Poses>& poses, const Correspondences& correspondences) {
+    return rows<Poses, double>(
+        poses, correspondences, [](const Pose& pose, const Columns<double>& points, double* out) {
+            kernels().positive_depths(pose.rotation.data(), pose.translation.data(), points, out);
+        });
+}
+
+template <class Kind>
+Out<int> top_models(const Models<Kind>& models, const Correspondences& correspondences, double max_error, int k) {
+    require(max_error > 0, "max_error must be positive");
+    require(k > 0, "k must be positive");
+    const int m = count_of(models.shape(0));
+    k = std::min(k, m);
+    std::vector<int> index(k);
+    if (k > 0) {
+        nb::gil_scoped_release release;
+        std::vector<double> matrices(9 * static_cast<size_t>(m)), totals(k);
+        for (int i = 0; i < m; ++i)
+            Eigen::Map<Matrix3>(matrices.data() + 9 * i) = Kind::matrix(model_at<Kind>(models, i));
+        kernels().top_models(matrices.data(), m, correspondences.single_columns(), max_error * max_error, k,
+                             index.data(), totals.data());
+    }
+    return to_numpy(std::move(index), {static_cast<size_t>(k)});
+}
+
+// Refined models, and the cost (m, 2) before and after.
+template <class Kind>
+std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Correspondences& correspondences,
+                                            const std::optional<Numbers>& weights, const RefineOptions& options) {
+    if (weights)
+        require(weights->shape(0) == static_cast<size_t>(correspondences.size()),
+                "weights must have one entry for every correspondence");
+    const size_t m = count_of(models.shape(0));
+    Buffer<double> refined(m * 3 * Kind::kColumns), costs(m * 2);
+    {
+        nb::gil_scoped_release release;
+        std::vector<double> own;  // copied, and then checked: nobody can change them in between
+        if (weights) own.assign(weights->data(), weights->data() + weights->size());
+        require(std::all_of(own.begin(), own.end(), [](double w) { return w >= 0 && std::isfinite(w); }),
+                "weights must be finite and not negative");
+        Refiner refiner(correspondences.columns(), weights ? own.data() : nullptr, options);
+        for (size_t i = 0; i < m; ++i) {
+            typename Kind::Model model = model_at<Kind>(models, i);
+            const RefineReport report = refiner.refine(model);
+            Kind::write(model, refined.data() + 3 * Kind::kColumns * i);
+            costs.data()[2 * i] = report.initial_cost;
+            costs.data()[2 * i + 1] = report.cost;
+        }
+    }
+    return {std::move(refined).to_numpy({m, 3, Kind::kColumns}), std::move(costs).to_numpy({m, 2})};
+}
+
+// Signed residuals (n) and their derivatives (n x dof) by the parameters of a model's manifold.
+template <class Kind>
+std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const Correspondences& correspondences) {
+    using Manifold = typename Kind::Manifold;
+    const size_t n = correspondences.size();
+    Buffer<double> residuals(n), derivatives(n * Manifold::kDof);
+    {
+        nb::gil_scoped_release release;
+        const Manifold at(Kind::read(model.data()));
+        using Entries = Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor>;
+        using Parameters = Eigen::Matrix<double, Eigen::Dynamic, Manifold::kDof, Eigen::RowMajor>;
+        Entries by_entry(n, 9);
+        kernels().residual_jacobian(at.matrix().data(), correspondences.columns(), residuals.data(), by_entry.data());
+        Eigen::Map<Parameters>(derivatives.data(), n, Manifold::kDof) = by_entry * at.jacobian();
+    }
+    return {std::move(residuals).to_numpy({n}), std::move(derivatives).to_numpy({n, Manifold::kDof})};
+}
+
+template <class Kind>
+Out<double> retract(const ModelIn<Kind>& model, const In<double, Dim<Kind::Manifold::kDof>>& delta) {
+    using Manifold = typename Kind::Manifold;
+    Buffer<double> moved(3 * Kind::kColumns);
+    {
+        nb::gil_scoped_release release;
+        const Manifold at(Kind::read(model.data()));
+        const Manifold to = at.retract(Eigen::Map<const typename Manifold::Delta>(delta.data()));
+        Kind::write(Kind::model_of(to), moved.data());
+    }
+    return std::move(moved).to_numpy({3, Kind::kColumns});
+}
+
+template <class Kind>
+nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
+    return nb::class_<Kind>(m, name, doc)
+        .def_static("residuals_sq", &residuals_sq<Kind>, "models"_a, "correspondences"_a)
+        .def_static("msac_scores", &msac_scores<Kind>, "models"_a, "correspondences"_a, "max_error"_a)
+        .def_static("spread_consensus", &spread_consensus<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
+                    "regions"_a)
+        .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
+        .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
+        .def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a)
+        .def_static("retract", &retract<Kind>, "model"_a, "delta"_a);
+}
+
+RefineOptions make_refine_options(Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
+                                  double min_decrease, bool single_precision) {
+    require(loss_scale > 0, "loss_scale must be positive");
+    require(max_residual >= 0, "max_residual must not be negative");
+    require(max_steps >= 0, "max_steps must not be negative");
+    require(max_points >= 0, "max_points must not be negative");
+    require(min_decrease >= 0, "min_decrease must not be negative");
+    return {loss,
+            loss_scale,
+            max_residual * max_residual,
+            max_steps,
+            max_points,
+            min_decrease,
+            single_precision ? Precision::kSingle : Precision::kDouble};
+}
+
+void bind_refine_options(nb::module_& m) {
+    nb::enum_<Loss>(m, "Loss", "Robust loss of a squared residual.")
+        .value("TRUNCATED", Loss::kTruncated)
+        .value("CAUCHY", Loss::kCauchy);
+    nb::class_<RefineOptions>(m, "RefineOptions",
+                              "How models are refined.\n\n"
+                              "Args:\n"
+                              "    loss: robust loss of the squared distance.\n"
+                              "    loss_scale: distance at which the loss turns, in the unit of the points.\n"
+                              "    max_residual: use only points closer than this to the model it starts from, and in\n"
+                              "        front of its cameras; 0 uses all.\n"
+                              "    max_steps: Levenberg-Marquardt steps, at most.\n"
+                              "    max_points: use this many evenly spread points when more qualify; 0 uses all.\n"
+                              "    min_decrease: stop after a step that lowers the cost by a smaller fraction.\n"
+                              "    single_precision: find the steps in single precision, two thirds of the time, for\n"
+                              "        models that will be refined again; costs stay in double precision.")
+        .def(
+            "__init__",
+            [](RefineOptions* self, Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
+               double min_decrease, bool single_precision) {
+                new (self) RefineOptions(make_refine_options(loss, loss_scale, max_residual, max_steps, max_points,
+                                                             min_decrease, single_precision));
+            },
+            nb::kw_only(), "loss"_a = Loss::kCauchy, "loss_scale"_a = 1.0, "max_residual"_a = 0.0, "max_steps"_a = 25,
+            "max_points"_a = 0, "min_decrease"_a = 1e-7, "single_precision"_a = false);
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+    bind_refine_options(m);
+    bind_kind<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
+        .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
+    bind_kind<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
+}
+
+}  // namespace caransac

@@ -1,0 +1,47 @@
+// Minimal samples.
+#include "sampler.h"
+
+#include "arrays.h"
+
+namespace caransac {
+namespace {
+
+using namespace nb::literals;
+
+// Draws with draw(pool, out) into a (count, size) array.
+template <class Draw>
+Out<int> draw_samples(const Indices& pool, int size, int count, std::uint64_t first, Draw draw) {
+    const size_t pool_size = count_of(pool.shape(0));
+    require(0 <= count && count <= 100'000'000, "count must be from 0 to a hundred million");
+    require(size > 0 && static_cast<size_t>(size) <= pool_size, "size must be positive and at most the pool's size");
+    require(first <= std::uint64_t{1} << 62, "first must be at most 2^62");  // numbers of samples never wrap around
+    const size_t total = static_cast<size_t>(count) * size;
+    Buffer<int> result(total);
+    {
+        nb::gil_scoped_release release;
+        draw(pool.data(), static_cast<int>(pool_size), result.data());
+    }
+    return std::move(result).to_numpy({static_cast<size_t>(count), static_cast<size_t>(size)});
+}
+
+Out<int> uniform(const Indices& pool, int size, int count, std::uint64_t seed, std::uint64_t first) {
+    return draw_samples(pool, size, count, first, [&](const int* members, int pool_size, int* out) {
+        sample_uniform(members, pool_size, size, seed, first, count, out);
+    });
+}
+
+Out<int> prosac(const Indices& pool, int size, int count, std::uint64_t seed, std::uint64_t first, double horizon) {
+    require(horizon > 0, "horizon must be positive");
+    return draw_samples(pool, size, count, first, [&](const int* members, int pool_size, int* out) {
+        sample_prosac(members, pool_size, size, seed, first, count, horizon, out);
+    });
+}
+
+}  // namespace
+
+void bind_sampler(nb::module_& m) {
+    m.def("sample_uniform", &uniform, "pool"_a, "size"_a, "count"_a, "seed"_a, "first"_a);
+    m.def("sample_prosac", &prosac, "pool"_a, "size"_a, "count"_a, "seed"_a, "first"_a, "horizon"_a);
+}
+
+}  // namespace caransac

@@ -1,0 +1,55 @@
+#include "regions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace caransac {
+namespace {
+
+// Where most of the numbers are, and how long a cell is there.
+struct Interval {
+    double low, cell;
+    Interval(const double* values, int n) {
+        std::vector<double> sorted(values, values + n);
+        const auto ranked = [&](int rank) {
+            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
+            return sorted[rank];
+        };
+        low = ranked(n / 100);
+        cell = std::max(ranked(99 * static_cast<long long>(n) / 100) - low, 1e-12) / Regions::kPerSide;
+    }
+    int index(double value) const {
+        return static_cast<int>(std::clamp((value - low) / cell, 0.0, Regions::kPerSide - 1.0));
+    }
+};
+
+std::vector<int> cells_of(const double* u, const double* v, int n) {
+    std::vector<int> cells(n);
+    if (n == 0) return cells;
+    const Interval horizontal(u, n), vertical(v, n);
+    for (int i = 0; i < n; ++i) cells[i] = Regions::kPerSide * vertical.index(v[i]) + horizontal.index(u[i]);
+    return cells;
+}
+
+}  // namespace
+
+Regions::Regions(const Correspondences& correspondences) {
+    const Columns<double> points = correspondences.columns();
+    cells_[0] = cells_of(points.u1, points.v1, points.n);
+    cells_[1] = cells_of(points.u2, points.v2, points.n);
+}
+
+double Regions::spread_consensus(const float* msac_scores) const {
+    double totals[2][kPerImage] = {};
+    for (int i = 0; i < size(); ++i) {
+        if (!(msac_scores[i] > 0)) continue;
+        for (int image = 0; image < 2; ++image) totals[image][cells_[image][i]] += static_cast<double>(msac_scores[i]);
+    }
+    double sum = 0;
+    for (const auto& of_image : totals)
+        for (const double total : of_image) sum += std::sqrt(total);
+    return sum;
+}
+
+}  // namespace caransac

@@ -1,0 +1,28 @@
+// The cells of a grid over each image: where the evidence for a model lies.
+#pragma once
+
+#include <vector>
+
+#include "correspondences.h"
+
+namespace caransac {
+
+// The cell of every correspondence in either image, of a grid with kRegions rows and columns over where most points
+// are: between the first and the last percentile of their coordinates.
+class Regions {
+  public:
+    static constexpr int kPerSide = 16, kPerImage = kPerSide * kPerSide;
+    explicit Regions(const Correspondences& correspondences);
+
+    int size() const { return static_cast<int>(cells_[0].size()); }
+    const int* cells(int image) const { return cells_[image].data(); }
+
+    // Consensus that counts evidence all over the images for more than a heap of it: the sum, over the cells of both
+    // images, of the square root of the total score in each. msac_scores: size() scores of a model, not negative.
+    double spread_consensus(const float* msac_scores) const;
+
+  private:
+    std::vector<int> cells_[2];
+};
+
+}  // namespace caransac

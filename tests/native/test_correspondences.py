@@ -1,0 +1,66 @@
+"""Correspondences packed for the kernels: whole, finite, and safe to share."""
+
+import numpy as np
+import pytest
+
+from caransac import kernels
+
+pytestmark = pytest.mark.kernels
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 100])
+def test_points_come_back_as_they_were(rng, count):
+    points1, points2 = rng.normal(size=(2, count, 2))
+    packed = kernels.pack(points1, points2)
+    assert len(packed) == count
+    assert np.array_equal(packed.points1, points1)
+    assert np.array_equal(packed.points2, points2)
+
+
+def test_what_is_packed_does_not_change_with_the_arrays(rng):
+    points1, points2 = rng.normal(size=(2, 10, 2))
+    packed = kernels.pack(points1, points2)
+    before = points1.copy()
+    points1[:] = np.nan
+    packed.points1[:] = 7  # a copy
+    assert np.array_equal(packed.points1, before)
+
+
+def test_a_subset_is_in_the_order_asked_for(rng):
+    points1, points2 = rng.normal(size=(2, 40, 2))
+    index = np.array([5, 3, 3, 39], np.int32)
+    chosen = kernels.pack(points1, points2).subset(index)
+    assert np.array_equal(chosen.points1, points1[index])
+    assert np.array_equal(chosen.points2, points2[index])
+    for wrong in (-1, 40):
+        with pytest.raises(ValueError, match="indices of correspondences"):
+            chosen.subset(np.array([wrong], np.int32))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("image", [1, 2])
+@pytest.mark.parametrize("place", [(0, 0), (16, 1)])
+def test_what_is_not_finite_is_refused(rng, bad, image, place):
+    points = rng.normal(size=(2, 17, 2))
+    points[(image - 1, *place)] = bad
+    with pytest.raises(ValueError, match=f"points{image} must be finite"):
+        kernels.pack(*points)
+
+
+def test_unequal_lengths_and_wrong_shapes_are_refused():
+    with pytest.raises(ValueError, match="same length"):
+        kernels.pack(np.zeros((3, 2)), np.zeros((4, 2)))
+    with pytest.raises(TypeError):
+        kernels.pack(np.zeros((3, 3)), np.zeros((3, 3)))
+
+
+def test_regions_cut_each_image_into_a_grid(rng):
+    points1, points2 = rng.uniform(size=(2, 4000, 2))
+    cells = kernels.Regions(kernels.pack(points1, points2)).cells
+    assert cells.shape == (2, 4000)
+    for own, points in zip(cells, (points1, points2), strict=True):
+        low, high = np.quantile(points, [0.01, 0.99], axis=0)
+        column, row = np.clip((points - low) / (high - low) * 16, 0, 15).astype(int).T
+        assert np.mean(own == 16 * row + column) > 0.99  # but for points on a border
+    assert len(set(kernels.Regions(kernels.pack(np.ones((5, 2)), np.ones((5, 2)))).cells.ravel())) == 1
+    assert kernels.Regions(kernels.pack(np.empty((0, 2)), np.empty((0, 2)))).cells.shape == (2, 0)
