@@ -19,19 +19,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
         "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
     )
-    subject = parser.add_mutually_exclusive_group()
-    subject.add_argument(
+    task = parser.add_mutually_exclusive_group()
+    task.add_argument(
         "--filter",
         action="store_const",
-        dest="subject",
+        dest="task",
         const="filter",
         default="state",
         help="train the match filter instead",
     )
-    subject.add_argument(
+    task.add_argument(
         "--sample-quality",
         action="store_const",
-        dest="subject",
+        dest="task",
         const="sample-quality",
         help="train the quality of minimal samples instead",
     )
@@ -98,7 +98,7 @@ def train(arguments: argparse.Namespace) -> int:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
 
     recipe = Recipe(
-        subject=arguments.subject,
+        task=arguments.task,
         data=tuple(arguments.data),
         val=tuple(arguments.val),
         unrelated=tuple(arguments.unrelated),
@@ -144,5 +144,5 @@ def train(arguments: argparse.Namespace) -> int:
             report=report,
         )
     print(f"Weights: {weights}")
-    print(f"Use them: {worker.SUBJECTS[recipe.subject].usage.format(path=str(weights))}")
+    print(f"Use them: {worker.TASKS[recipe.task].usage.format(path=str(weights))}")
     return 0

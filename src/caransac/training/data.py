@@ -1,4 +1,4 @@
-"""Where training pairs come from, how they are varied, and what the loop needs of them."""
+"""Where training pairs come from, how they are augmented, and what the loop needs of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.synthetic import random_pair
 
 MAX_ERROR_PX = 1.0  # of labels and of the loop
-MIN_INLIERS = 12  # right matches below which a pair teaches nothing
+MIN_INLIERS = 12  # right matches that a training pair has at least
 DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
 
@@ -75,7 +75,7 @@ def _calibrated(pair: Pair) -> Essential:
     return Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
 
 
-def vary(pair: Pair, rng: np.random.Generator) -> Pair:
+def augment(pair: Pair, rng: np.random.Generator) -> Pair:
     """The pair with its images exchanged, thinned out, or with other scores, at random."""
     if pair.R is not None and pair.t is not None and rng.random() < 0.5:
         pair = replace(
@@ -125,18 +125,18 @@ class PairSource:
         self._chances = np.cumsum(weights) / weights.sum() if self.pairs else weights
 
     def draw(self, rng: np.random.Generator) -> Pair:
-        """A pair with enough right matches, varied."""
+        """A pair with enough right matches, augmented."""
         while True:
             if rng.random() < self.synthetic_share:
                 made = synthetic_pair(rng)
             else:
-                made = vary(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
+                made = augment(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
             if right_matches(made).sum() >= MIN_INLIERS:
                 return made
 
 
 def synthetic_pair(rng: np.random.Generator) -> Pair:
-    """A realistic made-up pair, varied."""
+    """A realistic made-up pair, augmented."""
     pair = Pair.from_synthetic(random_pair(rng))
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
