@@ -12,13 +12,15 @@ import numpy as np
 
 from caransac._support.files import naming, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
-from caransac.geometry import Array, relative_pose
+from caransac.geometry import Array, Floats, relative_pose
 from caransac.images import FeatureKind, detect, match_features, read_image
 from caransac.matches import Matches, camera_from_h5, open_h5
 from caransac.options import ScoreKind
+from caransac.robust.problems import Essential
 from caransac.synthetic import SyntheticPair, random_pair
 
 SYNTHETIC_PAIRS = 100
+RIGHT_PX = 1.0  # Sampson distance to the true geometry below which a match is right
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,13 @@ class Pair:
         """A synthetic pair as one of the scene "synthetic"."""
         shared = (field.name for field in fields(SyntheticPair) if field.name != "inliers")
         return cls(scene="synthetic", name=name, **{field: getattr(made, field) for field in shared})
+
+    def right_matches(self) -> Floats:
+        """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
+        if self.R is None or self.t is None:
+            return np.zeros(len(self.points1), np.float32)
+        problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2, RIGHT_PX)
+        return problem.inliers(np.concatenate([self.R.ravel(), self.t])).astype(np.float32)
 
 
 def read_ransac_tutorial(

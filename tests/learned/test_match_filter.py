@@ -12,7 +12,7 @@ from caransac.cli import main
 from caransac.datasets import make_synthetic
 from caransac.learned.match_filter import NUM_INPUTS, filter_inputs, load_filter
 from caransac.learned.weights_file import weights_path
-from caransac.training.data import judged, right_matches
+from caransac.training.data import judged
 from caransac.training.filter_task import FilterModule, balanced_entropy
 from caransac.training.recipe import Recipe
 from caransac.training.worker import Worker
@@ -85,14 +85,14 @@ def trained(tmp_path_factory):
 
 
 def inlier_share(match_filter, pair):
-    return right_matches(match_filter.apply(pair)).mean()
+    return match_filter.apply(pair).right_matches().mean()
 
 
 def test_a_short_training_raises_the_share_of_right_matches(trained):
     pairs = [replace(pair, scores=None) for pair in make_synthetic(8)]  # the scores would tell too much
     filtered = saved_filter(f"mine={trained}")
     assert filtered.weights == LearnedFilter(str(trained))
-    before = np.array([right_matches(pair).mean() for pair in pairs])
+    before = np.array([pair.right_matches().mean() for pair in pairs])
     after = np.array([inlier_share(filtered, pair) for pair in pairs])
     assert np.all(after > before)
     assert np.mean(after) > 1.3 * np.mean(before)
@@ -140,7 +140,7 @@ def test_other_files_are_refused(tmp_path):
 def test_the_shipped_filter_keeps_right_matches():
     for pair in make_synthetic(3):
         kept = inlier_share(saved_filter(f"ours={weights_path('filter')}"), pair)
-        assert kept > right_matches(pair).mean()
+        assert kept > pair.right_matches().mean()
         assert kept > 0.9 * inlier_share(ratio_filter(0.85), pair)
 
 

@@ -19,7 +19,7 @@ from caransac.options import Options
 from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, ca_ransac, refinement_weights
 from caransac.synthetic import make_pair, random_pair
 from caransac.training.calibration import fit_logistic
-from caransac.training.data import PairSource, augment, make_example, right_matches, shuffled, synthetic_pair
+from caransac.training.data import PairSource, augment, make_example, synthetic_pair, without_geometry
 from caransac.training.recipe import Recipe
 from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
 from caransac.training.state_module import StateModule
@@ -37,7 +37,7 @@ def network():
 def example(rng):
     while True:
         pair = synthetic_pair(rng)
-        if len(pair.points1) < 1500 and right_matches(pair).mean() > 0.3:
+        if len(pair.points1) < 1500 and pair.right_matches().mean() > 0.3:
             return make_example(pair)
 
 
@@ -124,10 +124,10 @@ def test_self_supervision_needs_no_truth(network, example):
 def test_augmented_pairs_keep_their_truth(rng):
     for _ in range(20):
         pair = synthetic_pair(rng)
-        if (before := right_matches(pair)).sum() < 50:
+        if (before := pair.right_matches()).sum() < 50:
             continue
         augmented = augment(pair, rng)
-        after = right_matches(augmented)
+        after = augmented.right_matches()
         if len(after) == len(before):
             assert np.mean(after == before) > 0.99
         else:
@@ -140,10 +140,10 @@ def test_the_source_draws_by_the_generator_alone(rng):
     assert np.array_equal(first.points1, second.points1)
 
 
-def test_shuffled_pairs_have_no_truth(rng):
-    pair = shuffled(synthetic_pair(rng), rng)
+def test_points_matched_at_random_have_no_truth(rng):
+    pair = without_geometry(synthetic_pair(rng), rng)
     assert pair.R is None
-    assert right_matches(pair).sum() == 0
+    assert pair.right_matches().sum() == 0
 
 
 def test_logistic_regression_finds_the_log_odds(rng):

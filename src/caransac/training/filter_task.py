@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from caransac.datasets import Pair
 from caransac.learned.match_filter import NUM_INPUTS, SMALLEST_VARIANCE, MatchFilter, filter_inputs
-from caransac.training.data import PairSource, right_matches
+from caransac.training.data import PairSource
 from caransac.training.task import Figures, PairLoss, TrainingTask, balanced_entropy
 from caransac.training.trainable_module import Affine, TrainableModule, leaky_relu
 
@@ -93,7 +93,7 @@ class FilterTask(TrainingTask):
 
     def _loss(self, network: TrainableModule, pair: Pair) -> PairLoss:
         assert isinstance(network, FilterModule)
-        labels = right_matches(pair)
+        labels = pair.right_matches()
         inputs = filter_inputs(pair.points1, pair.points2, pair.scores, pair.score_kind)
         log_odds, _ = network.judge(torch.from_numpy(inputs))
         loss = balanced_entropy(log_odds, torch.from_numpy(labels))

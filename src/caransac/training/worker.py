@@ -18,7 +18,7 @@ from caransac.options import Options
 from caransac.robust.ca_ransac import ca_ransac
 from caransac.robust.confidence import CONFIDENT_DEG, evidence
 from caransac.robust.problems import Fundamental, Problem
-from caransac.training.data import PairSource, read_pairs, shuffled, synthetic_pair
+from caransac.training.data import PairSource, read_pairs, synthetic_pair, without_geometry
 from caransac.training.filter_task import FilterTask
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
@@ -86,12 +86,12 @@ class Worker:
         return evidence(network, example.problem, found), is_right(pair, example.problem, found.model)
 
     def _evidence_pair(self, rng: np.random.Generator) -> Pair:
-        """A related pair three times in four; else one of unrelated images, or one whose matches are shuffled."""
+        """A related pair three times in four; else one of unrelated images, or one matched at random."""
         if rng.random() < 0.75:
             return self.source.draw(rng)
         if self.unrelated_pairs and rng.random() < 0.7:
             return self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
-        return shuffled(self.source.draw(rng), rng)
+        return without_geometry(self.source.draw(rng), rng)
 
     def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
         network = self.task.make_network(self.sizes()[0])
