@@ -19,6 +19,7 @@ from caransac.options import Options
 from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, ca_ransac, refinement_weights
 from caransac.synthetic import make_pair, random_pair
 from caransac.training.calibration import fit_logistic
+from caransac.training.checkpoint import read_checkpoint
 from caransac.training.data import PairSource, augment, make_example, synthetic_pair, without_geometry
 from caransac.training.recipe import Recipe
 from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
@@ -217,7 +218,7 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
     with pytest.raises(ValueError, match="another width"):
         train(replace(recipe, width=16), tmp_path / "halves", steps=24, resume=True)
     halves = train(recipe, tmp_path / "halves", steps=24, workers=1, resume=True, evidence_runs=6)
-    checkpoints = [torch.load(path.parent / "checkpoint.pt", weights_only=False) for path in (whole, halves)]
+    checkpoints = [read_checkpoint(path.parent / "checkpoint.pt") for path in (whole, halves)]
     assert all(torch.equal(value, checkpoints[1]["network"][name]) for name, value in checkpoints[0]["network"].items())
 
     card = json.loads(whole.with_suffix(".json").read_text())

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import caransac
 from caransac import plot
@@ -25,9 +26,7 @@ from caransac.training.checkpoint import read_checkpoint, write_checkpoint
 from caransac.training.recipe import Recipe
 from caransac.training.task import Figures, Report
 
-CHUNK = (
-    4  # pairs whose gradients one call of a worker adds up; fixed, so that any number of workers gives the same sums
-)
+CHUNK = 4  # pairs whose gradients are summed in one call; fixed, so that any number of workers gives the same sums
 CLIP = 1.0  # largest norm of a gradient
 CHECKPOINT_S = 120.0
 CHECKPOINT, WEIGHTS, CARD, LOG, CURVES = "checkpoint.pt", "weights.npz", "weights.json", "log.csv", "curves.png"
@@ -41,7 +40,7 @@ class TrainingState:
     seconds: float = 0.0
     figures: list[Figures] = field(default_factory=list)  # since the last validation
     log: list[dict[str, float]] = field(default_factory=list)
-    best_weights: dict[str, Floats] = field(default_factory=dict)
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
 
 
 def train(
@@ -150,7 +149,7 @@ class Training:
             **self._summarise("val", results),
         }
         if not self.state.log or row[self.decisive] < min(r[self.decisive] for r in self.state.log):
-            self.state.best_weights = weights
+            self.state.best_weights = {name: torch.from_numpy(array) for name, array in weights.items()}
         self.state.log.append(row)
         self.state.figures = []
         self.schedule.step(row[self.decisive])
@@ -186,7 +185,7 @@ class Training:
 
     def export(self, evidence_runs: int, report: Report) -> Path:
         """Finish the best weights so far, and write them with their card."""
-        weights = dict(self.state.best_weights)
+        weights: dict[str, Floats] = {name: tensor.numpy() for name, tensor in self.state.best_weights.items()}
         finishing = self.task.finish(weights, evidence_runs, self._map, report)
         best = min(self.state.log, key=lambda row: row[self.decisive])
         card = {
