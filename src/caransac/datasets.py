@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
+from caransac._support.arrays import as_reals
 from caransac._support.files import naming, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, relative_pose
@@ -59,12 +61,48 @@ class Pair:
         shared = (field.name for field in fields(SyntheticPair) if field.name != "inliers")
         return cls(scene="synthetic", name=name, **{field: getattr(made, field) for field in shared})
 
+    @classmethod
+    def from_matches(
+        cls, scene: str, name: str, matches: Matches, R: Array | None, t: Array | None, features: Array | None = None
+    ) -> Pair:
+        """A pair of matches, checked as all `Matches` are, with their cameras.
+
+        Args:
+            scene: the scene they belong to.
+            name: the pair's name within the scene.
+            matches: its matches.
+            R: (3, 3) true rotation, or None.
+            t: (3,) true translation of length one, or None.
+            features: (n, d) further numbers about each match, or None.
+
+        Raises:
+            ValueError: there are no cameras, or the features do not fit the matches; the message says which.
+        """
+        if matches.camera1 is None or matches.camera2 is None:
+            raise ValueError("no cameras; want camera1 and camera2")
+        if features is not None:
+            features = as_reals(features, "features")
+            if features.ndim != 2 or len(features) != len(matches.points1):
+                raise ValueError(f"features must have shape ({len(matches.points1)}, d), got {features.shape}")
+        known = {field.name: getattr(matches, field.name) for field in fields(matches)}
+        return cls(scene=scene, name=name, R=R, t=t, features=features, **known)
+
     def right_matches(self) -> Floats:
         """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
         if self.R is None or self.t is None:
             return np.zeros(len(self.points1), np.float32)
         problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2, RIGHT_PX)
         return problem.inliers(np.concatenate([self.R.ravel(), self.t])).astype(np.float32)
+
+
+@contextmanager
+def naming_pair(path: Path, name: str) -> Iterator[None]:
+    """Turn errors about what a file holds of a pair into ValueErrors that name both."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError) as error:
+        why = error.args[0] if isinstance(error, LookupError) else error  # a KeyError puts its text in quotes
+        raise ValueError(f"{path}: pair {name}: {why}") from error
 
 
 def read_ransac_tutorial(
@@ -81,7 +119,7 @@ def read_ransac_tutorial(
         shuffle_seed: seed of that shuffle.
 
     Raises:
-        ValueError: a folder or file is missing; the message names it.
+        ValueError: a folder or file is missing, or holds what is no pair; the message names it.
     """
     root = Path(root)
     if not root.is_dir():
@@ -90,43 +128,51 @@ def read_ransac_tutorial(
     if not names:
         raise ValueError(f"root: no scenes in {root}")
     for scene in names:
-        folder = root / scene
         for file in ("matches.h5", "match_conf.h5", "K1_K2.h5"):
-            if not (folder / file).is_file():
-                raise ValueError(f"scene {scene!r} has no {file} in {folder}")
-        has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
-        features = _read_all(folder / "match_features.h5") if (folder / "match_features.h5").is_file() else {}
-        rotations, translations = (_read_all(folder / f"{n}.h5") if has_truth else {} for n in "RT")
-        poses = {image: (rotations[image], translations[image]) for image in rotations}
-        with (
-            open_h5(folder / "matches.h5") as matches,
-            open_h5(folder / "match_conf.h5") as confidences,
-            open_h5(folder / "K1_K2.h5") as cameras,
-        ):
-            keys = sorted(matches.keys())
-            np.random.default_rng(shuffle_seed).shuffle(keys)
-            for key in keys[:max_pairs]:
-                points = np.asarray(matches[key], float)
-                K1, K2 = np.asarray(cameras[key], float)[0]
-                parts = (part for image in key.split("-") for part in poses[image])
-                R, t = relative_pose(*parts) if has_truth else (None, None)
-                yield Pair(
-                    scene=scene,
-                    name=key,
-                    points1=points[:, :2],
-                    points2=points[:, 2:],
-                    scores=np.asarray(confidences[key], float).ravel(),
-                    camera1=Camera.from_matrix(K1),
-                    camera2=Camera.from_matrix(K2),
-                    R=R,
-                    t=t,
-                    features=features.get(key),
-                )
+            if not (root / scene / file).is_file():
+                raise ValueError(f"scene {scene!r} has no {file} in {root / scene}")
+        yield from _read_scene(root, scene, max_pairs, shuffle_seed)
+
+
+def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int) -> Iterator[Pair]:
+    """Pairs of one scene of `read_ransac_tutorial`."""
+    folder = root / scene
+    has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
+    features, rotations, translations = (_read_all(folder / f"{name}.h5") for name in ("match_features", "R", "T"))
+    with (
+        open_h5(folder / "matches.h5") as points,
+        open_h5(folder / "match_conf.h5") as scores,
+        open_h5(folder / "K1_K2.h5") as cameras,
+    ):
+        keys = sorted(points.keys())
+        np.random.default_rng(shuffle_seed).shuffle(keys)
+        for key in keys[:max_pairs]:
+            with naming_pair(folder / "matches.h5", key):
+                matches = _matches_of_table(np.asarray(points[key], float))
+            with naming_pair(folder / "match_conf.h5", key):
+                matches = replace(matches, scores=np.asarray(scores[key], float).ravel())
+            with naming_pair(folder / "K1_K2.h5", key):
+                camera1, camera2 = map(Camera.from_matrix, np.asarray(cameras[key], float)[0])
+                matches = replace(matches, camera1=camera1, camera2=camera2)
+            with naming_pair(folder, key):
+                poses = (table[image] for image in key.split("-") for table in (rotations, translations))
+                R, t = relative_pose(*poses) if has_truth else (None, None)
+                pair = Pair.from_matches(scene, key, matches, R, t, features.get(key))
+            yield pair
+
+
+def _matches_of_table(table: Array) -> Matches:
+    if table.ndim != 2 or table.shape[1] != 4:
+        raise ValueError(f"want an array (N, 4) of x1 y1 x2 y2, got {table.shape}")
+    return Matches(table[:, :2], table[:, 2:])
 
 
 def _read_all(path: Path) -> dict[str, Array]:
-    with open_h5(path) as file:
-        return {key: np.asarray(file[key], float) for key in file}
+    """The arrays of an h5 file by their keys; none without the file."""
+    if not path.is_file():
+        return {}
+    with open_h5(path) as file, naming(path):
+        return {key: as_reals(np.asarray(file[key], float), key) for key in file}
 
 
 def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
@@ -149,24 +195,18 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
     with open_h5(path.with_suffix(".h5")) as cache:
         kind = cast(ScoreKind, str(cache.attrs.get("score_kind", "confidence")))
         for words in _pair_lines(path, max_pairs):
-            numbers = np.array(words[4:], float)
-            pose = numbers[18:].reshape(4, 4)
             key = _pair_key(words)
+            with naming_pair(path, key):
+                numbers = as_reals(np.array(words[4:], float), "the line")
+                cameras = [Camera.from_matrix(K) for K in numbers[:18].reshape(2, 3, 3)]
+                pose = numbers[18:].reshape(4, 4)
             if key not in cache:
                 raise ValueError(f"{path.with_suffix('.h5')}: no matches of {key}")
-            matches = cache[key]
-            yield Pair(
-                scene=path.stem,
-                name=key,
-                points1=np.asarray(matches["x1"], float),
-                points2=np.asarray(matches["x2"], float),
-                scores=np.asarray(matches["scores"], float) if "scores" in matches else None,
-                camera1=Camera.from_matrix(numbers[:9].reshape(3, 3)),
-                camera2=Camera.from_matrix(numbers[9:18].reshape(3, 3)),
-                R=pose[:3, :3],
-                t=pose[:3, 3] / np.linalg.norm(pose[:3, 3]),
-                score_kind=kind,
-            )
+            with naming_pair(path.with_suffix(".h5"), key):
+                x1, x2 = (np.asarray(cache[key][name], float) for name in ("x1", "x2"))
+                scores = np.asarray(cache[key]["scores"], float) if "scores" in cache[key] else None
+                matches = Matches(x1, x2, scores, kind, *cameras)
+            yield Pair.from_matches(path.stem, key, matches, pose[:3, :3], pose[:3, 3] / np.linalg.norm(pose[:3, 3]))
 
 
 def match_pair_list(
@@ -243,19 +283,11 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
     with open_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
             group = file[name]
-            with naming(path):
-                t = np.asarray(group["t"], float).ravel()
-                pair = Pair(
-                    scene=path.stem,
-                    name=name,
-                    points1=np.asarray(group["x1"], float),
-                    points2=np.asarray(group["x2"], float),
-                    scores=None,
-                    camera1=camera_from_h5(group["camera1"]),
-                    camera2=camera_from_h5(group["camera2"]),
-                    R=np.asarray(group["R"], float),
-                    t=t / np.linalg.norm(t),
-                )
+            with naming_pair(path, name):
+                t, R, x1, x2 = (as_reals(np.asarray(group[key], float), key) for key in ("t", "R", "x1", "x2"))
+                cameras = [camera_from_h5(group[key]) for key in ("camera1", "camera2")]
+                matches = Matches(x1, x2, None, "ratio", *cameras)
+                pair = Pair.from_matches(path.stem, name, matches, R, t.ravel() / np.linalg.norm(t))
             yield pair
 
 
@@ -285,24 +317,14 @@ def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair
     """
     for scene in _folders(Path(root)):
         for path in sorted(scene.glob("*.npz"))[:max_pairs]:
-            with open_npz(path) as arrays:
-                with naming(path):
-                    matches = Matches.from_arrays(arrays)
-                if matches.camera1 is None or matches.camera2 is None or "R" not in arrays or "t" not in arrays:
-                    raise ValueError(f"{path} has no cameras or no true pose; want camera1_model, ..., R and t")
-                yield Pair(
-                    scene=scene.name,
-                    name=path.stem,
-                    points1=matches.points1,
-                    points2=matches.points2,
-                    scores=matches.scores,
-                    camera1=matches.camera1,
-                    camera2=matches.camera2,
-                    R=arrays["R"],
-                    t=arrays["t"] / np.linalg.norm(arrays["t"]),
-                    score_kind=matches.score_kind,
-                    features=arrays.get("features"),
-                )
+            with open_npz(path) as arrays, naming_pair(path, path.stem):
+                matches = Matches.from_arrays(arrays)
+                if "R" not in arrays or "t" not in arrays:
+                    raise ValueError("no true pose; want R and t")
+                R, t = (as_reals(arrays[key], key) for key in ("R", "t"))
+                unit = t / np.linalg.norm(t)
+                pair = Pair.from_matches(scene.name, path.stem, matches, R, unit, arrays.get("features"))
+            yield pair
 
 
 def make_synthetic(num_pairs: int, *, first: int = 0, score_kind: ScoreKind = "ratio") -> Iterator[Pair]:

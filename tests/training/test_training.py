@@ -199,6 +199,13 @@ def test_real_pairs_with_features_of_their_own(scenes):
     assert Worker(Recipe(data=(str(scenes),), width=8)).sizes() == (36, 1)
 
 
+def test_data_that_are_not_finite_are_refused(scenes):
+    with h5py.File(scenes / "scene" / "matches.h5", "r+") as file:
+        file["a2-b2"][7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"scene/matches\.h5: pair a2-b2: points1 must not contain NaN"):
+        Worker(Recipe(data=(str(scenes),), width=8, synthetic_share=0.0))
+
+
 SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
 
 
