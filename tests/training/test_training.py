@@ -160,7 +160,7 @@ def test_logistic_regression_finds_the_log_odds(rng):
 
 @pytest.fixture
 def scenes(tmp_path, rng):
-    """A folder of one scene of four pairs with three features a match."""
+    """A folder of one scene of four pairs with three features per match."""
     pairs = {f"a{i}-b{i}": random_pair(rng, num_points=200, inlier_ratio=0.5) for i in range(4)}
     tables = {
         "matches": {key: np.c_[pair.points1, pair.points2] for key, pair in pairs.items()},

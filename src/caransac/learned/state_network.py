@@ -30,7 +30,7 @@ class StateNetwork:
 
     @property
     def num_features(self) -> int:
-        """Numbers of side information a match."""
+        """Numbers of side information per match."""
         return len(self.weights["init.0.weight"])
 
     @property

@@ -20,7 +20,7 @@ class Recipe:
         synthetic_share: share of synthetic pairs among the training pairs.
         fundamental_share: share of pairs solved for a fundamental matrix instead of a pose.
         width: width of the state.
-        batch: pairs an optimiser step.
+        batch: pairs per optimiser step.
         epoch: steps between two validations.
         val_pairs: pairs to validate on, at most.
         learning_rate: of Adam at the start; halved when the validation entropy stops falling.

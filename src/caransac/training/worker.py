@@ -127,7 +127,7 @@ def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
     return pairs, [val_pairs[i] for i in order]
 
 
-# One worker a process, made when first called: its data are read once, and a complaint about them reaches the caller.
+# One worker per process, made when first called: its data are read once, and a complaint about them reaches the caller.
 _recipe: Recipe | None = None
 _worker: Worker | None = None
 
