@@ -34,7 +34,6 @@ from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import calibration_bins, expected_calibration_error
 from caransac.synthetic import random_pair
-from caransac.training.data import right_matches
 
 
 def job(name: str, problem: ProblemName, max_ratio: float = 0.85) -> Job:
@@ -84,7 +83,7 @@ def calibration(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
         given = {"scores": pair.scores, "options": options}
         result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
         said["probabilities"] += result.probabilities.tolist()
-        true["probabilities"] += right_matches(pair).astype(bool).tolist()
+        true["probabilities"] += pair.right_matches().astype(bool).tolist()
         said["confidence"].append(result.confidence)
         true["confidence"].append(result.success and pose_error_deg(result.R, result.t, pair.R, pair.t) < 5)
         found = caransac.estimate_fundamental(pair.points1, pair.points2, **given)

@@ -12,16 +12,16 @@ from caransac.cli import main
 from caransac.datasets import make_synthetic
 from caransac.learned.match_filter import NUM_INPUTS, filter_inputs, load_filter
 from caransac.learned.weights_file import weights_path
-from caransac.training.data import judged, right_matches
-from caransac.training.filter import TorchFilter, balanced_entropy
+from caransac.training.data import judged
+from caransac.training.filter_task import FilterModule, balanced_entropy
 from caransac.training.recipe import Recipe
 from caransac.training.worker import Worker
 
 
 @pytest.fixture(scope="module")
-def mirror():
+def module():
     torch.manual_seed(3)
-    return TorchFilter(16)
+    return FilterModule(16)
 
 
 @pytest.fixture
@@ -37,34 +37,34 @@ def judge(match_filter, pair):
 @pytest.mark.parametrize("count", [1, 2, 50, 3000])
 def test_torch_and_numpy_filters_agree(rng, width, count):
     torch.manual_seed(0)
-    mirror = TorchFilter(width)
+    module = FilterModule(width)
     inputs = (rng.normal(size=(count, NUM_INPUTS)) + 1).astype(np.float32)
     if count == 2:
         inputs[1] = inputs[0]  # no variance at all
-    judgement = mirror.to_numpy().judge_inputs(inputs)
-    log_odds, features = (tensor.detach().numpy() for tensor in mirror.judge(torch.from_numpy(inputs)))
+    judgement = module.to_numpy().judge_inputs(inputs)
+    log_odds, features = (tensor.detach().numpy() for tensor in module.judge(torch.from_numpy(inputs)))
     assert np.abs(judgement.features - features).max() < 1e-5
     assert np.abs(judgement.log_odds - log_odds).max() < 1e-5
-    assert judgement.as_features.shape == (count, mirror.to_numpy().num_features)
+    assert judgement.as_features.shape == (count, module.to_numpy().num_features)
     assert np.allclose(judgement.probabilities, 1 / (1 + np.exp(-log_odds)), atol=1e-5)
 
 
-def test_a_match_is_judged_the_same_wherever_it_stands(rng, mirror, pair):
+def test_a_match_is_judged_the_same_wherever_it_stands(rng, module, pair):
     order = rng.permutation(len(pair.points1))
     inputs = filter_inputs(pair.points1, pair.points2, pair.scores, pair.score_kind)
-    before, after = (mirror.to_numpy().judge_inputs(each) for each in (inputs, inputs[order]))
+    before, after = (module.to_numpy().judge_inputs(each) for each in (inputs, inputs[order]))
     assert np.abs(before.as_features[order] - after.as_features).max() < 1e-5
 
 
-def test_what_unit_the_points_have_does_not_matter(mirror, pair):
+def test_what_unit_the_points_have_does_not_matter(module, pair):
     moved = replace(pair, points1=3 * pair.points1 - 50, points2=pair.points2 / 7 + 1e3)
-    assert np.abs(judge(mirror.to_numpy(), pair).log_odds - judge(mirror.to_numpy(), moved).log_odds).max() < 1e-2
+    assert np.abs(judge(module.to_numpy(), pair).log_odds - judge(module.to_numpy(), moved).log_odds).max() < 1e-2
 
 
-def test_no_matches_get_no_judgement(mirror):
+def test_no_matches_get_no_judgement(module):
     none = np.empty((0, 2))
-    judgement = mirror.to_numpy().judge(none, none)
-    assert judgement.as_features.shape == (0, mirror.to_numpy().num_features)
+    judgement = module.to_numpy().judge(none, none)
+    assert judgement.as_features.shape == (0, module.to_numpy().num_features)
 
 
 def test_right_and_wrong_matches_weigh_the_same(rng):
@@ -85,14 +85,14 @@ def trained(tmp_path_factory):
 
 
 def inlier_share(match_filter, pair):
-    return right_matches(match_filter.apply(pair)).mean()
+    return match_filter.apply(pair).right_matches().mean()
 
 
 def test_a_short_training_raises_the_share_of_right_matches(trained):
     pairs = [replace(pair, scores=None) for pair in make_synthetic(8)]  # the scores would tell too much
     filtered = saved_filter(f"mine={trained}")
     assert filtered.weights == LearnedFilter(str(trained))
-    before = np.array([right_matches(pair).mean() for pair in pairs])
+    before = np.array([pair.right_matches().mean() for pair in pairs])
     after = np.array([inlier_share(filtered, pair) for pair in pairs])
     assert np.all(after > before)
     assert np.mean(after) > 1.3 * np.mean(before)
@@ -105,7 +105,7 @@ def test_the_state_network_reads_the_filter(trained, pair):
     worker = Worker(recipe)
     match_filter = load_filter(str(trained))
     assert worker.sizes()[0] == 36 + match_filter.num_features
-    network = worker.subject.make_network(worker.sizes()[0])
+    network = worker.task.make_network(worker.sizes()[0])
     gradients, figures = worker.gradient(network.to_weights(), 0, range(1))
     first = dict(zip(dict(network.named_parameters()), gradients, strict=True))["init.0.weight"]
     assert np.abs(first[36:]).max() > 0
@@ -114,7 +114,7 @@ def test_the_state_network_reads_the_filter(trained, pair):
     assert np.array_equal(own[:, :2], np.ones((len(own), 2)))
     assert np.allclose(own[:, 2:], judge(match_filter, pair).as_features)
     with pytest.raises(ValueError, match="with_filter"):
-        Recipe(subject="filter", with_filter="filter")
+        Recipe(task="filter", with_filter="filter")
 
 
 def test_rows_behind_the_filter(trained):
@@ -140,7 +140,7 @@ def test_other_files_are_refused(tmp_path):
 def test_the_shipped_filter_keeps_right_matches():
     for pair in make_synthetic(3):
         kept = inlier_share(saved_filter(f"ours={weights_path('filter')}"), pair)
-        assert kept > right_matches(pair).mean()
+        assert kept > pair.right_matches().mean()
         assert kept > 0.9 * inlier_share(ratio_filter(0.85), pair)
 
 

@@ -23,7 +23,7 @@ from caransac.learned.weights_file import weights_path
 from caransac.robust.sampling import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.synthetic import make_pair
 from caransac.training.data import make_example
-from caransac.training.quality import TorchQuality, good_samples
+from caransac.training.quality_task import QualityModule, good_samples
 
 
 def test_the_parts_of_the_geometric_quality_are_what_they_say(rng):
@@ -113,12 +113,12 @@ def test_unknown_qualities_are_refused():
 @pytest.mark.parametrize("size", [5, 7])
 def test_torch_and_numpy_qualities_agree_and_know_no_order(rng, size):
     torch.manual_seed(0)
-    mirror = TorchQuality(4, 24)
+    module = QualityModule(4, 24)
     x1, x2, order = *rng.normal(size=(2, 300, size, 2)), rng.permutation(size)
-    qualities = mirror.to_numpy()(x1, x2)
-    mirrored = mirror.judge(*map(torch.from_numpy, sample_inputs(x1, x2))).detach().numpy()
-    assert np.abs(qualities - mirrored).max() < 1e-5
-    assert np.abs(qualities - mirror.to_numpy()(x1[:, order], x2[:, order])).max() < 1e-5
+    qualities = module.to_numpy()(x1, x2)
+    in_torch = module.judge(*map(torch.from_numpy, sample_inputs(x1, x2))).detach().numpy()
+    assert np.abs(qualities - in_torch).max() < 1e-5
+    assert np.abs(qualities - module.to_numpy()(x1[:, order], x2[:, order])).max() < 1e-5
 
 
 def test_good_samples_are_those_with_a_model_near_the_truth():

@@ -1,4 +1,4 @@
-"""Training: the torch mirror, the gradients, the data, and a whole small run."""
+"""Training: the networks in torch, the gradients, the data, and a whole small run."""
 
 import csv
 import json
@@ -19,10 +19,11 @@ from caransac.options import Options
 from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, ca_ransac, refinement_weights
 from caransac.synthetic import make_pair, random_pair
 from caransac.training.calibration import fit_logistic
-from caransac.training.data import PairSource, make_example, right_matches, shuffled, synthetic_pair, vary
-from caransac.training.network import TorchNetwork
+from caransac.training.checkpoint import read_checkpoint
+from caransac.training.data import PairSource, augment, make_example, synthetic_pair, without_geometry
 from caransac.training.recipe import Recipe
 from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
+from caransac.training.state_module import StateModule
 from caransac.training.trainer import train
 from caransac.training.worker import Worker
 
@@ -30,38 +31,38 @@ from caransac.training.worker import Worker
 @pytest.fixture(scope="module")
 def network():
     torch.manual_seed(1)
-    return TorchNetwork(36, 16)
+    return StateModule(36, 16)
 
 
 @pytest.fixture
 def example(rng):
     while True:
         pair = synthetic_pair(rng)
-        if len(pair.points1) < 1500 and right_matches(pair).mean() > 0.3:
+        if len(pair.points1) < 1500 and pair.right_matches().mean() > 0.3:
             return make_example(pair)
 
 
 @pytest.mark.parametrize("width", [8, 16, 32, 128])
 def test_torch_and_numpy_networks_agree(rng, width):
     torch.manual_seed(0)
-    mirror = TorchNetwork(36, width)
-    ours = mirror.to_numpy()
+    module = StateModule(36, width)
+    ours = module.to_numpy()
     side = rng.normal(size=(300, 36)).astype(np.float32)
     scores = (rng.uniform(size=(4, 300)) * (rng.uniform(size=(4, 300)) < 0.4)).astype(np.float32)
-    state, mirrored = ours.init_state(side), mirror.init_state(torch.from_numpy(side))
+    state, in_torch = ours.init_state(side), module.init_state(torch.from_numpy(side))
     for _ in range(4):
-        assert np.abs(state - mirrored.detach().numpy()).max() < 1e-5
-        probabilities = torch.sigmoid(mirror.log_odds(mirrored)).detach().numpy()
+        assert np.abs(state - in_torch.detach().numpy()).max() < 1e-5
+        probabilities = torch.sigmoid(module.log_odds(in_torch)).detach().numpy()
         assert np.abs(ours.decode(state) - probabilities).max() < 1e-5
-        state, mirrored = ours.update(state, scores), mirror.next_state(mirrored, torch.from_numpy(scores))
+        state, in_torch = ours.update(state, scores), module.next_state(in_torch, torch.from_numpy(scores))
 
 
 def test_weights_survive_the_round_trip(network):
-    other = TorchNetwork(36, 16)
+    other = StateModule(36, 16)
     other.load_weights(network.to_weights())
     assert all(torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
     with pytest.raises(ValueError, match="another shape"):
-        TorchNetwork(36, 8).load_weights(network.to_weights())
+        StateModule(36, 8).load_weights(network.to_weights())
 
 
 def run(network, example):
@@ -121,13 +122,13 @@ def test_self_supervision_needs_no_truth(network, example):
     assert np.isfinite(replay(network, blind, seed=0, self_supervised=True).total.item())
 
 
-def test_varied_pairs_keep_their_truth(rng):
+def test_augmented_pairs_keep_their_truth(rng):
     for _ in range(20):
         pair = synthetic_pair(rng)
-        if (before := right_matches(pair)).sum() < 50:
+        if (before := pair.right_matches()).sum() < 50:
             continue
-        varied = vary(pair, rng)
-        after = right_matches(varied)
+        augmented = augment(pair, rng)
+        after = augmented.right_matches()
         if len(after) == len(before):
             assert np.mean(after == before) > 0.99
         else:
@@ -140,10 +141,10 @@ def test_the_source_draws_by_the_generator_alone(rng):
     assert np.array_equal(first.points1, second.points1)
 
 
-def test_shuffled_pairs_have_no_truth(rng):
-    pair = shuffled(synthetic_pair(rng), rng)
+def test_points_matched_at_random_have_no_truth(rng):
+    pair = without_geometry(synthetic_pair(rng), rng)
     assert pair.R is None
-    assert right_matches(pair).sum() == 0
+    assert pair.right_matches().sum() == 0
 
 
 def test_logistic_regression_finds_the_log_odds(rng):
@@ -159,7 +160,7 @@ def test_logistic_regression_finds_the_log_odds(rng):
 
 @pytest.fixture
 def scenes(tmp_path, rng):
-    """A folder of one scene of four pairs with three features a match."""
+    """A folder of one scene of four pairs with three features per match."""
     pairs = {f"a{i}-b{i}": random_pair(rng, num_points=200, inlier_ratio=0.5) for i in range(4)}
     tables = {
         "matches": {key: np.c_[pair.points1, pair.points2] for key, pair in pairs.items()},
@@ -185,7 +186,7 @@ def test_real_pairs_with_features_of_their_own(scenes):
     worker = Worker(Recipe(data=(str(scenes),), width=8, synthetic_share=0.0))
     assert worker.sizes() == (39, 1)
     assert worker.source.pairs[0].scene == "mine/train/scene"
-    network = TorchNetwork(39, 8)
+    network = StateModule(39, 8)
     gradients, figures = worker.gradient(network.to_weights(), 0, range(2))
     first = dict(zip(dict(network.named_parameters()), gradients, strict=True))["init.0.weight"]
     assert first.shape == (39, 8)
@@ -196,6 +197,13 @@ def test_real_pairs_with_features_of_their_own(scenes):
     assert right in (True, False)
     (scenes / "scene" / "match_features.h5").unlink()
     assert Worker(Recipe(data=(str(scenes),), width=8)).sizes() == (36, 1)
+
+
+def test_data_that_are_not_finite_are_refused(scenes):
+    with h5py.File(scenes / "scene" / "matches.h5", "r+") as file:
+        file["a2-b2"][7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"scene/matches\.h5: pair a2-b2: points1 must not contain NaN"):
+        Worker(Recipe(data=(str(scenes),), width=8, synthetic_share=0.0))
 
 
 SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
@@ -217,7 +225,7 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
     with pytest.raises(ValueError, match="another width"):
         train(replace(recipe, width=16), tmp_path / "halves", steps=24, resume=True)
     halves = train(recipe, tmp_path / "halves", steps=24, workers=1, resume=True, evidence_runs=6)
-    checkpoints = [torch.load(path.parent / "checkpoint.pt", weights_only=False) for path in (whole, halves)]
+    checkpoints = [read_checkpoint(path.parent / "checkpoint.pt") for path in (whole, halves)]
     assert all(torch.equal(value, checkpoints[1]["network"][name]) for name, value in checkpoints[0]["network"].items())
 
     card = json.loads(whole.with_suffix(".json").read_text())
@@ -241,13 +249,13 @@ def start_loss(recipe):
     """Validation loss of the untrained network."""
     worker = Worker(recipe)
     torch.manual_seed(recipe.seed)
-    weights = TorchNetwork(36, recipe.width).to_weights()
+    weights = StateModule(36, recipe.width).to_weights()
     return np.mean([worker.validate(weights, index)["loss"] for index in range(len(worker.val_pairs))])
 
 
 def test_training_may_start_from_weights_that_know_fewer_features():
     torch.manual_seed(3)
-    small, large = TorchNetwork(36, 8), TorchNetwork(40, 8)
+    small, large = StateModule(36, 8), StateModule(40, 8)
     large.start_from(small.to_weights())
     side = torch.randn(5, 40)
     assert torch.allclose(large.init_state(side), small.init_state(side[:, :36]))

@@ -23,7 +23,6 @@ from caransac.geometry import (
 )
 from caransac.metrics import FAILURE_DEG, calibration_bins
 from caransac.robust.problems import Essential, Fundamental
-from caransac.training.data import right_matches
 
 POLISH_PX = 1.0  # matches this near take part in the final refinement of methods that have none; its loss scale too
 NEAR_PX = 2.0  # matches this near tell which of the poses of a matrix is meant
@@ -121,7 +120,7 @@ class Outcome:
 def run_job(job: Job, pair: Pair) -> Outcome:
     """Run a method on a pair of undistorted points with known truth, and judge its answer."""
     assert pair.R is not None and pair.t is not None
-    right = right_matches(pair)
+    right = pair.right_matches()
     outcome = Outcome(status="failed", inlier_ratio=float(right.mean()) if len(right) else 0.0, num_matches=len(right))
     started = time.perf_counter()
     try:
@@ -154,7 +153,7 @@ def estimate(job: Job, pair: Pair) -> Estimate | None:
     method, settings = job.method, job.settings
     given = method.filter.apply(pair) if method.filter else pair
     if method.record.seeding == "shuffle" and settings.seed:
-        given = shuffled(given, settings.seed)
+        given = reordered(given, settings.seed)
     found = method.record.run(given, job.problem, settings)
     if found is None:
         return None
@@ -201,7 +200,7 @@ def pose_of_fundamental(F: Array | None, pair: Pair) -> tuple[Array, Array]:
     return pose_from_fundamental(F, pair.points1[near], pair.points2[near], pair.camera1, pair.camera2)
 
 
-def shuffled(pair: Pair, seed: int) -> Pair:
+def reordered(pair: Pair, seed: int) -> Pair:
     """The same matches in another order."""
     order = np.random.default_rng(seed).permutation(len(pair.points1))
     scores = None if pair.scores is None else pair.scores[order]

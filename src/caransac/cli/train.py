@@ -19,22 +19,29 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
         "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
     )
-    subject = parser.add_mutually_exclusive_group()
-    subject.add_argument(
+    task = parser.add_mutually_exclusive_group()
+    task.add_argument(
         "--filter",
         action="store_const",
-        dest="subject",
+        dest="task",
         const="filter",
         default="state",
         help="train the match filter instead",
     )
-    subject.add_argument(
+    task.add_argument(
         "--sample-quality",
         action="store_const",
-        dest="subject",
+        dest="task",
         const="sample-quality",
         help="train the quality of minimal samples instead",
     )
+    _add_run(parser)
+    _add_data(parser)
+    _add_network(parser)
+    parser.set_defaults(run=train)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
@@ -42,6 +49,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
     _add_number(run, "evidence-runs", 1500, "runs of the estimator that the confidence is fitted to")
 
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
     recipe = Recipe()
     data = parser.add_argument_group(
         "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; repeatable"
@@ -56,6 +65,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_number(data, "synthetic-share", recipe.synthetic_share, "share of synthetic pairs, 0 to 1")
     _add_number(data, "fundamental-share", recipe.fundamental_share, "share of pairs solved for F, not a pose, 0 to 1")
 
+
+def _add_network(parser: argparse.ArgumentParser) -> None:
+    recipe = Recipe()
     network = parser.add_argument_group("the network and its training")
     network.add_argument(
         "--start",
@@ -72,13 +84,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="let the state network read what a match filter says of the matches (default: without)",
     )
     _add_number(network, "width", recipe.width, "width of the network, a multiple of 4 up to 128")
-    _add_number(network, "batch", recipe.batch, "pairs a step")
+    _add_number(network, "batch", recipe.batch, "pairs per step")
     _add_number(network, "epoch", recipe.epoch, "steps between two validations")
     _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
     _add_number(network, "learning-rate", recipe.learning_rate, "of Adam; halved when validation stops improving")
     _add_number(network, "patience", recipe.patience, "epochs without an improvement before that")
     _add_number(network, "seed", recipe.seed, "seed of everything")
-    parser.set_defaults(run=train)
 
 
 def _add_number(group: argparse._ArgumentGroup, name: str, default: float, text: str) -> None:
@@ -98,7 +109,7 @@ def train(arguments: argparse.Namespace) -> int:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
 
     recipe = Recipe(
-        subject=arguments.subject,
+        task=arguments.task,
         data=tuple(arguments.data),
         val=tuple(arguments.val),
         unrelated=tuple(arguments.unrelated),
@@ -144,5 +155,5 @@ def train(arguments: argparse.Namespace) -> int:
             report=report,
         )
     print(f"Weights: {weights}")
-    print(f"Use them: {worker.SUBJECTS[recipe.subject].usage.format(path=str(weights))}")
+    print(f"Use them: {worker.TASKS[recipe.task].usage.format(path=str(weights))}")
     return 0

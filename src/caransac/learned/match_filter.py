@@ -12,7 +12,7 @@ Normalising the outputs of an affine layer only shifts and scales its weights, b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,6 +68,11 @@ class MatchFilter:
         """Numbers that `Judgement.as_features` has for a match."""
         return len(self.weights["features.0.bias"]) + 1
 
+    @property
+    def _depth(self) -> int:
+        """Number of layers with context normalisation."""
+        return len({name.split(".")[1] for name in self.weights if name.startswith("context.")})
+
     def judge(
         self, points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None = None, score_kind: ScoreKind = "ratio"
     ) -> Judgement:
@@ -87,7 +92,7 @@ class MatchFilter:
         if len(inputs) == 0:
             return Judgement(np.empty(0, np.float32), np.empty((0, self.num_features - 1), np.float32))
         x = inputs
-        for index in range(sum(name.endswith(".gain") for name in self.weights)):
+        for index in range(self._depth):
             x = kernels.mlp([x], [self._context_layer(index, x)])
         features = kernels.mlp([x], layers_of(self.weights, "features", TANH))
         return Judgement(kernels.mlp([features], layers_of(self.weights, "decoder", NONE))[:, 0], features)
@@ -104,6 +109,10 @@ class MatchFilter:
         scaled = weight * (gain / np.sqrt(variances + SMALLEST_VARIANCE))
         return scaled.astype(np.float32), (shift - mean @ scaled).astype(np.float32), LEAKY_RELU, index > 0
 
+    def try_out(self) -> None:
+        """See `weights_file.Network.try_out`."""
+        self.judge_inputs(np.zeros((1, NUM_INPUTS), np.float32))
+
 
 def filter_inputs(points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind) -> Floats:
     """What the filter reads of every match: both points, and the side information: (n, NUM_INPUTS)."""
@@ -114,8 +123,6 @@ def filter_inputs(points1: Array, points2: Array, scores: Array | None, score_ki
     return np.concatenate([*coordinates, side], axis=1, dtype=np.float32)
 
 
-@lru_cache(maxsize=8)
-def load_filter(name: str = "filter") -> MatchFilter:
-    """The filter of a name in the package or of the path of an npz file; kept after the first call."""
-    inputs = np.zeros((1, NUM_INPUTS), np.float32)
-    return load(name, MatchFilter, lambda network: network.judge_inputs(inputs), "filter")
+def load_filter(name: str | Path = "filter") -> MatchFilter:
+    """The filter of a name in the package or of the path of an npz file; read again when the file has changed."""
+    return load(name, MatchFilter, "filter")

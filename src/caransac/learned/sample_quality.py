@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -74,6 +74,11 @@ class LearnedQuality:
         pooled = [read.mean(axis=1), read.max(axis=1), spread]
         return kernels.mlp(pooled, layers_of(self.weights, "decoder", LEAKY_RELU, NONE))[:, 0]
 
+    def try_out(self) -> None:
+        """See `weights_file.Network.try_out`."""
+        points = np.zeros((1, 5, 2))
+        self(points, points)
+
 
 def sample_inputs(x1: Array, x2: Array) -> tuple[Floats, Floats]:
     """What the network reads of samples (S, k, 2).
@@ -87,10 +92,6 @@ def sample_inputs(x1: Array, x2: Array) -> tuple[Floats, Floats]:
     return np.concatenate([x1, x2], axis=2, dtype=np.float32), spread.astype(np.float32)
 
 
-@lru_cache(maxsize=8)
-def load_quality(name: str) -> Quality:
+def load_quality(name: str | Path) -> Quality:
     """The quality "geometric", or the learned one of a name in the package or of the path of an npz file."""
-    if name == "geometric":
-        return geometric_quality
-    points = np.zeros((1, 5, 2))
-    return load(name, LearnedQuality, lambda quality: quality(points, points), "sample_quality")
+    return geometric_quality if name == "geometric" else load(name, LearnedQuality, "sample_quality")

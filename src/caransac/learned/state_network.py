@@ -8,7 +8,7 @@ n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class StateNetwork:
 
     @property
     def num_features(self) -> int:
-        """Numbers of side information a match."""
+        """Numbers of side information per match."""
         return len(self.weights["init.0.weight"])
 
     @property
@@ -64,13 +64,19 @@ class StateNetwork:
 
         return kernels.mlp([state, digest], layers_of(self.weights, "update", LEAKY_RELU, LEAKY_RELU, NONE))
 
+    def try_out(self) -> None:
+        """See `weights_file.Network.try_out`."""
+        state, scores = self.init_state(np.zeros((1, self.num_features), np.float32)), np.zeros((1, 1), np.float32)
+        for _ in range(2):  # the second time on what the first has made
+            state = self.update(state, scores)
+        self.decode(state)
+        _ = self.alpha, self.beta
+        for name in self.weights:
+            if name.startswith("confidence."):  # optional, but whole
+                problem = name.rpartition(".")[0]
+                _ = self.weights[f"{problem}.weight"], self.weights[f"{problem}.bias"]
 
-@lru_cache(maxsize=8)
-def load_network(weights: str) -> StateNetwork:
-    """The network of a name in the package ("default") or of the path of an npz file; kept after the first call."""
-    return load(
-        weights,
-        StateNetwork,
-        lambda network: network.init_state(np.zeros((1, network.num_features), np.float32)),
-        "weights",
-    )
+
+def load_network(weights: str | Path) -> StateNetwork:
+    """The network of a name in the package or of the path of an npz file; read again when the file has changed."""
+    return load(weights, StateNetwork, "weights")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -13,9 +14,21 @@ from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
 
 Weights = Mapping[str, Floats]
-Network = TypeVar("Network")
+
+FOLDER = Path(__file__).parent / "weights"
+KEPT = 24  # networks in memory at most: eight of each of the three kinds, were they used alike
 
 NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
+
+
+class Network(Protocol):
+    """What is made of weights."""
+
+    def try_out(self) -> None:
+        """Run every layer once; an error where an array is missing or has another shape."""
+
+
+LoadedNetwork = TypeVar("LoadedNetwork", bound=Network)
 
 
 def layers_of(weights: Weights, name: str, *activations: Activation) -> list[Layer]:
@@ -31,14 +44,14 @@ def layers_of(weights: Weights, name: str, *activations: Activation) -> list[Lay
     return layers
 
 
-def weights_path(name: str) -> Path:
-    """Where the weights of a name in the package lie; the path of an npz file is its own name."""
+def weights_path(name: str | Path) -> Path:
+    """Where the weights of a name in the package lie; a `Path`, or a name that ends in ".npz", is a path itself."""
     path = Path(name)
-    return path if path.suffix == ".npz" else Path(__file__).parent / "weights" / f"{name}.npz"
+    return path if isinstance(name, Path) or path.suffix == ".npz" else FOLDER / f"{name}.npz"
 
 
-def read_weights(name: str, argument: str = "weights") -> dict[str, Floats]:
-    """The arrays of a file of weights.
+def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Floats]:
+    """The arrays of a file of weights, all of them finite.
 
     Args:
         name: a name in the package, or the path of an npz file.
@@ -48,24 +61,46 @@ def read_weights(name: str, argument: str = "weights") -> dict[str, Floats]:
     if not path.is_file():
         raise ValueError(f"{argument}: no such file: {path}")
     try:
-        with open_npz(path) as arrays:
-            return {name: np.asarray(arrays[name], np.float32) for name in arrays}
+        with open_npz(path) as arrays, np.errstate(over="ignore"):  # what overflows is infinite, and refused below
+            weights = {key: np.asarray(arrays[key], np.float32) for key in arrays}
     except (ValueError, OSError) as error:
         raise ValueError(f"{argument}: {path} is not a caransac weights file: {error}") from error
+    for key, array in weights.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{argument}: {path} holds numbers in {key} that are NaN or infinite")
+    return weights
 
 
-def load(name: str, make: Callable[[Weights], Network], run: Callable[[Network], object], argument: str) -> Network:
-    """The network of a file of weights, run once to see that the file is one of its kind.
+def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: str) -> LoadedNetwork:
+    """The network of a file of weights; kept after the first call, until the file changes.
 
     Args:
         name: as in `read_weights`.
-        make: makes the network.
-        run: runs it on some input.
+        make: the network's class.
         argument: as in `read_weights`.
     """
-    network = make(read_weights(name, argument))
+    path = weights_path(name)
     try:
-        run(network)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{argument}: {weights_path(name)} is not a caransac weights file: {error}") from error
+        now = path.stat()
+    except OSError as error:
+        raise ValueError(f"{argument}: no such file: {path}") from error
+    # Device and inode tell files apart whatever the working folder and the links on the way are.
+    version = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
+    return cast(LoadedNetwork, _load(str(path), make, argument, version))
+
+
+@lru_cache(maxsize=KEPT)
+def _load(
+    path: str,
+    make: Callable[[Weights], Network],
+    argument: str,
+    version: tuple[int, ...],  # noqa: ARG001  # part of the cache's key
+) -> Network:
+    """The network of the version of a file that is there now."""
+    network = make(read_weights(Path(path), argument))
+    try:
+        network.try_out()
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        why = f"no array {error.args[0]}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+        raise ValueError(f"{argument}: {path} is not a caransac weights file: {why}") from error
     return network

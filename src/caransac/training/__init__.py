@@ -1,1 +1,1 @@
-"""Training of the state network: the numpy loop runs, torch replays its networks for the gradient."""
+"""Training of the networks, the only user of torch."""

@@ -1,4 +1,4 @@
-"""Where training pairs come from, how they are varied, and what the loop needs of them."""
+"""Where training pairs come from, how they are augmented, and what the loop needs of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from caransac.learned.side_information import side_information
 from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.synthetic import random_pair
 
-MAX_ERROR_PX = 1.0  # of labels and of the loop
-MIN_INLIERS = 12  # right matches below which a pair teaches nothing
+MAX_ERROR_PX = 1.0  # of the loop
+MIN_INLIERS = 12  # right matches that a training pair has at least
 DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
 
@@ -57,25 +57,16 @@ class Example:
 
 def make_example(pair: Pair, problem_name: str = "essential") -> Example:
     """What the loop and the loss need of a pair."""
-    problem: Problem = _calibrated(pair)
+    problem: Problem
     if problem_name == "fundamental":
         problem = Fundamental.from_pixels(pair.points1, pair.points2, MAX_ERROR_PX)
+    else:
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
     side = side_information(problem.points1, problem.points2, pair.scores, pair.score_kind, pair.features)
-    return Example(problem, side, right_matches(pair), pair.camera1, pair.camera2, pair.R, pair.t)
+    return Example(problem, side, pair.right_matches(), pair.camera1, pair.camera2, pair.R, pair.t)
 
 
-def right_matches(pair: Pair) -> Floats:
-    """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
-    if pair.R is None or pair.t is None:
-        return np.zeros(len(pair.points1), np.float32)
-    return _calibrated(pair).inliers(np.concatenate([pair.R.ravel(), pair.t])).astype(np.float32)
-
-
-def _calibrated(pair: Pair) -> Essential:
-    return Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
-
-
-def vary(pair: Pair, rng: np.random.Generator) -> Pair:
+def augment(pair: Pair, rng: np.random.Generator) -> Pair:
     """The pair with its images exchanged, thinned out, or with other scores, at random."""
     if pair.R is not None and pair.t is not None and rng.random() < 0.5:
         pair = replace(
@@ -125,18 +116,18 @@ class PairSource:
         self._chances = np.cumsum(weights) / weights.sum() if self.pairs else weights
 
     def draw(self, rng: np.random.Generator) -> Pair:
-        """A pair with enough right matches, varied."""
+        """A pair with enough right matches, augmented."""
         while True:
             if rng.random() < self.synthetic_share:
                 made = synthetic_pair(rng)
             else:
-                made = vary(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
-            if right_matches(made).sum() >= MIN_INLIERS:
+                made = augment(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
+            if made.right_matches().sum() >= MIN_INLIERS:
                 return made
 
 
 def synthetic_pair(rng: np.random.Generator) -> Pair:
-    """A realistic made-up pair, varied."""
+    """A realistic made-up pair, augmented."""
     pair = Pair.from_synthetic(random_pair(rng))
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
@@ -148,8 +139,8 @@ def judged(pair: Pair, match_filter: MatchFilter) -> Pair:
     return replace(pair, features=np.concatenate([own, found], axis=1))
 
 
-def shuffled(pair: Pair, rng: np.random.Generator) -> Pair:
-    """A pair whose matches have been shuffled, so that no model explains them."""
+def without_geometry(pair: Pair, rng: np.random.Generator) -> Pair:
+    """The pair with its points matched at random, so that no model explains the matches."""
     return replace(pair, points2=rng.permutation(pair.points2), R=None, t=None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
-SubjectName = Literal["state", "filter", "sample-quality"]
+TaskName = Literal["state", "filter", "sample-quality"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,14 +13,14 @@ class Recipe:
     """Everything a training run depends on, but for its length and the number of workers.
 
     Attributes:
-        subject: what is trained: the state network of CA-RANSAC, the match filter, or the quality of samples.
+        task: which network is trained: the state network of CA-RANSAC, the match filter, or the quality of samples.
         data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains on synthetic pairs alone.
         val: folders of scenes to validate on; none holds out every twentieth training pair.
         unrelated: folders of pairs of unrelated images, for the confidence; synthetic ones are always added.
         synthetic_share: share of synthetic pairs among the training pairs.
         fundamental_share: share of pairs solved for a fundamental matrix instead of a pose.
         width: width of the state.
-        batch: pairs an optimiser step.
+        batch: pairs per optimiser step.
         epoch: steps between two validations.
         val_pairs: pairs to validate on, at most.
         learning_rate: of Adam at the start; halved when the validation entropy stops falling.
@@ -32,7 +32,7 @@ class Recipe:
         seed: seed of everything.
     """
 
-    subject: SubjectName = "state"
+    task: TaskName = "state"
     data: tuple[str, ...] = ()
     val: tuple[str, ...] = ()
     unrelated: tuple[str, ...] = ()
@@ -50,11 +50,11 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.subject not in get_args(SubjectName):
-            raise ValueError(f"subject must be one of {', '.join(get_args(SubjectName))}, not {self.subject!r}")
+        if self.task not in get_args(TaskName):
+            raise ValueError(f"task must be one of {', '.join(get_args(TaskName))}, not {self.task!r}")
         for name in ("with_filter", "self_supervised"):
-            if self.subject != "state" and getattr(self, name):
-                raise ValueError(f"{name} is for training the state network, not the {self.subject}")
+            if self.task != "state" and getattr(self, name):
+                raise ValueError(f"{name} is for training the state network, not the {self.task}")
         for name in ("synthetic_share", "fundamental_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)!r}")

@@ -16,7 +16,7 @@ from caransac.options import Options
 from caransac.results import Round
 from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT, Estimate, ca_ransac
 from caransac.training.data import MAX_ERROR_PX, Example
-from caransac.training.network import TorchNetwork
+from caransac.training.state_module import StateModule
 
 EPSILON = 0.1  # how much less a round counts than the next
 POSE_WEIGHT = 1 / 60  # a loss of one for every so many degrees
@@ -44,7 +44,7 @@ class Losses:
     pose_error_deg: float
 
 
-def replay(network: TorchNetwork, example: Example, seed: int, self_supervised: bool = False) -> Losses | None:
+def replay(network: StateModule, example: Example, seed: int, self_supervised: bool = False) -> Losses | None:
     """Run the loop with the network's present weights and replay it; None when the loop found no model.
 
     Args:
@@ -76,7 +76,7 @@ def discounted(losses: Sequence[Tensor]) -> Tensor:
     return torch.stack([(1 - EPSILON) ** (len(losses) - 1 - q) * loss for q, loss in enumerate(losses)]).sum()
 
 
-def cross_entropies(network: TorchNetwork, side: Floats, found: Estimate, labels: Floats) -> list[Tensor]:
+def cross_entropies(network: StateModule, side: Floats, found: Estimate, labels: Floats) -> list[Tensor]:
     """Mean cross entropy of the probabilities before any model and after every round."""
     targets = torch.from_numpy(labels)
     state = network.init_state(torch.from_numpy(side))
@@ -87,7 +87,7 @@ def cross_entropies(network: TorchNetwork, side: Floats, found: Estimate, labels
     return entropies
 
 
-def pose_loss(network: TorchNetwork, example: Example, start: Round, record: Round) -> Tensor:
+def pose_loss(network: StateModule, example: Example, start: Round, record: Round) -> Tensor:
     """Pose error in degrees of a round's best model, clamped; its gradient reaches alpha and beta alone.
 
     The gradient flows through one more Levenberg-Marquardt step of the refinement, with the probabilities held fixed.
@@ -102,7 +102,7 @@ def pose_loss(network: TorchNetwork, example: Example, start: Round, record: Rou
     return error + ((step - step.detach()) @ torch.from_numpy(slope)).float()
 
 
-def refinement_step(network: TorchNetwork, example: Example, model: Array, prior: Floats, record: Round) -> Tensor:
+def refinement_step(network: StateModule, example: Example, model: Array, prior: Floats, record: Round) -> Tensor:
     """One damped Gauss-Newton step of the weighted refinement from a model, differentiable in alpha and beta."""
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)

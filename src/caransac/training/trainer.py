@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import pickle
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import caransac
 from caransac import plot
@@ -22,24 +22,25 @@ from caransac._support.files import make_folder, replacing, save_arrays
 from caransac.geometry import Floats
 from caransac.learned.weights_file import read_weights
 from caransac.training import worker
+from caransac.training.checkpoint import read_checkpoint, write_checkpoint
 from caransac.training.recipe import Recipe
-from caransac.training.subject import Figures, Report
+from caransac.training.task import Figures, Report
 
-CHUNK = 4  # examples a task; gradients are added in this order however many workers there are
+CHUNK = 4  # pairs whose gradients are summed in one call; fixed, so that any number of workers gives the same sums
 CLIP = 1.0  # largest norm of a gradient
 CHECKPOINT_S = 120.0
 CHECKPOINT, WEIGHTS, CARD, LOG, CURVES = "checkpoint.pt", "weights.npz", "weights.json", "log.csv", "curves.png"
 
 
 @dataclass
-class Course:
+class TrainingState:
     """How far a run has come; with network, optimiser and learning rate all that a checkpoint holds."""
 
     step: int = 0
     seconds: float = 0.0
     figures: list[Figures] = field(default_factory=list)  # since the last validation
     log: list[dict[str, float]] = field(default_factory=list)
-    best_weights: dict[str, Floats] = field(default_factory=dict)
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
 
 
 def train(
@@ -88,123 +89,115 @@ class Training:
 
     def __init__(self, recipe: Recipe, out: Path, pool: Executor) -> None:
         self.recipe, self.out, self.pool = recipe, out, pool
-        self.subject = worker.SUBJECTS[recipe.subject](recipe)
+        self.task = worker.TASKS[recipe.task](recipe)
         self.num_inputs, self.num_val_pairs = self._map("sizes", [()])[0]
         torch.manual_seed(recipe.seed)
-        self.network = self.subject.make_network(self.num_inputs)
+        self.network = self.task.make_network(self.num_inputs)
         if recipe.start:
             self.network.start_from(read_weights(recipe.start, "start"))
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
         self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
             self.optimiser, factor=0.5, patience=recipe.patience, threshold=1e-3
         )
-        self.course = Course()
+        self.state = TrainingState()
 
     @property
     def decisive(self) -> str:
         """The column of the log that decides on learning rate and best weights."""
-        return f"val_{self.subject.decisive}"
+        return f"val_{self.task.decisive}"
 
     def run(self, steps: int, report: Report) -> None:
         """Train up to a number of steps, validating every epoch."""
         started = saved = time.monotonic()
-        before = self.course.seconds
-        while self.course.step < steps:
+        before = self.state.seconds
+        while self.state.step < steps:
             self.step()
-            self.course.seconds = before + time.monotonic() - started
-            if self.course.step % self.recipe.epoch == 0 or self.course.step == steps:
+            self.state.seconds = before + time.monotonic() - started
+            if self.state.step % self.recipe.epoch == 0 or self.state.step == steps:
                 self.validate()
                 self.save()
                 saved = time.monotonic()
             elif time.monotonic() - saved > CHECKPOINT_S:
                 self.save()
                 saved = time.monotonic()
-            report("training", self.course.step, steps, self._latest())
+            report("training", self.state.step, steps, self._latest())
 
     def step(self) -> None:
         """One optimiser step."""
         weights, indices = self.network.to_weights(), range(self.recipe.batch)
         chunks = [indices[first : first + CHUNK] for first in range(0, len(indices), CHUNK)]
-        results = self._map("gradient", [(weights, self.course.step, chunk) for chunk in chunks])
+        results = self._map("gradient", [(weights, self.state.step, chunk) for chunk in chunks])
         for number, parameter in enumerate(self.network.parameters()):
             total = np.sum([gradients[number] for gradients, _ in results], axis=0)
             parameter.grad = torch.as_tensor(total / self.recipe.batch, dtype=torch.float32)
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
         self.optimiser.step()
-        self.course.step += 1
+        self.state.step += 1
         for _, figures in results:
-            self.course.figures += figures
+            self.state.figures += figures
 
     def validate(self) -> None:
         """Measure the network on the validation pairs, log it, and halve the learning rate on a plateau."""
         weights = self.network.to_weights()
         results = self._map("validate", [(weights, index) for index in range(self.num_val_pairs)])
         row = {
-            "step": self.course.step,
-            "seconds": round(self.course.seconds, 1),
+            "step": self.state.step,
+            "seconds": round(self.state.seconds, 1),
             "learning_rate": self.optimiser.param_groups[0]["lr"],
-            **self.subject.describe(self.network),
-            **self._summarise("train", self.course.figures),
+            **self.task.describe(self.network),
+            **self._summarise("train", self.state.figures),
             **self._summarise("val", results),
         }
-        if not self.course.log or row[self.decisive] < min(r[self.decisive] for r in self.course.log):
-            self.course.best_weights = weights
-        self.course.log.append(row)
-        self.course.figures = []
+        if not self.state.log or row[self.decisive] < min(r[self.decisive] for r in self.state.log):
+            self.state.best_weights = {name: torch.from_numpy(array) for name, array in weights.items()}
+        self.state.log.append(row)
+        self.state.figures = []
         self.schedule.step(row[self.decisive])
         with replacing(self.out / LOG) as path, path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, dict.fromkeys(name for row in self.course.log for name in row))
+            writer = csv.DictWriter(file, dict.fromkeys(name for row in self.state.log for name in row))
             writer.writeheader()
-            writer.writerows(self.course.log)
-        plot.draw_training(self.out / CURVES, self.course.log, self.subject.panels)
+            writer.writerows(self.state.log)
+        plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)
 
     def save(self) -> None:
         """Write the checkpoint."""
-        with replacing(self.out / CHECKPOINT) as path:
-            torch.save(
-                {
-                    "recipe": asdict(self.recipe),
-                    "network": self.network.state_dict(),
-                    "optimiser": self.optimiser.state_dict(),
-                    "schedule": self.schedule.state_dict(),
-                    "course": asdict(self.course),
-                },
-                path,
-            )
+        parts = {
+            "recipe": asdict(self.recipe),
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "state": asdict(self.state),
+        }
+        write_checkpoint(self.out / CHECKPOINT, parts)
 
     def restore(self) -> None:
         """Continue from the checkpoint, if there is one."""
         path = self.out / CHECKPOINT
         if not path.exists():
             return
-        try:
-            state = torch.load(path, weights_only=False)
-        except (EOFError, OSError, RuntimeError, pickle.UnpicklingError) as error:
-            raise ValueError(
-                f"{path} is not a checkpoint, or it is corrupt: choose another folder ({error})"
-            ) from error
-        if changed := self.recipe.differences(Recipe(**state["recipe"])):
+        parts = read_checkpoint(path)
+        if changed := self.recipe.differences(Recipe(**parts["recipe"])):
             raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}")
-        self.network.load_state_dict(state["network"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.schedule.load_state_dict(state["schedule"])
-        self.course = Course(**state["course"])
+        self.network.load_state_dict(parts["network"])
+        self.optimiser.load_state_dict(parts["optimiser"])
+        self.schedule.load_state_dict(parts["schedule"])
+        self.state = TrainingState(**parts["state"])
 
     def export(self, evidence_runs: int, report: Report) -> Path:
         """Finish the best weights so far, and write them with their card."""
-        weights = dict(self.course.best_weights)
-        finishing = self.subject.finish(weights, evidence_runs, self._map, report)
-        best = min(self.course.log, key=lambda row: row[self.decisive])
+        weights: dict[str, Floats] = {name: tensor.numpy() for name, tensor in self.state.best_weights.items()}
+        finishing = self.task.finish(weights, evidence_runs, self._map, report)
+        best = min(self.state.log, key=lambda row: row[self.decisive])
         card = {
             "caransac": caransac.__version__,
             "parameters": int(sum(np.size(array) for array in weights.values())),
             "inputs": self.num_inputs,
             "recipe": asdict(self.recipe)
             | {name: _short(getattr(self.recipe, name)) for name in ("data", "val", "unrelated")},
-            "steps": self.course.step,
-            "hours": round(self.course.seconds / 3600, 2),
+            "steps": self.state.step,
+            "hours": round(self.state.seconds / 3600, 2),
             "validation": {name.removeprefix("val_"): value for name, value in best.items() if name.startswith("val_")},
-            **{name: best[name] for name in self.subject.describe(self.network)},
+            **{name: best[name] for name in self.task.describe(self.network)},
             **finishing,
         }
         with replacing(self.out / WEIGHTS) as path:
@@ -220,13 +213,13 @@ class Training:
 
     def _latest(self) -> dict[str, float]:
         """Recent figures of the training, and those of the last validation."""
-        recent = self.course.figures[-4 * self.recipe.batch :]
-        row = (self.course.log[-1] if self.course.log else {}) | self._summarise("train", recent)
-        return {name: row[name] for name in self.subject.shown if name in row}
+        recent = self.state.figures[-4 * self.recipe.batch :]
+        row = (self.state.log[-1] if self.state.log else {}) | self._summarise("train", recent)
+        return {name: row[name] for name in self.task.shown if name in row}
 
     def _summarise(self, name: str, figures: Sequence[Figures | None]) -> Figures:
-        """The subject's summary of figures, with a name before each; empty without any."""
-        summary = self.subject.summarise(figures) if figures else {}
+        """The task's summary of figures, with a name before each; empty without any."""
+        summary = self.task.summarise(figures) if figures else {}
         return {f"{name}_{each}": value for each, value in summary.items()}
 
 

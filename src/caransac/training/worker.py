@@ -18,22 +18,22 @@ from caransac.options import Options
 from caransac.robust.ca_ransac import ca_ransac
 from caransac.robust.confidence import CONFIDENT_DEG, evidence
 from caransac.robust.problems import Fundamental, Problem
-from caransac.training.data import PairSource, read_pairs, shuffled, synthetic_pair
-from caransac.training.filter import FilterSubject
-from caransac.training.network import Mirror
-from caransac.training.quality import QualitySubject
+from caransac.training.data import PairSource, read_pairs, synthetic_pair, without_geometry
+from caransac.training.filter_task import FilterTask
+from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
-from caransac.training.state import StateSubject
-from caransac.training.subject import Figures, Subject
+from caransac.training.state_task import StateTask
+from caransac.training.task import Figures, TrainingTask
+from caransac.training.trainable_module import TrainableModule
 
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING, VALIDATION, EVIDENCE = range(3)  # streams of random numbers
 
 
-SUBJECTS: dict[str, type[Subject]] = {
-    "state": StateSubject,
-    "filter": FilterSubject,
-    "sample-quality": QualitySubject,
+TASKS: dict[str, type[TrainingTask]] = {
+    "state": StateTask,
+    "filter": FilterTask,
+    "sample-quality": QualityTask,
 }
 
 
@@ -42,7 +42,7 @@ class Worker:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.subject = SUBJECTS[recipe.subject](recipe)
+        self.task = TASKS[recipe.task](recipe)
         pairs, self.val_pairs = split_pairs(recipe)
         self.source = PairSource(pairs, recipe.synthetic_share)
         self.unrelated_pairs = read_pairs([Path(folder) for folder in recipe.unrelated])
@@ -50,7 +50,7 @@ class Worker:
     def sizes(self) -> tuple[int, int]:
         """Numbers the network reads of a match, and the number of validation pairs."""
         others = [*self.val_pairs, *self.unrelated_pairs]
-        return self.subject.count_inputs(self.source, others), len(self.val_pairs)
+        return self.task.count_inputs(self.source, others), len(self.val_pairs)
 
     def gradient(
         self, weights: Mapping[str, Floats], step: int, examples: Sequence[int]
@@ -60,25 +60,25 @@ class Worker:
         figures = []
         for index in examples:
             rng = np.random.default_rng([self.recipe.seed, TRAINING, step, index])
-            lesson = self.subject.teach(network, self.source, rng)
-            if lesson is not None:
-                lesson[0].backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-                figures.append(lesson[1])
+            found = self.task.training_loss(network, self.source, rng)
+            if found is not None:
+                found.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                figures.append(found.figures)
         gradients = [(torch.zeros_like(p) if p.grad is None else p.grad).numpy() for p in network.parameters()]
         return gradients, figures
 
     def validate(self, weights: Mapping[str, Floats], index: int) -> Figures | None:
         """Figures of one validation pair, always with the same seed."""
         with torch.no_grad():
-            lesson = self.subject.test(self._network(weights), self.val_pairs[index], index)
-        return None if lesson is None else lesson[1]
+            found = self.task.validation_loss(self._network(weights), self.val_pairs[index], index)
+        return None if found is None else found.figures
 
     def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
         """Evidence of one run on a training or unrelated pair, and whether its pose was right; None without a model."""
-        assert isinstance(self.subject, StateSubject)
+        assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE, index])
         pair = self._evidence_pair(rng)
-        example = self.subject.example(pair, problem_name)
+        example = self.task.example(pair, problem_name)
         network = StateNetwork(weights)
         found = ca_ransac(example.problem, network, example.side, Options(seed=index))
         if found.model is None:
@@ -86,15 +86,15 @@ class Worker:
         return evidence(network, example.problem, found), is_right(pair, example.problem, found.model)
 
     def _evidence_pair(self, rng: np.random.Generator) -> Pair:
-        """A related pair three times in four; else one of unrelated images, or one whose matches are shuffled."""
+        """A related pair three times in four; else one of unrelated images, or one matched at random."""
         if rng.random() < 0.75:
             return self.source.draw(rng)
         if self.unrelated_pairs and rng.random() < 0.7:
             return self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
-        return shuffled(self.source.draw(rng), rng)
+        return without_geometry(self.source.draw(rng), rng)
 
-    def _network(self, weights: Mapping[str, Floats]) -> Mirror:
-        network = self.subject.make_network(self.sizes()[0])
+    def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
+        network = self.task.make_network(self.sizes()[0])
         network.load_weights(weights)
         return network
 
@@ -127,7 +127,7 @@ def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
     return pairs, [val_pairs[i] for i in order]
 
 
-# One worker a process, made when first called: its data are read once, and a complaint about them reaches the caller.
+# One worker per process, made when first called: its data are read once, and a complaint about them reaches the caller.
 _recipe: Recipe | None = None
 _worker: Worker | None = None
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from caransac import kernels, synthetic
+from caransac import kernels
 from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq
 from caransac.learned.side_information import in_spreads
-from caransac.synthetic import make_pair, random_pair
+from caransac.synthetic import make_pair, random_pair, realistic
+from caransac.synthetic.scores import BINARY, ROOTSIFT
 
 SHARE_THAT_STAYS_CLOSE = 8  # the neighbour feature: fraction of a match's neighbours that stay close to it
 
@@ -121,8 +122,8 @@ def test_right_matches_agree_with_their_neighbours_and_some_wrong_ones_too(rng):
 
 
 def test_wrong_matches_share_points_only_where_matches_are_not_mutual(rng, monkeypatch):
-    for descriptor in (synthetic.ROOTSIFT, synthetic.BINARY):
-        monkeypatch.setattr(synthetic, "DESCRIPTORS", (descriptor,))
+    for descriptor in (ROOTSIFT, BINARY):
+        monkeypatch.setattr(realistic, "DESCRIPTORS", (descriptor,))
         pair = random_pair(rng, num_points=1000, inlier_ratio=0.2)
         shared = 1 - len(np.unique(pair.points2, axis=0)) / 1000
         assert shared < 0.05 if descriptor.mutual else shared > 0.1

@@ -1,28 +1,42 @@
-"""What a training run trains: a network, its loss on a pair, and the figures that tell how good it has become."""
+"""What a training task is: a network, its loss on a pair, and the figures that tell how good it has become."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from caransac.datasets import Pair
 from caransac.geometry import Floats
 from caransac.training.data import PairSource
-from caransac.training.network import Mirror
 from caransac.training.recipe import Recipe
+from caransac.training.trainable_module import TrainableModule
 
 Figures = dict[str, float]
-Lesson = tuple[Tensor, Figures]  # a loss with gradient, and what to log of it
 RunAll = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]  # a method of the workers, for all these arguments
 Report = Callable[[str, int, int, dict[str, float]], None]  # stage, done, of how many, latest figures
 
 
-class Subject(ABC):
-    """What the trainer and its workers must know of what they train.
+@dataclass(frozen=True, eq=False)
+class PairLoss:
+    """What one pair contributes.
+
+    Attributes:
+        loss: (), with gradient.
+        figures: numbers to log.
+    """
+
+    loss: Tensor
+    figures: Figures
+
+
+class TrainingTask(ABC):
+    """A network to train: all that the trainer and its workers must know of it.
 
     Attributes:
         usage: how a user uses the weights, with ``{path}`` for their path.
@@ -48,15 +62,15 @@ class Subject(ABC):
         """
 
     @abstractmethod
-    def make_network(self, num_inputs: int) -> Mirror:
+    def make_network(self, num_inputs: int) -> TrainableModule:
         """The network, at random."""
 
     @abstractmethod
-    def teach(self, network: Mirror, source: PairSource, rng: np.random.Generator) -> Lesson | None:
-        """The loss on one pair of the source; None where it has nothing to teach."""
+    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
+        """The loss on one pair drawn from the source; None where it has no gradient."""
 
     @abstractmethod
-    def test(self, network: Mirror, pair: Pair, index: int) -> Lesson | None:
+    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
         """The loss on a given pair, the same in every call."""
 
     def summarise(self, figures: Sequence[Figures | None]) -> Figures:
@@ -64,7 +78,7 @@ class Subject(ABC):
         found = [each for each in figures if each is not None]
         return {name: float(np.mean([each[name] for each in found])) for name in found[0]} if found else {}
 
-    def describe(self, network: Mirror) -> Figures:
+    def describe(self, network: TrainableModule) -> Figures:
         """Numbers of the network itself to log."""
         return {}
 
@@ -78,3 +92,10 @@ class Subject(ABC):
             report: told how far it is.
         """
         return {}
+
+
+def balanced_entropy(log_odds: Tensor, labels: Tensor) -> Tensor:
+    """Cross entropy (n,), (n,) -> () with right and wrong ones of equal weight altogether, however many there are."""
+    right = labels.mean()
+    weights = labels / (2 * right).clamp(min=1e-6) + (1 - labels) / (2 * (1 - right)).clamp(min=1e-6)
+    return binary_cross_entropy_with_logits(log_odds, labels, weight=weights)

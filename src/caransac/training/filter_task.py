@@ -1,4 +1,4 @@
-"""The match filter in torch, the mirror of `caransac.learned.match_filter`, and its loss."""
+"""Training of the match filter: the network of `caransac.learned.match_filter` in torch, and its loss."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from caransac.datasets import Pair
 from caransac.learned.match_filter import NUM_INPUTS, SMALLEST_VARIANCE, MatchFilter, filter_inputs
-from caransac.training.data import PairSource, right_matches
-from caransac.training.network import Affine, Mirror, leaky_relu
-from caransac.training.subject import Figures, Lesson, Subject
+from caransac.training.data import PairSource
+from caransac.training.task import Figures, PairLoss, TrainingTask, balanced_entropy
+from caransac.training.trainable_module import Affine, TrainableModule, leaky_relu
 
 DEPTH = 8  # layers with context normalisation
 NUM_FEATURES = 16  # of a match, for CA-RANSAC
@@ -38,8 +37,8 @@ class ContextLayer(nn.Module):
         return centred * self.gain / ((centred**2).mean(dim=0) + SMALLEST_VARIANCE).sqrt() + self.shift
 
 
-class TorchFilter(Mirror):
-    """The trainable filter; see `caransac.learned.match_filter.MatchFilter` for what its parts mean."""
+class FilterModule(TrainableModule):
+    """The match filter; see `caransac.learned.match_filter.MatchFilter` for what its parts mean."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -65,14 +64,7 @@ class TorchFilter(Mirror):
         return MatchFilter(self.to_weights())
 
 
-def balanced_entropy(log_odds: Tensor, labels: Tensor) -> Tensor:
-    """Cross entropy (n,), (n,) -> () with right and wrong ones of equal weight altogether, however many there are."""
-    right = labels.mean()
-    weights = labels / (2 * right).clamp(min=1e-6) + (1 - labels) / (2 * (1 - right)).clamp(min=1e-6)
-    return binary_cross_entropy_with_logits(log_odds, labels, weight=weights)
-
-
-class FilterSubject(Subject):
+class FilterTask(TrainingTask):
     """The match filter."""
 
     usage = "caransac bench DIR --methods ours --filter mine={path}"
@@ -84,26 +76,29 @@ class FilterSubject(Subject):
     }
 
     def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `Subject.count_inputs`; features of the data's own are ignored."""
+        """See `TrainingTask.count_inputs`; features of the data's own are ignored."""
         return NUM_INPUTS
 
-    def make_network(self, num_inputs: int) -> TorchFilter:
-        """See `Subject.make_network`."""
-        return TorchFilter(self.recipe.width)
+    def make_network(self, num_inputs: int) -> FilterModule:
+        """See `TrainingTask.make_network`."""
+        return FilterModule(self.recipe.width)
 
-    def teach(self, network: Mirror, source: PairSource, rng: np.random.Generator) -> Lesson | None:
-        """See `Subject.teach`."""
-        return self.test(network, source.draw(rng), 0)
+    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
+        """See `TrainingTask.training_loss`."""
+        return self._loss(network, source.draw(rng))
 
-    def test(self, network: Mirror, pair: Pair, index: int) -> Lesson | None:
-        """See `Subject.test`."""
-        assert isinstance(network, TorchFilter)
-        labels = right_matches(pair)
+    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
+        """See `TrainingTask.validation_loss`."""
+        return self._loss(network, pair)
+
+    def _loss(self, network: TrainableModule, pair: Pair) -> PairLoss:
+        assert isinstance(network, FilterModule)
+        labels = pair.right_matches()
         inputs = filter_inputs(pair.points1, pair.points2, pair.scores, pair.score_kind)
         log_odds, _ = network.judge(torch.from_numpy(inputs))
         loss = balanced_entropy(log_odds, torch.from_numpy(labels))
         kept = log_odds.detach().numpy() > 0
-        return loss, {"entropy": loss.item()} | shares(kept, labels > 0)
+        return PairLoss(loss, {"entropy": loss.item()} | shares(kept, labels > 0))
 
 
 def shares(kept: NDArray[np.bool_], right: NDArray[np.bool_]) -> Figures:

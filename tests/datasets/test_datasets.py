@@ -19,7 +19,7 @@ from caransac.datasets import (
     read_ransac_tutorial,
     write_npz,
 )
-from caransac.geometry import pose_error_deg
+from caransac.geometry import depths, essential_from_pose, fundamental_from_essential, pose_error_deg, sampson_sq
 from caransac.images import write_image
 from caransac.render import render_pair
 from caransac.synthetic import make_pair
@@ -168,15 +168,20 @@ def test_broken_pair_lists_say_where(tmp_path):
         list(read_pair_list(path))
 
 
-def test_posebench_files_have_cameras(tmp_path):
-    made = make_pair(30)
-    with h5py.File(tmp_path / "some.h5", "w") as file:
+def write_posebench(path, pair):
+    """A file of one pair in posebench's layout."""
+    with h5py.File(path, "w") as file:
         group = file.create_group("pair")
-        group["x1"], group["x2"], group["R"], group["t"] = made.points1, made.points2, made.R, 3 * made.t
+        group["x1"], group["x2"], group["R"], group["t"] = pair.points1, pair.points2, pair.R, 3 * pair.t
         for name in ("camera1", "camera2"):
             camera = group.create_group(name)
-            camera["model"], camera["params"] = made.camera1.model, made.camera1.params
-            camera["width"], camera["height"] = made.camera1.width, made.camera1.height
+            camera["model"], camera["params"] = pair.camera1.model, pair.camera1.params
+            camera["width"], camera["height"] = pair.camera1.width, pair.camera1.height
+
+
+def test_posebench_files_have_cameras(tmp_path):
+    made = make_pair(30)
+    write_posebench(tmp_path / "some.h5", made)
     (pair,) = read_posebench(tmp_path / "some.h5")
     assert_same(pair, made)
     assert pair.camera1 == made.camera1
@@ -212,6 +217,98 @@ def test_npz_files_come_back_as_they_were(tmp_path, scored):
         assert pair.score_kind == "confidence"
         assert np.array_equal(pair.scores, scores)
         assert np.array_equal(pair.features, features)
+
+
+def spoil(path, key, value):
+    """Put a value into the middle of an array of an h5 file."""
+    with h5py.File(path, "r+") as file:
+        array = file[key][()]
+        array.flat[array.size // 2] = value
+        file[key][...] = array
+
+
+def refused(read, file, pair):
+    """Assert that reading raises, and that the message names the file, the pair and the reason."""
+    with pytest.raises(ValueError, match=rf"{file}: .*{pair}.* must not contain NaN, infinity"):
+        list(read())
+
+
+not_finite = pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+
+
+@not_finite
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [("matches", "a-c"), ("match_conf", "a-c"), ("K1_K2", "a-c"), ("match_features", "a-c"), ("R", "c"), ("T", "c")],
+)
+def test_numbers_of_the_tutorial_must_be_finite(folder, file, key, value):
+    with h5py.File(folder / "alley" / "match_features.h5", "w") as features:
+        features["a-c"] = np.ones((50, 2))
+    assert len(list(read_ransac_tutorial(folder))) == 6
+    spoil(folder / "alley" / f"{file}.h5", key, value)
+    refused(lambda: read_ransac_tutorial(folder), f"alley/{file}.h5", key)
+
+
+@not_finite
+@pytest.mark.parametrize("name", ["x1", "x2", "scores"])
+def test_numbers_of_pair_lists_must_be_finite(tmp_path, name, value):
+    path, key = write_pair_list(tmp_path, [make_pair(30), make_pair(30)]), "scene-a1.jpg/scene-b1.jpg"
+    spoil(path.with_suffix(".h5"), f"{key}/{name}", value)
+    refused(lambda: read_pair_list(path), "list.h5", key)
+
+
+@not_finite
+def test_poses_of_pair_lists_must_be_finite(tmp_path, value):
+    path = write_pair_list(tmp_path, [make_pair(30)])
+    path.write_text(path.read_text().replace(" 1.0\n", f" {value}\n"))
+    refused(lambda: read_pair_list(path), "list.txt", "scene-a0.jpg/scene-b0.jpg")
+
+
+@not_finite
+@pytest.mark.parametrize("name", ["x1", "x2", "R", "t"])
+def test_numbers_of_posebench_must_be_finite(tmp_path, name, value):
+    write_posebench(tmp_path / "some.h5", make_pair(30))
+    spoil(tmp_path / "some.h5", f"pair/{name}", value)
+    refused(lambda: read_posebench(tmp_path / "some.h5"), "some.h5", "pair")
+
+
+@not_finite
+@pytest.mark.parametrize("name", ["points1", "points2", "scores", "R", "t", "features"])
+def test_numbers_of_archives_must_be_finite(tmp_path, name, value):
+    path = write_npz(tmp_path, replace(Pair.from_synthetic(make_pair(30), "a-b"), features=np.ones((30, 2))))
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays[name].flat[-1] = value
+    np.savez(path, **arrays)
+    refused(lambda: read_npz(tmp_path), "a-b.npz", "a-b")
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "reason"),
+    [
+        ("matches", np.zeros((50, 3)), r"want an array \(N, 4\) of x1 y1 x2 y2, got \(50, 3\)"),
+        ("match_conf", np.zeros(49), r"scores must have shape \(50,\)"),
+        ("match_features", np.zeros(50), r"features must have shape \(50, d\)"),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(folder, file, values, reason):
+    with h5py.File(folder / "alley" / f"{file}.h5", "a") as h5:
+        h5.pop("a-c", None)
+        h5["a-c"] = values
+    with pytest.raises(ValueError, match=rf"alley.*: pair a-c: {reason}"):
+        list(read_ransac_tutorial(folder))
+
+
+def test_right_matches_are_near_the_true_geometry_and_in_front_of_both_cameras():
+    pair = Pair.from_synthetic(make_pair(2000, outlier_ratio=0.8, noise_px=0.7))
+    K1, K2 = pair.camera1.K, pair.camera2.K
+    F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K1, K2)
+    near = sampson_sq(F, pair.points1, pair.points2) < 1
+    rays = pair.camera1.pixels_to_rays(pair.points1), pair.camera2.pixels_to_rays(pair.points2)
+    ahead = np.all(depths(pair.R, pair.t, *rays) > 0, axis=1)
+    assert np.array_equal(pair.right_matches(), near & ahead)
+    assert np.any(near & ~ahead), "some are near by chance"
+    assert not replace(pair, R=None, t=None).right_matches().any()
 
 
 def test_synthetic_pairs_depend_on_their_number_alone():

@@ -1,4 +1,4 @@
-"""The quality of minimal samples in torch: `learned.sample_quality.LearnedQuality`, with labels by the solver."""
+"""Training of the sample quality: `learned.sample_quality.LearnedQuality` in torch, with labels by the solver."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from caransac.learned.sample_quality import LearnedQuality, geometric_quality, s
 from caransac.learned.state_network import load_network
 from caransac.robust.sampling import UniformSampler, likely_inliers
 from caransac.training.data import Example, PairSource, make_example
-from caransac.training.filter import balanced_entropy
-from caransac.training.network import Affine, Mirror, hidden, leaky_relu
-from caransac.training.subject import Lesson, Subject
+from caransac.training.task import PairLoss, TrainingTask, balanced_entropy
+from caransac.training.trainable_module import Affine, TrainableModule, hidden, leaky_relu
 
-NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair to learn from; how many compete in the figures
+NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair in its loss; how many compete in the figures
 SAMPLES_PER_ROUND = 256  # of the loop, whose pool is drawn from
 GOOD_DEG = 10.0  # pose error below which a model of a sample makes it a good one
 
 
-class TorchQuality(Mirror):
-    """The trainable quality; see `caransac.learned.sample_quality.LearnedQuality` for what its parts mean."""
+class QualityModule(TrainableModule):
+    """The quality of minimal samples; see `caransac.learned.sample_quality.LearnedQuality` for what its parts mean."""
 
     def __init__(self, num_inputs: int, width: int) -> None:
         super().__init__()
@@ -80,7 +79,7 @@ def share_kept(qualities: NDArray[np.floating], good: NDArray[np.bool_]) -> floa
     return float(np.take_along_axis(good.reshape(-1, OVERSAMPLING), best[:, None], axis=1).mean())
 
 
-class QualitySubject(Subject):
+class QualityTask(TrainingTask):
     """The quality of minimal samples of five matches."""
 
     usage = "caransac.Options(oversampling=8, sample_quality={path!r})"
@@ -92,31 +91,36 @@ class QualitySubject(Subject):
     }
 
     def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `Subject.count_inputs`: two points."""
+        """See `TrainingTask.count_inputs`: two points."""
         return 4
 
-    def make_network(self, num_inputs: int) -> TorchQuality:
-        """See `Subject.make_network`."""
-        return TorchQuality(num_inputs, self.recipe.width)
+    def make_network(self, num_inputs: int) -> QualityModule:
+        """See `TrainingTask.make_network`."""
+        return QualityModule(num_inputs, self.recipe.width)
 
-    def teach(self, network: Mirror, source: PairSource, rng: np.random.Generator) -> Lesson | None:
-        """See `Subject.teach`."""
-        return self.test(network, source.draw(rng), int(rng.integers(2**63)))
+    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
+        """See `TrainingTask.training_loss`."""
+        return self._loss(network, source.draw(rng), int(rng.integers(2**63)))
 
-    def test(self, network: Mirror, pair: Pair, index: int) -> Lesson | None:
-        """See `Subject.test`; a pair whose samples are all good or all bad teaches nothing."""
-        assert isinstance(network, TorchQuality)
+    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
+        """See `TrainingTask.validation_loss`."""
+        return self._loss(network, pair, index)
+
+    def _loss(self, network: TrainableModule, pair: Pair, seed: int) -> PairLoss | None:
+        """The loss on samples of a pair; None where all are good or all are bad."""
+        assert isinstance(network, QualityModule)
         example = make_example(replace(pair, features=None))
-        samples = draw_samples(example, index)
+        samples = draw_samples(example, seed)
         good = good_samples(example, samples)
         if good.all() or not good.any():
             return None
         x1, x2 = (points.take(samples, axis=0) for points in (example.problem.points1, example.problem.points2))
         log_odds = network.judge(*map(torch.from_numpy, sample_inputs(x1, x2)))
         loss = balanced_entropy(log_odds, torch.from_numpy(good.astype(np.float32)))
-        return loss, {
+        figures = {
             "entropy": loss.item(),
             "drawn": float(good.mean()),
             "geometric": share_kept(geometric_quality(x1, x2), good),
             "kept": share_kept(log_odds.detach().numpy(), good),
         }
+        return PairLoss(loss, figures)

@@ -1,4 +1,4 @@
-"""The state network as a subject of training: the loop runs, torch replays it, the confidence is fitted at the end."""
+"""Training of the state network: the loop runs, torch replays it, the confidence is fitted at the end."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac.robust.confidence import EVIDENCE
 from caransac.training.calibration import fit_logistic
 from caransac.training.data import Example, PairSource, judged, make_example
-from caransac.training.network import Mirror, TorchNetwork
 from caransac.training.recipe import Recipe
 from caransac.training.replay import Losses, replay
-from caransac.training.subject import Figures, Lesson, Report, RunAll, Subject
+from caransac.training.state_module import StateModule
+from caransac.training.task import Figures, PairLoss, Report, RunAll, TrainingTask
+from caransac.training.trainable_module import TrainableModule
 
 
-class StateSubject(Subject):
+class StateTask(TrainingTask):
     """The state network of CA-RANSAC."""
 
     usage = "caransac.Options(weights={path!r})"
@@ -38,7 +39,7 @@ class StateSubject(Subject):
         self.filter = load_filter(recipe.with_filter) if recipe.with_filter else None
 
     def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `Subject.count_inputs`."""
+        """See `TrainingTask.count_inputs`."""
         widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
         if len(widths) > 1:
             raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
@@ -46,27 +47,27 @@ class StateSubject(Subject):
             raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
         return NUM_FEATURES + max(widths) + (self.filter.num_features if self.filter else 0)
 
-    def make_network(self, num_inputs: int) -> TorchNetwork:
-        """See `Subject.make_network`."""
-        return TorchNetwork(num_inputs, self.recipe.width)
+    def make_network(self, num_inputs: int) -> StateModule:
+        """See `TrainingTask.make_network`."""
+        return StateModule(num_inputs, self.recipe.width)
 
     def example(self, pair: Pair, problem_name: str = "essential") -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
         return make_example(judged(pair, self.filter) if self.filter else pair, problem_name)
 
-    def teach(self, network: Mirror, source: PairSource, rng: np.random.Generator) -> Lesson | None:
-        """See `Subject.teach`."""
+    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
+        """See `TrainingTask.training_loss`."""
         name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
         return self._replay(network, self.example(source.draw(rng), name), int(rng.integers(2**63)))
 
-    def test(self, network: Mirror, pair: Pair, index: int) -> Lesson | None:
-        """See `Subject.test`."""
+    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
+        """See `TrainingTask.validation_loss`."""
         return self._replay(network, self.example(pair), index)
 
-    def _replay(self, network: Mirror, example: Example, seed: int) -> Lesson | None:
-        assert isinstance(network, TorchNetwork)
+    def _replay(self, network: TrainableModule, example: Example, seed: int) -> PairLoss | None:
+        assert isinstance(network, StateModule)
         losses = replay(network, example, seed, self.recipe.self_supervised)
-        return None if losses is None else (losses.total, figures_of(losses))
+        return None if losses is None else PairLoss(losses.total, figures_of(losses))
 
     def summarise(self, figures: Sequence[Figures | None]) -> Figures:
         """Means over runs; one that found no model counts as a failed pose."""
@@ -78,13 +79,13 @@ class StateSubject(Subject):
         }
         return means | {f"auc{x}": auc(errors, x) if errors else float("nan") for x in (5, 1)}
 
-    def describe(self, network: Mirror) -> Figures:
-        """See `Subject.describe`: the exponents of the refinement's weights."""
-        assert isinstance(network, TorchNetwork)
+    def describe(self, network: TrainableModule) -> Figures:
+        """See `TrainingTask.describe`: the exponents of the refinement's weights."""
+        assert isinstance(network, StateModule)
         return {"alpha": network.alpha.item(), "beta": network.beta.item()}
 
     def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, report: Report) -> dict[str, Any]:
-        """See `Subject.finish`: fit the confidence of either problem and add it to the weights."""
+        """See `TrainingTask.finish`: fit the confidence of either problem and add it to the weights."""
         calibration: dict[str, Any] = {}
         before = dict(weights)
         for done, name in enumerate(("essential", "fundamental")):

@@ -1,0 +1,100 @@
+"""A pair: correspondences of two images, and the truth about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from caransac._support.arrays import as_reals
+from caransac.camera import Camera
+from caransac.geometry import Array, Floats
+from caransac.matches import Matches
+from caransac.options import ScoreKind
+from caransac.robust.problems import Essential
+from caransac.synthetic import SyntheticPair
+
+RIGHT_PX = 1.0  # Sampson distance to the true geometry below which a match is right
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Correspondences of two images.
+
+    Attributes:
+        scene: the scene they belong to.
+        name: the pair's name within the scene.
+        points1: (n, 2) pixels in image 1.
+        points2: (n, 2) pixels in image 2.
+        scores: (n,) second-nearest-neighbour ratios, or what `score_kind` says; None without.
+        camera1: camera of image 1.
+        camera2: camera of image 2.
+        R: (3, 3) true rotation, ``x2 = R x1 + t``, or None where there is no truth (unrelated images).
+        t: (3,) true translation of length one, or None.
+        score_kind: what the scores are.
+        features: (n, d) further numbers about each match, or None.
+    """
+
+    scene: str
+    name: str
+    points1: Array
+    points2: Array
+    scores: Array | None
+    camera1: Camera
+    camera2: Camera
+    R: Array | None
+    t: Array | None
+    score_kind: ScoreKind = "ratio"
+    features: Array | None = None
+
+    @classmethod
+    def from_synthetic(cls, made: SyntheticPair, name: str = "") -> Pair:
+        """A synthetic pair as one of the scene "synthetic"."""
+        shared = (field.name for field in fields(SyntheticPair) if field.name != "inliers")
+        return cls(scene="synthetic", name=name, **{field: getattr(made, field) for field in shared})
+
+    @classmethod
+    def from_matches(
+        cls, scene: str, name: str, matches: Matches, R: Array | None, t: Array | None, features: Array | None = None
+    ) -> Pair:
+        """A pair of matches, checked as all `Matches` are, with their cameras.
+
+        Args:
+            scene: the scene they belong to.
+            name: the pair's name within the scene.
+            matches: its matches.
+            R: (3, 3) true rotation, or None.
+            t: (3,) true translation of length one, or None.
+            features: (n, d) further numbers about each match, or None.
+
+        Raises:
+            ValueError: there are no cameras, or the features do not fit the matches; the message says which.
+        """
+        if matches.camera1 is None or matches.camera2 is None:
+            raise ValueError("no cameras; want camera1 and camera2")
+        if features is not None:
+            features = as_reals(features, "features")
+            if features.ndim != 2 or len(features) != len(matches.points1):
+                raise ValueError(f"features must have shape ({len(matches.points1)}, d), got {features.shape}")
+        known = {field.name: getattr(matches, field.name) for field in fields(matches)}
+        return cls(scene=scene, name=name, R=R, t=t, features=features, **known)
+
+    def right_matches(self) -> Floats:
+        """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
+        if self.R is None or self.t is None:
+            return np.zeros(len(self.points1), np.float32)
+        problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2, RIGHT_PX)
+        return problem.inliers(np.concatenate([self.R.ravel(), self.t])).astype(np.float32)
+
+
+@contextmanager
+def naming_pair(path: Path, name: str) -> Iterator[None]:
+    """Turn errors about what a file holds of a pair into ValueErrors that name both."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError) as error:
+        why = error.args[0] if isinstance(error, LookupError) else error  # a KeyError puts its text in quotes
+        raise ValueError(f"{path}: pair {name}: {why}") from error

@@ -1,0 +1,109 @@
+"""Files of weights: what is refused, and that a file which has changed is read again."""
+
+import os
+
+import numpy as np
+import pytest
+
+from caransac._support.files import replacing, save_arrays
+from caransac.learned.match_filter import load_filter
+from caransac.learned.sample_quality import load_quality
+from caransac.learned.state_network import load_network
+from caransac.learned.weights_file import read_weights
+
+LOADERS = {"default": load_network, "filter": load_filter, "sample-quality": load_quality}
+every_kind = pytest.mark.parametrize("name", LOADERS)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "weights.npz"
+
+
+def write_in_place(path, arrays):
+    """Overwrite the file itself; a clock too coarse to tell two quick writes apart is helped."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    save_arrays(path, arrays)
+    os.utime(path, ns=(before + 1, max(path.stat().st_mtime_ns, before + 1)))
+
+
+def write_beside(path, arrays):
+    """Put another file of the same time in its place, as `replacing` and most programs do."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    with replacing(path) as temporary:
+        save_arrays(temporary, arrays)
+    os.utime(path, ns=(before, before))
+
+
+@every_kind
+@pytest.mark.parametrize("write", [write_in_place, write_beside])
+def test_a_file_that_has_changed_is_read_again(path, name, write):
+    load, arrays = LOADERS[name], read_weights(name)
+    write(path, arrays)
+    first, size = load(path), path.stat().st_size
+    assert load(path) is load(str(path)) is first, "and otherwise it is not"
+    changed = {key: array + 1 for key, array in arrays.items()}
+    write(path, changed)
+    assert path.stat().st_size == size
+    second = load(path)
+    assert all(np.array_equal(second.weights[key], array) for key, array in changed.items())
+    assert all(np.array_equal(first.weights[key], array) for key, array in arrays.items())
+
+
+def test_the_same_relative_path_elsewhere_is_another_file(tmp_path, monkeypatch):
+    arrays = read_weights("default")
+    for alpha in (1, 2):
+        folder = tmp_path / str(alpha)
+        folder.mkdir()
+        save_arrays(folder / "mine.npz", arrays | {"alpha": np.array(alpha)})
+    for alpha in (1, 2, 1):
+        monkeypatch.chdir(tmp_path / str(alpha))
+        assert load_network("mine.npz").alpha == alpha
+
+
+@every_kind
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300])
+def test_numbers_that_are_not_finite_are_refused(path, name, value):
+    arrays = {key: array.astype(float) for key, array in read_weights(name).items()}
+    key = sorted(arrays)[-1]
+    arrays[key].flat[-1] = value
+    save_arrays(path, arrays)
+    with pytest.raises(ValueError, match=rf"weights\.npz holds numbers in {key} that are NaN or infinite"):
+        LOADERS[name](path)
+
+
+@every_kind
+def test_every_array_is_needed(path, name):
+    arrays = read_weights(name)
+    assert name != "default" or {"alpha", "beta", "confidence.essential.bias"} <= set(arrays)
+    for key in arrays:
+        save_arrays(path, {other: array for other, array in arrays.items() if other != key})
+        with pytest.raises(ValueError, match=rf"weights\.npz is not a caransac weights file: no array {key}$"):
+            LOADERS[name](path)
+
+
+@every_kind
+def test_every_array_must_have_its_shape(path, name):
+    arrays = read_weights(name)
+    for key in arrays:
+        if key.startswith("confidence"):
+            continue  # checked where the evidence is known
+        for wrong in (np.zeros((3, 3, 3)), np.zeros(129)):
+            save_arrays(path, arrays | {key: wrong})
+            with pytest.raises(ValueError, match=r"weights\.npz is not a caransac weights file"):
+                LOADERS[name](path)
+
+
+@every_kind
+def test_weights_of_another_kind_are_refused(name):
+    for other in set(LOADERS) - {name}:
+        with pytest.raises(ValueError, match=rf"{other}\.npz is not a caransac weights file"):
+            LOADERS[name](other)
+
+
+@every_kind
+def test_missing_files_are_named(tmp_path, name):
+    (tmp_path / "folder.npz").mkdir()
+    for missing in ("nothing", tmp_path / "nothing.npz", tmp_path / "nothing", tmp_path / "folder.npz"):
+        with pytest.raises(ValueError, match=r"no such file: .*(nothing|folder)"):
+            LOADERS[name](missing)

@@ -1,0 +1,73 @@
+"""Checkpoints: nothing in them is ever run, and what is refused says why."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from caransac.cli import main
+from caransac.training.checkpoint import PARTS, read_checkpoint, write_checkpoint
+
+
+class Malicious:
+    """An object whose pickle calls a function when it is read: this one makes a file."""
+
+    def __init__(self, victim):
+        self.victim = victim
+
+    def __reduce__(self):
+        return Path.touch, (self.victim,)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "checkpoint.pt"
+
+
+@pytest.mark.parametrize("write", [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))])
+def test_a_malicious_file_is_refused_and_runs_nothing(path, tmp_path, write):
+    victim = tmp_path / "victim"
+    write({part: {} for part in PARTS} | {"state": {"step": Malicious(victim)}}, path)
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is .* choose another folder"):
+        read_checkpoint(path)
+    assert not victim.exists()
+    torch.load(path, weights_only=False) if write is torch.save else pickle.loads(path.read_bytes())
+    assert victim.exists(), "or this would prove nothing"
+
+
+def test_the_command_line_refuses_it_too(path, tmp_path, capsys):
+    torch.save({"state": Malicious(tmp_path / "victim")}, path)
+    assert main(["train", f"--out={tmp_path}", "--resume", "--workers=1", "--val-pairs=1"]) == 2
+    assert "checkpoint.pt is of another version of caransac, or not of caransac at all" in capsys.readouterr().err
+    assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"recipe": {"subject": "state"}, "course": {"best_weights": {"alpha": np.ones(1)}}},  # the first version's
+        {"recipe": {"subject": "state"}, "state": {}},
+        {"recipe": {}},
+    ],
+)
+def test_a_run_of_another_version_says_so(path, parts):
+    torch.save({"network": {}, "optimiser": {}, "schedule": {}, **parts}, path)
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is of another version .*: resume it with the version that"):
+        read_checkpoint(path)
+
+
+def test_other_files_are_no_checkpoints(path):
+    torch.save({"weights": torch.zeros(300)}, path)
+    whole = path.read_bytes()
+    for content in (b"", b"garbage", whole[:500], whole[:-50], whole[:300] + bytes(100) + whole[400:]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"checkpoint\.pt is .* choose another folder"):
+            read_checkpoint(path)
+
+
+def test_what_could_not_be_read_again_is_not_written(path):
+    with pytest.raises(pickle.UnpicklingError):
+        write_checkpoint(path, {"state": {"best_weights": np.zeros(3)}})
+    assert not path.exists()
