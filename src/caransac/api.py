@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from caransac._support.arrays import as_matches, as_reals
 from caransac._support.batch import map_ordered
 from caransac.camera import CameraLike, as_camera
-from caransac.geometry import Array, essential_from_pose, join_pose, poses_from_essential, split_pose
-from caransac.kernels import pack, positive_depths
+from caransac.geometry import Array, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind, check_score_kind, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult, Round, StopReason
 from caransac.robust import methods
+from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.methods import MatchInfo
 from caransac.robust.problems import Essential, Fundamental, Problem
@@ -217,12 +217,8 @@ def pose_from_fundamental(
         raise ValueError("F must not be zero")
     if len(pixels1) == 0:
         raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
-    rotations, translations = poses_from_essential(lens2.K.T @ matrix @ lens1.K)
-    rays1, rays2 = lens1.pixels_to_rays(pixels1), lens2.pixels_to_rays(pixels2)
-    usable = np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1)
-    in_front = positive_depths(join_pose(rotations, translations), pack(rays1[usable], rays2[usable])).sum(axis=1)
-    winner = int(np.argmax(in_front))
-    return rotations[winner], translations[winner]
+    calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2, max_error_px=1.0)
+    return split_pose(choose_pose(lens2.K.T @ matrix @ lens1.K, calibrated.correspondences))
 
 
 def _check(

@@ -10,7 +10,7 @@ import torch
 from caransac import Options, estimate_fundamental, estimate_relative_pose
 from caransac.cli import main
 from caransac.datasets import make_synthetic
-from caransac.geometry import pose_error_deg
+from caransac.geometry import pose_error_deg, split_pose
 from caransac.kernels import five_point_poses
 from caransac.learned.sample_quality import (
     closest_distance_sq,
@@ -20,6 +20,7 @@ from caransac.learned.sample_quality import (
     sample_inputs,
 )
 from caransac.learned.weights_file import weights_path
+from caransac.robust.problems import Essential
 from caransac.robust.sampling import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.synthetic import make_pair
 from caransac.training.data import make_example
@@ -48,29 +49,30 @@ def test_the_order_of_the_points_does_not_matter(rng, size):
     assert np.allclose(geometric_quality(x1, x2), geometric_quality(x1[:, order], x2[:, order]))
 
 
-def selective(sampler, points1, points2, oversampling, quality=geometric_quality):
-    return SelectiveSampler(sampler, points1, points2, quality, oversampling)
+def selective(sampler, problem, oversampling, quality=geometric_quality):
+    return SelectiveSampler(sampler, problem, quality, oversampling)
 
 
 @pytest.mark.parametrize("kind", [UniformSampler, ProsacSampler])
 def test_the_best_of_every_few_samples_is_kept(rng, kind):
     points1, points2 = rng.normal(size=(2, 200, 2))
+    problem = Essential(points1, points2, 1e-3)
     plain = kind(np.arange(200, dtype=np.int32), 5, 3)
     candidates = plain.draw(0, 40 * 8).reshape(40, 8, 5)
-    kept = selective(plain, points1, points2, 8).draw(0, 40)
+    kept = selective(plain, problem, 8).draw(0, 40)
     for group, sample in zip(candidates, kept, strict=True):
         best = np.argmax(geometric_quality(points1[group], points2[group]))
         assert np.array_equal(sample, group[best])
-    parts = [selective(plain, points1, points2, 8).draw(first, 20) for first in (0, 20)]
+    parts = [selective(plain, problem, 8).draw(first, 20) for first in (0, 20)]
     assert np.array_equal(np.concatenate(parts), kept)
-    assert np.array_equal(selective(plain, points1, points2, 1).draw(5, 20), plain.draw(5, 20))
+    assert np.array_equal(selective(plain, problem, 1).draw(5, 20), plain.draw(5, 20))
 
 
 def share_of_good(example, sampler, count=256):
     """Share of samples one of whose poses is within ten degrees of the truth."""
     samples = sampler.draw(0, count)
-    poses = five_point_poses(example.problem.points1, example.problem.points2, samples)
-    good = {sample for *pose, sample in zip(*poses, strict=True) if pose_error_deg(*pose, example.R, example.t) < 10}
+    poses = zip(*five_point_poses(example.rays, samples), strict=True)
+    good = {sample for pose, sample in poses if pose_error_deg(*split_pose(pose), example.R, example.t) < 10}
     return len(good) / count
 
 
@@ -81,8 +83,7 @@ def test_oversampling_raises_the_share_of_good_samples(name):
         example = make_example(pair)
         right = UniformSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
         before.append(share_of_good(example, right))
-        points = example.problem.points1, example.problem.points2
-        after.append(share_of_good(example, selective(right, *points, 8, load_quality(name))))
+        after.append(share_of_good(example, selective(right, example.problem, 8, load_quality(name))))
     assert np.all(np.array(after) > before)
     assert 1 - np.mean(after) < 0.7 * (1 - np.mean(before)), "and of bad ones a good part is gone"
 

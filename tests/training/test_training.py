@@ -12,11 +12,12 @@ import pytest
 import torch
 
 import caransac
-from caransac import kernels
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
 from caransac.options import Options
-from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, ca_ransac, refinement_weights
+from caransac.kernels import RefineOptions
+from caransac.robust.methods import adapt
+from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, belief_weights
 from caransac.synthetic import make_pair, random_pair
 from caransac.training.calibration import fit_logistic
 from caransac.training.checkpoint import read_checkpoint
@@ -66,7 +67,7 @@ def test_weights_survive_the_round_trip(network):
 
 
 def run(network, example):
-    return ca_ransac(example.problem, network.to_numpy(), example.side, Options(early_stop=False))
+    return adapt(example.problem, network.to_numpy(), example.side, Options(early_stop=False))
 
 
 def test_the_replayed_step_is_that_of_the_refinement(network, example):
@@ -74,16 +75,9 @@ def test_the_replayed_step_is_that_of_the_refinement(network, example):
     found = run(network, example)
     record, prior, problem = found.rounds[-1], found.rounds[0].probabilities, example.problem
     model = problem.retract(found.model, 1e-4 * np.array([1, -2, 1, 3, -1]))
-    weights = refinement_weights(network.to_numpy(), record.probabilities, prior)
-    rotations, translations, _ = kernels.refine_pose(
-        *problem.split(model[None]),
-        problem.points1,
-        problem.points2,
-        weights=weights,
-        loss_scale=LOSS_SCALE_IN_NOISE * record.noise * problem.max_error,
-        max_steps=1,
-    )
-    stepped = np.concatenate([rotations[0].ravel(), translations[0]])
+    weights = belief_weights(network.to_numpy(), record.probabilities, prior)
+    scale = LOSS_SCALE_IN_NOISE * record.noise * problem.max_error
+    (stepped,) = problem.refine(model[None], RefineOptions(loss_scale=scale, max_steps=1), weights)
     step = refinement_step(network, example, model, prior, record).detach().numpy()
     assert np.abs(problem.retract(model, step) - stepped).max() < 0.05 * np.abs(stepped - model).max()
 
@@ -111,7 +105,7 @@ def test_replay_gives_gradients_to_every_network_and_its_loss_is_that_of_the_loo
     losses = replay(network, example, seed=3)
     losses.total.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
-    found = ca_ransac(example.problem, network.to_numpy(), example.side, Options(early_stop=False, seed=3))
+    found = adapt(example.problem, network.to_numpy(), example.side, Options(early_stop=False, seed=3))
     p, y = found.probabilities.astype(float), example.labels
     assert losses.posterior == pytest.approx(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)), abs=1e-4)
     assert losses.pose_error_deg == pytest.approx(example.pose_error_deg(found.model))

@@ -11,7 +11,7 @@ import numpy as np
 
 from caransac._support.arrays import as_reals
 from caransac.camera import Camera
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, join_pose
 from caransac.matches import Matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Essential
@@ -87,7 +87,7 @@ class Pair:
         if self.R is None or self.t is None:
             return np.zeros(len(self.points1), np.float32)
         problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2, RIGHT_PX)
-        return problem.inliers(np.concatenate([self.R.ravel(), self.t])).astype(np.float32)
+        return problem.spread(problem.inliers(join_pose(self.R, self.t)).astype(np.float32))
 
 
 @contextmanager

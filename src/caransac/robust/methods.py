@@ -58,7 +58,7 @@ def run(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     """CA-RANSAC with its trained weights, and the confidence of its answer."""
-    network = load_network(str(options.weights))
+    network = load_network(options.weights)
     wanted = network.num_features - NUM_FEATURES
     if wanted != (0 if info.features is None else info.features.shape[1]):
         given = "none" if info.features is None else f"shape {info.features.shape}"
@@ -77,7 +77,7 @@ def adapt(
 ) -> Estimate:
     """CA-RANSAC with the given network on side information (n, d)."""
     belief = first_belief(problem, network, side)
-    quality = load_quality(str(options.sample_quality))
+    quality = load_quality(options.sample_quality)
     strategies = choose_strategies(problem, network, belief.probabilities, options, static_pool, quality)
     return ca_ransac(problem, belief, strategies, options)
 
@@ -102,7 +102,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     progressive = info.scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler
     sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
-    quality = load_quality(str(options.sample_quality))
+    quality = load_quality(options.sample_quality)
     found = lm_lo(passed, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
     if found.model is None:
         return found

@@ -10,9 +10,12 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.datasets import Pair, read_ransac_tutorial
-from caransac.geometry import Array, Floats, pose_error_deg, poses_from_essential
+from caransac.geometry import Array, Floats, pose_error_deg, split_pose
+from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.side_information import side_information
+from caransac.robust.cheirality import choose_pose
+from caransac.robust.methods import MatchInfo
 from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.synthetic import random_pair
 
@@ -24,10 +27,11 @@ SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One pair as the loop and the loss see it.
+    """One pair as the loop and the loss see it, of the matches that both cameras have rays for.
 
     Attributes:
-        problem: its correspondences.
+        problem: what is estimated.
+        rays: the matches in normalised image coordinates.
         side: (n, d) its side information.
         labels: (n,) 1 for a right match, 0 for a wrong one.
         camera1: camera of image 1.
@@ -37,6 +41,7 @@ class Example:
     """
 
     problem: Problem
+    rays: Correspondences
     side: Floats
     labels: Floats
     camera1: Camera
@@ -45,25 +50,26 @@ class Example:
     t: Array | None
 
     def pose_error_deg(self, model: Array) -> float:
-        """Pose error of a model (d,); of a fundamental matrix, of the nearest pose it allows with the true cameras."""
+        """Pose error of a model; of a fundamental matrix, of the pose it implies with the true cameras."""
         assert self.R is not None and self.t is not None
+        pose = self.problem.public(model[None])[0]
         if isinstance(self.problem, Fundamental):
-            F = self.problem.in_pixels(model[None]).reshape(3, 3)
-            poses = poses_from_essential(self.camera2.K.T @ F @ self.camera1.K)
-        else:
-            poses = Essential.split(model[None])
-        return min(pose_error_deg(R, t, self.R, self.t) for R, t in zip(*poses, strict=True))
+            inliers = np.flatnonzero(self.problem.inliers(model)).astype(np.int32)
+            pose = choose_pose(self.camera2.K.T @ pose @ self.camera1.K, self.rays.subset(inliers))
+        return pose_error_deg(*split_pose(pose), self.R, self.t)
 
 
 def make_example(pair: Pair, problem_name: str = "essential") -> Example:
     """What the loop and the loss need of a pair."""
-    problem: Problem
+    calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
+    problem: Problem = calibrated
     if problem_name == "fundamental":
-        problem = Fundamental.from_pixels(pair.points1, pair.points2, MAX_ERROR_PX)
-    else:
-        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
-    side = side_information(problem.points1, problem.points2, pair.scores, pair.score_kind, pair.features)
-    return Example(problem, side, pair.right_matches(), pair.camera1, pair.camera2, pair.R, pair.t)
+        pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
+        problem = Fundamental.from_pixels(pixels1, pixels2, MAX_ERROR_PX)
+    info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
+    side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
+    labels = calibrated.restrict(pair.right_matches())
+    return Example(problem, calibrated.correspondences, side, labels, pair.camera1, pair.camera2, pair.R, pair.t)
 
 
 def augment(pair: Pair, rng: np.random.Generator) -> Pair:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from caransac.datasets import Pair
+from caransac.geometry import split_pose
 from caransac.kernels import Indices, five_point_poses
 from caransac.learned.sample_quality import LearnedQuality, geometric_quality, sample_inputs
 from caransac.learned.state_network import load_network
@@ -58,7 +59,8 @@ class QualityModule(TrainableModule):
 def good_samples(example: Example, samples: Indices) -> NDArray[np.bool_]:
     """Which samples (S, 5) have a pose within `GOOD_DEG` of the truth: (S,)."""
     assert example.R is not None and example.t is not None
-    rotations, translations, owners = five_point_poses(example.problem.points1, example.problem.points2, samples)
+    poses, owners = five_point_poses(example.rays, samples)
+    rotations, translations = split_pose(poses)
     cosines = np.minimum(0.5 * (np.einsum("sij,ij->s", rotations, example.R) - 1), translations @ example.t)
     good = np.zeros(len(samples), bool)
     good[owners[cosines > np.cos(np.radians(GOOD_DEG))]] = True

@@ -14,7 +14,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from caransac.geometry import Array, Floats
 from caransac.options import Options
 from caransac.results import Round
-from caransac.robust.ca_ransac import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT, Estimate, ca_ransac
+from caransac.robust.estimate import Estimate
+from caransac.robust.methods import adapt
+from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT
 from caransac.training.data import MAX_ERROR_PX, Example
 from caransac.training.state_module import StateModule
 
@@ -54,12 +56,13 @@ def replay(network: StateModule, example: Example, seed: int, self_supervised: b
         self_supervised: label the points by the run's own final model instead of the truth.
     """
     options = Options(max_error_px=MAX_ERROR_PX, early_stop=False, seed=seed)
-    found = ca_ransac(example.problem, network.to_numpy(), example.side, options)
+    found = adapt(example.problem, network.to_numpy(), example.side, options)
     if found.model is None:
         return None
     labels = example.labels
     if self_supervised:
-        labels = example.problem.inliers(found.model).astype(np.float32)
+        assert found.msac_scores is not None
+        labels = (found.msac_scores > 0).astype(np.float32)
     entropies = cross_entropies(network, example.side, found, labels)
     total = discounted(entropies)
     entropy, pose_error = total.item(), np.nan
@@ -82,7 +85,7 @@ def cross_entropies(network: StateModule, side: Floats, found: Estimate, labels:
     state = network.init_state(torch.from_numpy(side))
     entropies = [binary_cross_entropy_with_logits(network.log_odds(state), targets)]
     for _, record in pairwise(found.rounds):
-        state = network.next_state(state, torch.from_numpy(record.scores))
+        state = network.next_state(state, torch.from_numpy(record.msac_scores))
         entropies.append(binary_cross_entropy_with_logits(network.log_odds(state), targets))
     return entropies
 

@@ -10,14 +10,12 @@ import numpy as np
 import torch
 
 from caransac._support.processes import end_with_parent
-from caransac.api import pose_from_fundamental
 from caransac.datasets import Pair
-from caransac.geometry import Array, Floats, pose_error_deg
+from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
-from caransac.robust.ca_ransac import ca_ransac
 from caransac.robust.confidence import CONFIDENT_DEG, evidence
-from caransac.robust.problems import Fundamental, Problem
+from caransac.robust.methods import adapt
 from caransac.training.data import PairSource, read_pairs, synthetic_pair, without_geometry
 from caransac.training.filter_task import FilterTask
 from caransac.training.quality_task import QualityTask
@@ -80,10 +78,11 @@ class Worker:
         pair = self._evidence_pair(rng)
         example = self.task.example(pair, problem_name)
         network = StateNetwork(weights)
-        found = ca_ransac(example.problem, network, example.side, Options(seed=index))
+        found = adapt(example.problem, network, example.side, Options(seed=index))
         if found.model is None:
             return None
-        return evidence(network, example.problem, found), is_right(pair, example.problem, found.model)
+        right = example.R is not None and example.pose_error_deg(found.model) < CONFIDENT_DEG
+        return evidence(network, example.problem, found), right
 
     def _evidence_pair(self, rng: np.random.Generator) -> Pair:
         """A related pair three times in four; else one of unrelated images, or one matched at random."""
@@ -97,19 +96,6 @@ class Worker:
         network = self.task.make_network(self.sizes()[0])
         network.load_weights(weights)
         return network
-
-
-def is_right(pair: Pair, problem: Problem, model: Array) -> bool:
-    """Whether a model's pose is within five degrees of the truth; never for unrelated images."""
-    if pair.R is None or pair.t is None:
-        return False
-    if isinstance(problem, Fundamental):
-        inliers = problem.inliers(model)
-        F = problem.in_pixels(model[None]).reshape(3, 3)
-        R, t = pose_from_fundamental(F, pair.points1[inliers], pair.points2[inliers], pair.camera1, pair.camera2)
-    else:
-        R, t = model[:9].reshape(3, 3), model[9:]
-    return pose_error_deg(R, t, pair.R, pair.t) < CONFIDENT_DEG
 
 
 def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
