@@ -14,8 +14,8 @@ import torch
 import caransac
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
-from caransac.options import Options
 from caransac.kernels import RefineOptions
+from caransac.options import Options
 from caransac.robust.methods import adapt
 from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, belief_weights
 from caransac.synthetic import make_pair, random_pair
