@@ -10,11 +10,11 @@ from typing import cast
 
 import numpy as np
 
-from caransac._support.files import naming, open_npz, read_text, replacing, save_arrays
+from caransac._support.files import naming, open_h5, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
 from caransac.geometry import Array, relative_pose
 from caransac.images import FeatureKind, detect, match_features, read_image
-from caransac.matches import Matches, camera_from_h5, open_h5
+from caransac.matches import Matches, camera_from_h5
 from caransac.options import ScoreKind
 from caransac.synthetic import SyntheticPair, random_pair
 

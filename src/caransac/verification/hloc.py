@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_writable, read_text, replacing
+from caransac._support.files import check_writable, open_h5, read_text, replacing
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Floats
-from caransac.matches import open_h5
 from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated
 
 CACHED_IMAGES = 512
