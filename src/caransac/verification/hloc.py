@@ -206,22 +206,13 @@ class HlocFiles:
 
     def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:
         """Indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
-        group = self._matches[pair.group]
-        corrupt = f"{self._matches.filename}: corrupt matches of {pair.group}: match this pair again"
         try:
-            partners = np.asarray(group["matches0"])
-            scores = np.asarray(group["matching_scores0"]).astype(np.float32) if "matching_scores0" in group else None
+            return _as_matches(self._matches[pair.group])
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{corrupt} ({error})") from error
-        if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
-            raise ValueError(f"{corrupt} (matches0 must be (n,) indices, got {partners.shape} {partners.dtype})")
-        if scores is not None and scores.shape != partners.shape:
-            raise ValueError(f"{corrupt} (matching_scores0 must have shape {partners.shape}, got {scores.shape})")
-        matched = np.flatnonzero(partners >= 0)
-        matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
-        if scores is not None:
-            scores = np.nan_to_num(scores[matched], posinf=1.0, neginf=0.0)
-        return matches, scores
+            raise ValueError(
+                f"{self._matches.filename}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
+                f"({error})"
+            ) from error
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
@@ -234,6 +225,21 @@ class HlocFiles:
             raise ValueError(
                 f"{self._features.filename}: corrupt keypoints of {name}: extract its features again ({error})"
             ) from error
+
+
+def _as_matches(group: Any) -> tuple[MatchIndices, Floats | None]:
+    """Indices (n, 2) of the matches in a pair's group, and their scores (n,) if there are any."""
+    partners = np.asarray(group["matches0"])
+    if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
+        raise ValueError(f"matches0 must be (n,) indices, got {partners.shape} {partners.dtype}")
+    matched = np.flatnonzero(partners >= 0)
+    matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
+    if "matching_scores0" not in group:
+        return matches, None
+    scores = np.asarray(group["matching_scores0"])
+    if scores.shape != partners.shape:
+        raise ValueError(f"matching_scores0 must have shape {partners.shape}, got {scores.shape}")
+    return matches, as_reals(scores[matched], "matching_scores0").astype(np.float32)
 
 
 def read_cameras(path: Path) -> dict[str, Camera]:
