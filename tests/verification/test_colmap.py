@@ -1,7 +1,6 @@
 """Verification of COLMAP databases: the geometry against the truth, as COLMAP reads it, and runs that are cut off."""
 
 import csv
-import os
 import shutil
 import signal
 import sqlite3
@@ -13,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pycolmap
 import pytest
+from calls import Deadly
 from databases import execute, make_database, pair_id, read_geometries, some_pairs
 
 from caransac import Options
@@ -323,11 +323,11 @@ def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
 
 def test_a_worker_that_dies_is_an_error(database):
     source = ColmapDatabase(database)
+    source.read = lambda _: Deadly()
     with (
         pytest.raises(OSError, match="a worker died"),
         open_executor(2) as (executor, in_flight),
     ):
-        executor.submit(os._exit, 1).exception()  # until it is dead
         verify(source, executor, Settings(), in_flight=in_flight)
     source.close()
 
