@@ -28,17 +28,17 @@ from caransac.geometry import (
     sampson_sq,
 )
 from caransac.synthetic import make_pair
-from caransac.verification import ColmapDatabase, Config, PairMatches, Settings, open_executor, verify
+from caransac.verification import ColmapDatabase, Config, PairMatches, VerificationOptions, open_executor, verify
 from caransac.verification.estimation import pair_seed, verify_pair
 from caransac.verification.ratios import ratios
 
 PAIRS = some_pairs(6)
 
 
-def run(path, workers=2, settings=Settings(), **given):  # noqa: B008  # frozen
+def run(path, workers=2, options=VerificationOptions(), **given):  # noqa: B008  # frozen
     source, found = ColmapDatabase(path, **given), []
     with ThreadPoolExecutor(workers) as executor:
-        verify(source, executor, settings, on_batch=found.extend)
+        verify(source, executor, options, on_batch=found.extend)
     source.close()
     return sorted(found, key=lambda geometry: geometry.key)
 
@@ -54,14 +54,19 @@ def database(matched, tmp_path):
 
 
 def as_matches(pair, cameras=True):
+    """A pair as a source reads it."""
+    points1, points2 = (points.astype(np.float32) for points in (pair.points1, pair.points2))
+    if cameras:
+        points1 = pair.camera1.undistort_pixels(points1.astype(float))
+        points2 = pair.camera2.undistort_pixels(points2.astype(float))
     return PairMatches(
         key=0,
         image1="a",
         image2="b",
         matches=np.stack([np.arange(len(pair.points1))] * 2, axis=1).astype(np.uint32),
-        points1=pair.points1.astype(np.float32),
-        points2=pair.points2.astype(np.float32),
-        cameras=(pair.camera1, pair.camera2) if cameras else None,
+        points1=points1,
+        points2=points2,
+        cameras=(pair.camera1.pinhole, pair.camera2.pinhole) if cameras else None,
     )
 
 
@@ -130,13 +135,13 @@ def test_planes_are_told_apart(rng, distorted):
     points1, points2 = camera.rays_to_pixels(rays1), camera.rays_to_pixels(moved[:, :2] / moved[:, 2:])
     points1, points2 = (points + rng.normal(size=points.shape) * 0.3 for points in (points1, points2))
     plane = replace(PAIRS[0], points1=points1, points2=points2, camera1=camera, camera2=camera)
-    found = verify_pair(as_matches(plane), Settings())
+    found = verify_pair(as_matches(plane), VerificationOptions())
     assert found.config == Config.PLANAR
     assert pose_error_deg(found.R, found.t, R, t) < 10  # from noisy matches of one plane no better
     expected = camera.K @ (R + np.outer(t, normal)) @ np.linalg.inv(camera.K)
     np.testing.assert_allclose(found.H / found.H[2, 2], expected / expected[2, 2], rtol=0.05, atol=2)
     if not distorted:
-        assert verify_pair(as_matches(plane, cameras=False), Settings()).config == Config.PLANAR_OR_PANORAMIC
+        assert verify_pair(as_matches(plane, cameras=False), VerificationOptions()).config == Config.PLANAR_OR_PANORAMIC
 
 
 def test_rotations_are_told_apart(rng):
@@ -147,7 +152,7 @@ def test_rotations_are_told_apart(rng):
     points2 = camera.rays_to_pixels(moved[:, :2] / moved[:, 2:]) + rng.normal(size=points1.shape) * 0.3
     wrong = rng.random(300) < 0.3
     points2[wrong] = rng.uniform((0, 0), (1024, 768), (wrong.sum(), 2))
-    found = verify_pair(as_matches(replace(PAIRS[0], points1=points1, points2=points2)), Settings())
+    found = verify_pair(as_matches(replace(PAIRS[0], points1=points1, points2=points2)), VerificationOptions())
     assert found.config == Config.PANORAMIC
     assert found.E is None and found.F is None
     np.testing.assert_array_equal(found.t, 0)
@@ -157,8 +162,8 @@ def test_rotations_are_told_apart(rng):
 
 
 def test_rejected_pairs_are_degenerate(database):
-    for settings in (Settings(min_inliers=1000), Settings(min_confidence=1.0)):
-        found = run(database, settings=settings, overwrite=True)
+    for options in (VerificationOptions(min_inliers=1000), VerificationOptions(min_confidence=1.0)):
+        found = run(database, options=options, overwrite=True)
         assert {geometry.config for geometry in found} == {Config.DEGENERATE}
         for row in read_geometries(database):
             assert row[1:5] == (0, 2, b"", Config.DEGENERATE) and not any(row[5:])
@@ -169,11 +174,11 @@ def test_hopeless_pairs_are_degenerate(count):
     pair = make_pair(max(count, 1), 0.0)
     pair = replace(pair, points1=pair.points1[:count], points2=pair.points2[:count])
     for cameras in (True, False):
-        assert verify_pair(as_matches(pair, cameras), Settings(min_inliers=0)).config in (
+        assert verify_pair(as_matches(pair, cameras), VerificationOptions(min_inliers=0)).config in (
             (Config.DEGENERATE,) if count < 6 else tuple(Config)
         )
     same = replace(pair, points1=np.full((30, 2), 5.0), points2=np.full((30, 2), 7.0))
-    assert verify_pair(as_matches(same), Settings()).config == Config.DEGENERATE
+    assert verify_pair(as_matches(same), VerificationOptions()).config == Config.DEGENERATE
 
 
 def test_quaternions_agree_with_colmap(rng):
@@ -210,9 +215,9 @@ def test_ratios_from_descriptors_help(tmp_path, rng):
         second[right[:, 1]] = first[right[:, 0]] + rng.integers(0, 30, (len(right), 128), np.uint8)
         for image, descriptors in ((2 * index + 1, first), (2 * index + 2, second)):
             execute(path, "INSERT INTO descriptors VALUES (?, 0, 1000, 128, ?)", image, descriptors)
-    anything = Settings(min_inliers=0)
-    with_ratios = run(path, settings=anything, ratio_from_descriptors=True)
-    without = run(path, settings=anything, overwrite=True)
+    anything = VerificationOptions(min_inliers=0)
+    with_ratios = run(path, options=anything, ratio_from_descriptors=True)
+    without = run(path, options=anything, overwrite=True)
     fitting = np.array([[share_fitting(g, p) for g, p in zip(f, pairs, strict=True)] for f in (with_ratios, without)])
     assert (fitting[0] > 0.8).all() and (fitting[1] < 0.5).sum() >= 3
 
@@ -243,7 +248,7 @@ def test_workers_batches_and_order_change_nothing(database, tmp_path):
     source = ColmapDatabase(other)
     source.batch_size, source.pending = 1, list(source.pending)[::-1]
     with ThreadPoolExecutor(4) as executor:
-        verify(source, executor, Settings())
+        verify(source, executor, VerificationOptions())
     source.close()
     assert read_geometries(other) == rows
     assert [g.num_matches for g in expected] == [200] * len(PAIRS)
@@ -259,17 +264,17 @@ def test_an_error_keeps_what_is_done(database):
     source = ColmapDatabase(database)
     source.batch_size = 1
     with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="match again"):
-        verify(source, executor, Settings(), in_flight=1)
+        verify(source, executor, VerificationOptions(), in_flight=1)
     source.close()
     assert len(read_geometries(database)) == len(PAIRS) - 1
 
 
 def test_a_failing_write_is_undone_whole(database):
-    good = run(database)
+    changed = run(database)[0]
     before = read_geometries(database)
     source = ColmapDatabase(database)
     with pytest.raises(AttributeError):
-        source.write([replace(good[0], config=Config.DEGENERATE), None])
+        source.write([replace(changed, matches=changed.matches[1:]), None])
     source.close()
     assert read_geometries(database) == before
 
@@ -279,7 +284,7 @@ def test_overwriting_removes_the_old_only_with_the_first_new(database):
     before = read_geometries(database)
     ColmapDatabase(database, overwrite=True).close()
     assert read_geometries(database) == before
-    changed = run(database, settings=Settings(options=Options(seed=1, max_error_px=2.0)), overwrite=True)
+    changed = run(database, options=VerificationOptions(estimation=Options(seed=1, max_error_px=2.0)), overwrite=True)
     assert len(changed) == len(PAIRS) and read_geometries(database) != before
 
 
@@ -328,7 +333,7 @@ def test_a_worker_that_dies_is_an_error(database):
         pytest.raises(OSError, match="a worker died"),
         open_executor(2) as (executor, in_flight),
     ):
-        verify(source, executor, Settings(), in_flight=in_flight)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight)
     source.close()
 
 

@@ -11,7 +11,7 @@ from databases import some_pairs
 from caransac.camera import Camera
 from caransac.cli import main
 from caransac.geometry import pose_error_deg, sampson_sq
-from caransac.verification import HlocFiles, Settings, open_executor, verify
+from caransac.verification import HlocFiles, VerificationOptions, open_executor, verify
 from caransac.verification.hloc import read_cameras
 
 PAIRS = some_pairs(5)
@@ -144,14 +144,14 @@ def interrupt(source):
         raise KeyboardInterrupt
 
     with open_executor(1) as (executor, in_flight), pytest.raises(KeyboardInterrupt):
-        verify(source, executor, Settings(), in_flight=in_flight, on_batch=stop)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight, on_batch=stop)
     source.close()
 
 
 def resume(source):
     """Verify the rest; returns how many pairs were kept and how many were left."""
     with open_executor(1) as (executor, in_flight):
-        verify(source, executor, Settings(), in_flight=in_flight)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight)
     source.close()
     return len(source.kept), len(source.pending)
 
@@ -162,7 +162,7 @@ def test_progress_is_saved_now_and_then(files, monkeypatch):
     source.batch_size, sizes = 1, []
     with open_executor(1) as (executor, _):
         count = lambda _: sizes.append(len([n for n in content(files / "out.h5.partial") if n.endswith("matches0")]))  # noqa: E731
-        verify(source, executor, Settings(), in_flight=1, on_batch=count)
+        verify(source, executor, VerificationOptions(), in_flight=1, on_batch=count)
     source.close()
     assert sizes == [1, 2, 3, 4, 5]
 

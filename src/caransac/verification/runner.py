@@ -10,7 +10,7 @@ from functools import partial
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.verification.estimation import verify_batch
-from caransac.verification.records import Geometry, PairMatches, Settings, Source
+from caransac.verification.records import PairGeometry, PairMatches, Source, VerificationOptions
 
 BATCHES_A_WORKER = 2  # one that it works on and one that waits for it
 BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none and grow
@@ -19,10 +19,10 @@ BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none 
 def verify(
     source: Source,
     executor: Executor,
-    settings: Settings,
+    options: VerificationOptions,
     *,
     in_flight: int = BATCHES_ON_CLUSTER,
-    on_batch: Callable[[Sequence[Geometry]], None] | None = None,
+    on_batch: Callable[[Sequence[PairGeometry]], None] | None = None,
 ) -> None:
     """Verify all pending pairs of a source, and write each batch as soon as it is there.
 
@@ -32,11 +32,11 @@ def verify(
     Args:
         source: the pairs; only the calling thread touches it.
         executor: runs the batches: one of `open_executor`, or any other.
-        settings: how to verify.
+        options: how to verify.
         in_flight: batches that are read ahead at most.
         on_batch: called with the geometries of every batch after it was written.
     """
-    verify_some = partial(verify_batch, settings=settings)
+    verify_some = partial(verify_batch, options=options)
     for _, verified in submit_all(executor, verify_some, _read_batches(source), look_ahead=in_flight):
         found = verified.result()
         source.write(found)
