@@ -30,7 +30,6 @@ from caransac.geometry import (
 from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, Config, PairMatches, VerificationOptions, open_executor, verify
 from caransac.verification.estimation import pair_seed, verify_pair
-from caransac.verification.ratios import ratios
 
 PAIRS = some_pairs(6)
 
@@ -188,21 +187,6 @@ def test_quaternions_agree_with_colmap(rng):
         theirs = np.roll(pycolmap.Rotation3d(R).quat, 1)  # w comes last there
         ours = quaternion_from_rotation(R)
         assert min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max()) < 1e-9
-
-
-def test_ratios_are_those_of_the_full_distance_matrix(rng):
-    first, second = rng.integers(0, 120, (1100, 128), np.uint8), rng.integers(0, 120, (150, 128), np.uint8)
-    partners = rng.integers(0, 150, 1100)
-    first[:5] = second[partners[:5]]  # an exact match
-    second[partners[1] - 1] = second[partners[1]]  # and one with an exact rival
-    distances = np.sqrt(((first[:, None].astype(int) - second[None, :]) ** 2).sum(axis=2))
-    own = distances[np.arange(1100), partners].copy()
-    distances[np.arange(1100), partners] = np.inf
-    others = distances.min(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        expected = np.where(others > 0, np.minimum(own / others, 1), 1)
-    np.testing.assert_allclose(ratios(first, second, partners), expected, atol=1e-6)
-    assert ratios(first[:3], second[:1], [0, 0, 0]).tolist() == [1, 1, 1]
 
 
 def test_ratios_from_descriptors_help(tmp_path, rng):

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.api import estimate_fundamental, estimate_relative_pose
+from caransac.descriptors import match_ratios
 from caransac.geometry import Array, fundamental_from_essential
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult
 from caransac.verification.homography import find_homography, find_rotation
-from caransac.verification.ratios import ratios
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
 
 
@@ -58,7 +58,7 @@ def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> An
     """Estimate from the matches `rows` (m,) of a pair."""
     scores, kind = pair.scores, pair.score_kind
     if pair.descriptors is not None:
-        scores, kind = ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
+        scores, kind = match_ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
     points1, points2 = pair.points1[rows], pair.points2[rows]
     scores = None if scores is None else scores[rows]
     if pair.cameras is None:
