@@ -26,7 +26,7 @@ from caransac._support.files import replacing
 from caransac.bench import machine
 from caransac.geometry import pose_error_deg, relative_pose
 from caransac.render import RenderedViews, render_views
-from caransac.verification import ColmapDatabase, Settings, open_executor, verify
+from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
 
 
 def make_database(folder: Path, views: RenderedViews) -> Path:
@@ -50,7 +50,7 @@ def verify_by_caransac(database: Path, workers: int) -> None:
     """What ``caransac verify DATABASE`` does."""
     source = ColmapDatabase(database)
     with open_executor(workers) as (executor, in_flight):
-        verify(source, executor, Settings(), in_flight=in_flight)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight)
     source.close()
 
 

@@ -20,15 +20,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pycolmap
 
-from caransac._support.batch import count_cores
+from caransac._support.batch import count_cores, map_ordered
 from caransac._support.files import replacing
+from caransac._support.processes import ProcessPool
 from caransac.bench import machine
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.verification.colmap import MAX_IMAGES
@@ -47,12 +48,11 @@ def make_database(path: Path, num_pairs: int, num_matches: int) -> Truth:
     truth: Truth = {}
     every = np.arange(num_matches, dtype=np.uint32)
     with (
-        ProcessPoolExecutor() as pool,
+        ProcessPool(count_cores()) as pool,
         pycolmap.Database.open(path) as database,
         pycolmap.DatabaseTransaction(database),
     ):
-        made = pool.map(make_one, range(num_pairs), [num_matches] * num_pairs, chunksize=16)
-        for index, pair in enumerate(made):
+        for index, pair in enumerate(map_ordered(partial(make_one, num_matches=num_matches), range(num_pairs), pool)):
             ids = []
             for side, points, camera in ((1, pair.points1, pair.camera1), (2, pair.points2, pair.camera2)):
                 camera_id = database.write_camera(pycolmap.Camera(**camera.to_dict(), has_prior_focal_length=True))

@@ -1,11 +1,13 @@
 """COLMAP databases of synthetic pairs: images 2i + 1 and 2i + 2 are pair i."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pycolmap
 
 from caransac.synthetic import make_pair
+from caransac.verification import ColmapDatabase, VerificationOptions, verify
 from caransac.verification.colmap import MAX_IMAGES, MODELS
 
 OLD_SCHEMA = """
@@ -61,9 +63,13 @@ def add_pair(connection, index, pair, prior):
 
 def read_geometries(path):
     """All rows of two_view_geometries, in order."""
+    return query(path, "SELECT * FROM two_view_geometries ORDER BY pair_id")
+
+
+def query(path, command):
     connection = sqlite3.connect(path)
     try:
-        return connection.execute("SELECT * FROM two_view_geometries ORDER BY pair_id").fetchall()
+        return connection.execute(command).fetchall()
     finally:
         connection.close()
 
@@ -72,3 +78,12 @@ def execute(path, command, *values):
     with sqlite3.connect(path) as connection:
         connection.execute(command, values)
     connection.close()
+
+
+def verify_database(path, workers=2, options=VerificationOptions(), **given):  # noqa: B008  # frozen
+    """Verify in threads; returns the geometries in the pairs' order."""
+    source, found = ColmapDatabase(path, **given), []
+    with ThreadPoolExecutor(workers) as executor:
+        verify(source, executor, options, on_batch=found.extend)
+    source.close()
+    return sorted(found, key=lambda geometry: geometry.key)

@@ -34,6 +34,18 @@ def test_pixels_come_back(rng, model):
     assert np.allclose(camera.rays_to_pixels(camera.pixels_to_rays(pixels)), pixels, atol=1e-7)
 
 
+@pytest.mark.parametrize("model", PARAMETERS)
+def test_a_pinhole_camera_has_the_same_rays(rng, model):
+    camera = Camera(model, EXAMPLES[model], 1024, 768)
+    pinhole = camera.pinhole
+    assert np.array_equal(pinhole.K, camera.K) and not pinhole.is_distorted
+    assert (pinhole.width, pinhole.height) == (1024, 768)
+    pixels = rng.uniform((0, 0), (1024, 768), (200, 2))
+    moved = camera.undistort_pixels(pixels)
+    np.testing.assert_allclose(pinhole.pixels_to_rays(moved), camera.pixels_to_rays(pixels), atol=1e-14)
+    assert np.array_equal(moved, pixels) != camera.is_distorted
+
+
 def test_all_forms_describe_the_same_camera():
     K = np.array([[800, 0, 512], [0, 820, 384], [0, 0, 1]], dtype=np.float32)
     expected = Camera("PINHOLE", (800, 820, 512, 384))

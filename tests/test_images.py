@@ -196,27 +196,6 @@ def test_images_without_features_have_no_matches(pair):
         assert ratios.shape == (0,)
 
 
-@pytest.mark.parametrize("block", [7, 1024])
-def test_matching_agrees_with_brute_force(rng, monkeypatch, block):
-    monkeypatch.setattr(images, "BLOCK", block)
-    bits1, bits2 = (rng.integers(0, 256, (count, 8)).astype(np.uint8) for count in (40, 50))
-    bits2[5:25] = bits1[:20] ^ (rng.random((20, 8)) < 0.3)
-    vectors1, vectors2 = images._vectors(bits1), images._vectors(bits2)
-    index1, index2, ratios = images.match_vectors(vectors1[::-1][::-1], np.asfortranarray(vectors2))
-    different = np.unpackbits(bits1[:, None] ^ bits2[None], axis=2).sum(axis=2)
-    nearest, back = different.argmin(axis=1), different.argmin(axis=0)
-    mutual = [i for i in range(40) if back[nearest[i]] == i]
-    assert index1.tolist() == mutual
-    assert index2.tolist() == nearest[mutual].tolist()
-    ordered = np.sort(different[mutual], axis=1)
-    np.testing.assert_allclose(ratios, ordered[:, 0] / ordered[:, 1])
-
-
-def test_a_single_candidate_has_ratio_one():
-    index1, index2, ratios = images.match_vectors(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[1:2])
-    assert (index1.tolist(), index2.tolist(), ratios.tolist()) == ([1], [0], [1.0])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

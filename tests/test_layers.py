@@ -18,6 +18,7 @@ LAYERS = [
     {"api"},
     {"caransac"},  # the package itself: what users import
     {"integrations"},
+    {"descriptors"},
     {"synthetic", "render", "matches", "images", "plot"},
     {"datasets"},
     {"viewer", "verification"},

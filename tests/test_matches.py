@@ -90,6 +90,17 @@ def test_errors_in_a_text_name_the_line(tmp_path, text, message):
         read_matches(path)
 
 
+@pytest.mark.parametrize("suffix", ["npz", "h5"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["points1", "points2", "scores"])
+def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path, rng, suffix, value, name):
+    matches = make(rng)
+    getattr(matches, name)[3] = value
+    path = write_matches(tmp_path / f"m.{suffix}", matches)
+    with pytest.raises(ValueError, match=rf"m\.{suffix}: {name} must not contain NaN, infinity"):
+        read_matches(path)
+
+
 def test_text_takes_commas_comments_and_names_its_scores(tmp_path):
     path = tmp_path / "m.txt"
     path.write_text("# x1 y1 x2 y2 confidence\n1, 2, 3, 4, 0.5  # the first\n\n5 6 7 8 .25\n")

@@ -157,6 +157,16 @@ class Camera:
         principal = np.array([self._parameter("cx"), self._parameter("cy")])
         return np.asarray(self._distort(rays)[0] * np.array([self.fx, self.fy]) + principal)
 
+    @property
+    def pinhole(self) -> Camera:
+        """The camera with the same calibration matrix and a perfect lens."""
+        params = (self.fx, self.fy, self._parameter("cx"), self._parameter("cy"))
+        return Camera("PINHOLE", params, self.width, self.height)
+
+    def undistort_pixels(self, points: Array) -> Array:
+        """Pixels in `pinhole` of what this camera sees at pixels: (n, 2) -> (n, 2), NaN where there is no ray."""
+        return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
+
     def _distort(self, rays: Array) -> tuple[Array, Array]:
         """Distorted coordinates (n, 2) and their derivatives by the undistorted ones (n, 2, 2)."""
         k1, k2, p1, p2, k3, k4, k5, k6 = (self._parameter(name) for name in DISTORTION)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from caransac._support.files import replacing
 from caransac.camera import Camera
+from caransac.descriptors import match_vectors
 from caransac.geometry import Array, Floats
 
 FeatureKind = Literal["rootsift", "orb", "akaze"]
@@ -26,7 +27,6 @@ Image = NDArray[np.uint8]
 MAX_FEATURES = 8000
 FILM_DIAGONAL_MM = math.hypot(36, 24)
 UNITS_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # of EXIF's FocalPlaneResolutionUnit
-BLOCK = 1024  # descriptors compared at a time; the products of a block stay in the cache's reach
 
 
 def read_image(path: str | Path) -> Image:
@@ -146,8 +146,8 @@ def detect(image: Image, features: FeatureKind = "rootsift", max_features: int =
     """Keypoints of an image, the strongest first.
 
     Returns:
-        (N, 2) pixels, and (N, d) descriptors as vectors of one length, for `match_vectors`: the bits of a binary
-        descriptor become components of ±1.
+        (N, 2) pixels, and (N, d) descriptors as vectors of one length, for `descriptors.match_vectors`: the bits of a
+        binary descriptor become components of ±1.
     """
     if features not in get_args(FeatureKind):
         raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {features!r}")
@@ -188,44 +188,6 @@ def _vectors(descriptors: NDArray[Any]) -> Floats:
         return np.unpackbits(descriptors, axis=1).astype(np.float32) * 2 - 1
     total = np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-12)
     return np.asarray(np.sqrt(descriptors / total), np.float32)
-
-
-def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Pairs of vectors that are each other's nearest.
-
-    Args:
-        vectors1: (N1, d) vectors of one length.
-        vectors2: (N2, d) vectors of that length.
-
-    Returns:
-        Their indices (M,) in `vectors1` and (M,) in `vectors2`, and (M,) the ratio of the squared distances from the
-        first to its nearest and to its second-nearest; 1 where there is no second or both are zero.
-    """
-    count1, count2 = len(vectors1), len(vectors2)
-    if count1 == 0 or count2 == 0:
-        return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
-    vectors1, vectors2 = np.ascontiguousarray(vectors1), np.ascontiguousarray(vectors2)
-    nearest = np.empty(count1, np.intp)  # in vectors2, of each of vectors1
-    similarity = np.empty((count1, 2))  # scalar products with the nearest and with the second-nearest
-    back, back_similarity = np.zeros(count2, np.intp), np.full(count2, -np.inf, np.float32)
-    for start in range(0, count1, BLOCK):
-        block = slice(start, start + BLOCK)
-        products = vectors1[block] @ vectors2.T
-        rows, columns = np.arange(len(products)), np.arange(count2)
-        best = products.argmax(axis=0)
-        best_similarity = products[best, columns]
-        better = best_similarity > back_similarity
-        back[better], back_similarity[better] = start + best[better], best_similarity[better]
-        nearest[block] = best = products.argmax(axis=1)
-        similarity[block, 0] = products[rows, best]
-        products[rows, best] = -np.inf
-        similarity[block, 1] = products.max(axis=1)
-    length_sq = np.sum(vectors1.astype(float) ** 2, axis=1, keepdims=True)
-    nearest_sq, second_sq = np.maximum(2 * (length_sq - similarity), 0).T
-    usable = (second_sq > 0) & np.isfinite(second_sq)
-    ratios_sq = np.divide(nearest_sq, second_sq, out=np.ones(count1), where=usable)
-    mutual = np.flatnonzero(back[nearest] == np.arange(count1))
-    return mutual, nearest[mutual], ratios_sq[mutual]
 
 
 def _opencv() -> ModuleType:

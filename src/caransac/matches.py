@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import as_matches
-from caransac._support.files import naming, open_npz, read_text, replacing, save_arrays
+from caransac._support.files import naming, open_h5, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import ScoreKind
@@ -174,20 +174,6 @@ def _write_text(path: Path, matches: Matches) -> None:
     if matches.scores is not None:
         table, header = np.c_[table, matches.scores], f"{header} {matches.score_kind}"
     np.savetxt(path, table, fmt="%.9g", header=header)
-
-
-def open_h5(path: Path, mode: str = "r") -> h5py.File:
-    """An h5 file, opened as h5py's `mode` says; errors name it."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError("HDF5 files need h5py: pip install 'caransac[hloc]'") from error
-    if mode == "r" and not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
-    try:
-        return h5py.File(path, mode)
-    except OSError as error:
-        raise OSError(f"{path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
 
 
 def _find_in_h5(file: h5py.File, key: str | None) -> Matches:

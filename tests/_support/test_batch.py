@@ -1,17 +1,20 @@
 """Many pairs at once: the same answers in the same order, whatever the threads do."""
 
 import multiprocessing
+import os
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import count, islice
 
 import numpy as np
 import pytest
+from calls import leave_or_answer
 
 import caransac
 from caransac import Options
-from caransac._support.batch import LOOK_AHEAD, map_ordered
+from caransac._support.batch import LOOK_AHEAD, map_ordered, submit_all
+from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.datasets import Pair
 from caransac.synthetic import make_pair, random_pair
 
@@ -148,3 +151,62 @@ def test_an_error_cancels_what_has_not_begun():
     with pytest.raises(RuntimeError, match="two"):
         next(answers)
     assert max(begun) < 3 + 2 * LOOK_AHEAD
+
+
+def test_what_is_done_first_comes_first():
+    go = threading.Event()
+
+    def wait_for_the_others(number):
+        return number if number else go.wait(10)
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = submit_all(pool, wait_for_the_others, range(4), look_ahead=2)
+        assert [next(calls)[0] for _ in range(3)] == [1, 2, 3]
+        go.set()
+        assert [(item, done.result()) for item, done in calls] == [(0, True)]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_no_more_than_the_look_ahead_is_under_way(ordered):
+    taken = []
+
+    def produce():
+        for number in count():
+            taken.append(number)
+            yield number
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = submit_all(pool, abs, produce(), look_ahead=5, ordered=ordered)
+        assert taken == []
+        for consumed in range(1, 20):
+            next(calls)
+            assert len(taken) == consumed + 4
+        calls.close()
+
+
+def test_leaving_cancels_what_has_not_begun():
+    go, futures = threading.Event(), []
+
+    class Watched(ThreadPoolExecutor):
+        def submit(self, *call):
+            futures.append(super().submit(*call))
+            return futures[-1]
+
+    with Watched(1) as pool:
+        with pytest.raises(RuntimeError, match="the caller's"):
+            for _, done in submit_all(pool, lambda number: number and go.wait(10), range(9), look_ahead=4):
+                assert done.result() == 0
+                raise RuntimeError("the caller's")
+        go.set()
+    assert len(futures) == 4 and [future.cancelled() for future in futures[2:]] == [True, True]
+
+
+def test_the_call_that_brings_a_worker_down_is_known():
+    with ProcessPool(2) as pool:
+        calls = submit_all(pool, os.kill, [(os.getpid(), 0)], look_ahead=2)  # one that fails in its own way
+        with pytest.raises(TypeError):
+            next(calls)[1].result()
+        died = {}
+        for code, done in submit_all(pool, leave_or_answer, [0, 0, 7, 0, 8, 0], look_ahead=4):
+            died.setdefault(code, []).append(isinstance(done.exception(), WorkerDiedError))
+    assert died == {0: [False] * 4, 7: [True], 8: [True]}

@@ -2,12 +2,14 @@
 
 import errno
 import os
-import tempfile
+import stat
+import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from caransac._support.files import check_writable, make_folder, naming, open_npz, read_text, replacing
+from caransac._support.files import check_writable, make_folder, naming, open_h5, open_npz, read_text, replacing
 
 
 def test_a_file_appears_whole_and_replaces_the_old_one(tmp_path):
@@ -40,13 +42,83 @@ def test_places_that_cannot_be_written_are_named(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="it is a file"):
         make_folder(file)
 
-    def refuse(**_):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(tmp_path / ".temporary"))
+    def refuse(name, *_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), name)
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(OSError, match=r"new.txt cannot be written \(Read-only file system\): choose another") as caught:
         check_writable(tmp_path / "new.txt")
-    assert ".temporary" not in str(caught.value)
+    assert "/.new" not in str(caught.value)
+
+
+@contextmanager
+def umask(mask):
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def permissions(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_new_files_have_the_permissions_of_any(tmp_path, mask):
+    with umask(mask):
+        with replacing(tmp_path / "ours") as temporary:
+            assert permissions(temporary) == 0o666 & ~mask
+        (tmp_path / "any").touch()
+    assert permissions(tmp_path / "ours") == permissions(tmp_path / "any")
+
+
+def test_the_process_is_not_touched(tmp_path, monkeypatch):
+    def refuse(_):
+        pytest.fail("while the umask is changed, files of other threads have other permissions than they should")
+
+    monkeypatch.setattr(os, "umask", refuse)
+    with replacing(tmp_path / "file") as temporary:
+        temporary.write_text("content")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+def test_permissions_are_kept(tmp_path, mode):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(mode)
+    with replacing(path) as temporary:
+        assert permissions(temporary) & ~(mode | 0o600) == 0, "private means private, also while it is written"
+        temporary.write_text("new")
+    assert path.read_text() == "new"
+    assert permissions(path) == mode
+
+
+def test_links_stay_and_their_files_are_replaced(tmp_path):
+    place, link = tmp_path / "place", tmp_path / "link.txt"
+    link.symlink_to("place/data")
+    for text in ("new", "newer"):  # a link to nothing is one to a file that is made
+        with replacing(link) as temporary:
+            assert temporary.suffix == ".txt"
+            temporary.write_text(text)
+        assert link.is_symlink()
+        assert (place / "data").read_text() == text
+    assert [*place.iterdir()] == [place / "data"]
+    check_writable(link)
+    assert (place / "data").read_text() == "newer"
+
+
+def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
+    path, synced = tmp_path / "file", []
+
+    def fsync(handle):
+        synced.append(os.fstat(handle).st_ino)
+        assert not path.exists()
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with replacing(path) as temporary:
+        temporary.write_text("content")
+    assert synced == [path.stat().st_ino]
 
 
 def test_checking_leaves_nothing(tmp_path):
@@ -71,6 +143,21 @@ def test_archives_that_are_none_are_named(tmp_path):
         path.write_bytes(broken)
         with pytest.raises(ValueError, match=r"weights.npz is not an npz archive"), open_npz(path) as arrays:
             arrays["a"]
+
+
+def test_h5_files_that_are_none_are_named(tmp_path):
+    pytest.importorskip("h5py", reason="needs h5py")
+    with pytest.raises(FileNotFoundError, match=r"no such file: .*none\.h5"):
+        open_h5(tmp_path / "none.h5")
+    (tmp_path / "text.h5").write_text("text")
+    with pytest.raises(OSError, match=r"text\.h5 is not an HDF5 file"):
+        open_h5(tmp_path / "text.h5")
+
+
+def test_h5_files_need_an_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ImportError, match=r"pip install 'caransac\[hloc\]'"):
+        open_h5(tmp_path / "none.h5")
 
 
 def test_errors_about_the_content_name_the_file(tmp_path):

@@ -9,7 +9,7 @@ from databases import make_database, read_geometries, some_pairs
 from distributed import Client, LocalCluster
 
 from caransac.cli import main
-from caransac.verification import ColmapDatabase, Settings, open_executor, verify
+from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_database(cluster, tmp_path
             os.kill(victims.pop(), signal.SIGKILL)
 
     with open_executor(scheduler=cluster.scheduler_address) as (executor, in_flight):
-        verify(source, executor, Settings(), in_flight=in_flight, on_batch=on_batch)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight, on_batch=on_batch)
     source.close()
     assert not victims and len(written) == 20
     assert read_geometries(there) == read_geometries(here)
@@ -60,7 +60,7 @@ def test_a_cluster_that_vanishes_is_an_error(tmp_path):
         pytest.raises(OSError, match="was lost: start it again, then continue"),
         open_executor(scheduler=cluster.scheduler_address) as (executor, in_flight),
     ):
-        verify(source, executor, Settings(), in_flight=in_flight, on_batch=lambda _: cluster.close())
+        verify(source, executor, VerificationOptions(), in_flight=in_flight, on_batch=lambda _: cluster.close())
     source.close()
     assert 0 < len(read_geometries(path)) < 30
 

@@ -94,9 +94,11 @@ def test_matches_past_the_keypoints(database, fails):
     assert read_geometries(database) == []
 
 
-def test_keypoints_that_are_nan(database, fails):
-    execute(database, "UPDATE keypoints SET rows = 200, cols = 2, data = ?", np.full((200, 2), np.nan, np.float32))
-    fails([database], r"NaN, infinity or vast numbers in the keypoints of scene/00\d.png")
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_keypoints_that_are_not_finite(database, fails, value):
+    points = np.full((200, 2), value, np.float32)
+    execute(database, "UPDATE keypoints SET rows = 200, cols = 2, data = ? WHERE image_id = 2", points)
+    fails([database], r"database\.db: NaN, infinity or vast numbers in the keypoints of scene/002.png")
 
 
 @pytest.mark.parametrize("value", ["'text'", "7", "x'00'"])

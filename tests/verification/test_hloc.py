@@ -11,7 +11,7 @@ from databases import some_pairs
 from caransac.camera import Camera
 from caransac.cli import main
 from caransac.geometry import pose_error_deg, sampson_sq
-from caransac.verification import HlocFiles, Settings, open_executor, verify
+from caransac.verification import HlocFiles, VerificationOptions, open_executor, verify
 from caransac.verification.hloc import read_cameras
 
 PAIRS = some_pairs(5)
@@ -144,14 +144,14 @@ def interrupt(source):
         raise KeyboardInterrupt
 
     with open_executor(1) as (executor, in_flight), pytest.raises(KeyboardInterrupt):
-        verify(source, executor, Settings(), in_flight=in_flight, on_batch=stop)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight, on_batch=stop)
     source.close()
 
 
 def resume(source):
     """Verify the rest; returns how many pairs were kept and how many were left."""
     with open_executor(1) as (executor, in_flight):
-        verify(source, executor, Settings(), in_flight=in_flight)
+        verify(source, executor, VerificationOptions(), in_flight=in_flight)
     source.close()
     return len(source.kept), len(source.pending)
 
@@ -162,7 +162,7 @@ def test_progress_is_saved_now_and_then(files, monkeypatch):
     source.batch_size, sizes = 1, []
     with open_executor(1) as (executor, _):
         count = lambda _: sizes.append(len([n for n in content(files / "out.h5.partial") if n.endswith("matches0")]))  # noqa: E731
-        verify(source, executor, Settings(), in_flight=1, on_batch=count)
+        verify(source, executor, VerificationOptions(), in_flight=1, on_batch=count)
     source.close()
     assert sizes == [1, 2, 3, 4, 5]
 
@@ -182,6 +182,7 @@ def test_progress_is_saved_now_and_then(files, monkeypatch):
         (lambda f: remove_keypoints(f, None), "no keypoints of day/2/left.jpg: extract"),
         (lambda f: put(f, "feats", names(2)[0], "keypoints", "text"), "corrupt keypoints of day/2/left.jpg: extract"),
         (lambda f: put(f, "feats", names(2)[0], "keypoints", np.full((9, 2), 1e30)), "corrupt keypoints of day/2"),
+        (lambda f: put(f, "feats", names(2)[0], "keypoints", np.full((9, 2), np.nan)), r"feats\.h5: .* of day/2.*NaN"),
         (lambda f: put(f, "matches", group(2), "matches0", None), "corrupt matches of .*: match this pair again"),
         (lambda f: put(f, "matches", group(2), "matches0", "text"), "corrupt matches of"),
         (lambda f: put(f, "matches", group(2), "matches0", np.zeros((9, 2), int)), r"must be \(n,\) indices"),
@@ -215,10 +216,16 @@ def put(files, name, group, key, value):
             file[group][key] = value
 
 
-def test_infinite_scores_are_the_best_and_the_worst(files):
-    scores = np.where(np.arange(200) % 2, np.inf, -np.inf)
-    put(files, "matches", group(2), "matching_scores0", scores)
-    assert main(arguments(files)) == 0
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_not_finite_are_refused_by_name(files, capsys, value):
+    with h5py.File(files / "matches.h5") as matches:
+        matched = matches[group(2)]["matches0"][()] >= 0
+    put(files, "matches", group(2), "matching_scores0", np.where(matched, 0.5, value))
+    assert main(arguments(files)) == 0  # nobody reads those of keypoints without a match
+    put(files, "matches", group(2), "matching_scores0", np.where(matched, value, 0.5))
+    assert main(arguments(files, "--overwrite")) == 2
+    message = r"matches\.h5: corrupt matches of day/2/left.jpg and night/2.jpg: .*matching_scores0 must not contain NaN"
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):

@@ -1,34 +1,33 @@
-"""Many calls at once: threads or any executor, a bounded look-ahead, the order kept."""
+"""Many calls at once: in threads or any executor, with a bounded look-ahead."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 LOOK_AHEAD = 4  # items a thread that are read before their turn, so that one slow item does not idle the others
 EXECUTOR_LOOK_AHEAD = 256  # items that are read before their turn where the number of workers is not known
 
 
 def map_ordered(
-    function: Callable[[Item], Answer], items: Iterable[Item], workers: int | Executor | None = None
-) -> Iterator[Answer]:
-    """Like ``map(function, items)``, several at a time: the same answers in the same order.
+    function: Callable[[Item], Value], items: Iterable[Item], workers: int | Executor | None = None
+) -> Iterator[Value]:
+    """Like ``map(function, items)``, several at a time: the same values in the same order.
 
-    A bounded number of items is taken before they are asked for, so items may be produced lazily and answers consumed
+    A bounded number of items is taken before they are asked for, so items may be produced lazily and values consumed
     one by one. The first exception, in the items' order, ends it and cancels what has not begun.
 
     Args:
         function: called with each item, in several threads at the same time.
         items: any iterable, read in the caller's thread.
         workers: threads; None for one a core this process may use; 1 runs everything in the caller's thread. Or an
-            executor of processes or of a cluster, to which function, items and answers can be sent; it stays open.
+            executor of processes or of a cluster, to which function, items and values can be sent; it stays open.
     """
     if isinstance(workers, Executor):
         return _map_in(workers, function, items, EXECUTOR_LOOK_AHEAD)
@@ -38,28 +37,60 @@ def map_ordered(
     return map(function, items) if workers == 1 else _map_in_threads(function, items, workers)
 
 
+def submit_all(
+    executor: Executor,
+    function: Callable[[Item], Value],
+    items: Iterable[Item],
+    *,
+    look_ahead: int,
+    ordered: bool = False,
+) -> Iterator[tuple[Item, Future[Value]]]:
+    """Call a function with every item, in an executor; yields each item with its future once that is done.
+
+    Only the future's ``result()`` raises what went wrong with an item, so the caller decides whether to go on. Where it
+    does not, what has not begun is cancelled.
+
+    Args:
+        executor: stays open.
+        function: called with each item.
+        items: any iterable, read in the caller's thread.
+        look_ahead: items that are read before one of them is done, at most.
+        ordered: whether to yield in the items' order instead of as they are done.
+    """
+    items = iter(items)
+    under_way: dict[Future[Value], Item] = {}  # in the items' order
+    try:
+        while True:
+            for item in islice(items, look_ahead - len(under_way)):
+                under_way[executor.submit(function, item)] = item
+            if not under_way:
+                return
+            done = _first_done([next(iter(under_way))] if ordered else under_way)
+            yield under_way.pop(done), done
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _first_done(futures: Collection[Future[Value]]) -> Future[Value]:
+    """Wait for one of the futures; interruptions are seen within a second."""
+    while True:  # a wait without an end would sleep through an interruption that comes in the moment it begins
+        if done := wait(futures, timeout=1.0, return_when=FIRST_COMPLETED).done:
+            return done.pop()
+
+
 def count_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _map_in_threads(function: Callable[[Item], Answer], items: Iterable[Item], workers: int) -> Iterator[Answer]:
+def _map_in_threads(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
     with ThreadPoolExecutor(workers, thread_name_prefix="caransac") as pool:
         yield from _map_in(pool, function, items, LOOK_AHEAD * workers)
 
 
 def _map_in(
-    executor: Executor, function: Callable[[Item], Answer], items: Iterable[Item], look_ahead: int
-) -> Iterator[Answer]:
-    items = iter(items)
-    running: deque[Future[Answer]] = deque()
-    try:
-        while True:
-            for item in islice(items, look_ahead - len(running)):
-                running.append(executor.submit(function, item))
-            if not running:
-                return
-            yield running.popleft().result()
-    finally:
-        for future in running:
-            future.cancel()
+    executor: Executor, function: Callable[[Item], Value], items: Iterable[Item], look_ahead: int
+) -> Iterator[Value]:
+    for _, done in submit_all(executor, function, items, look_ahead=look_ahead, ordered=True):
+        yield done.result()

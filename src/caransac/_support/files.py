@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import error as ZlibError  # noqa: N812  # zlib spells it small
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import h5py
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`, with its suffix, that takes its place once the block has ended without an error.
 
-    Folders are made as needed. Whatever was at `path` stays until then.
+    Folders are made as needed. Whatever was at `path` stays until then, and hands its permissions on; a new file has
+    those that the process gives to any. Where `path` is a symbolic link, the file it points to is replaced.
     """
     temporary = _beside(path)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        _write_through(temporary)
+        target = _target(path)
+        if (permissions := _permissions(target)) is not None:
+            temporary.chmod(permissions)
+        temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -41,16 +48,42 @@ def check_writable(path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A new empty file beside `path`; an OSError that names the path if that cannot be."""
+    """A new empty file beside the one that `path` leads to; an OSError that names the path if that cannot be."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
-    make_folder(path.parent)
+    target = _target(path)
+    make_folder(target.parent)
+    temporary = target.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+        # The kernel takes away what the umask says. What is private must not be open to others while it is written.
+        permissions = _permissions(target)
+        mode = 0o666 if permissions is None else permissions | 0o600
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     except OSError as error:
         raise type(error)(f"{path} cannot be written ({error.strerror}): choose another place") from error
-    os.close(handle)
-    return Path(name)
+    return temporary
+
+
+def _target(path: Path) -> Path:
+    """The file that a path leads to, where it is a symbolic link; else itself."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _permissions(path: Path) -> int | None:
+    """Permission bits of a file, None where there is none."""
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _write_through(path: Path) -> None:
+    """Bring a file to the disk: else, after a power failure, its name could be there without its content."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def make_folder(path: Path) -> None:
@@ -80,6 +113,20 @@ def open_npz(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path} is not an npz archive, or it is corrupt: {error}") from error
 
 
+def open_h5(path: Path, mode: str = "r") -> h5py.File:
+    """An h5 file, opened as h5py's `mode` says; errors name it."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("HDF5 files need h5py: pip install 'caransac[hloc]'") from error
+    if mode == "r" and not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    try:
+        return h5py.File(path, mode)
+    except OSError as error:
+        raise OSError(f"{path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Turn errors about what a file holds into ValueErrors that name it."""
@@ -89,9 +136,3 @@ def naming(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error.args[0]}") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

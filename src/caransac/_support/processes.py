@@ -1,13 +1,189 @@
-"""Worker processes."""
+"""Worker processes: an executor that can be left at once, and in which a worker that dies costs one call."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
+import signal
 import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Value = TypeVar("Value")
+
+PATIENCE_S = 5.0  # for a worker to end by itself once it is told to
 
 
-def end_with_parent() -> None:
+class WorkerDiedError(BrokenExecutor):
+    """The worker process of a call ended before the call did."""
+
+
+class RemoteError(Exception):
+    """What the traceback of an exception was in the worker: the cause of the exception that is raised here."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+@dataclass(frozen=True)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+
+
+class ProcessPool(Executor):
+    """An executor of spawned processes, for use in a ``with`` statement.
+
+    Every worker has a pipe of its own, and in this process a thread that serves it: there is no queue to be joined and
+    no lock to be left behind by a worker that dies. Such a death raises `WorkerDiedError` in the call it had, and in no
+    other; a new worker takes its place.
+
+    Workers ignore SIGINT, which a terminal sends to all processes: this one decides. Where an exception leaves the
+    ``with`` statement, an interruption among them, calls that wait are cancelled and workers killed. Workers also end
+    when this process is killed. They are spawned, so a script that opens a pool must do so under
+    ``if __name__ == "__main__":``.
+    """
+
+    def __init__(self, workers: int, start: Callable[..., object] | None = None, *arguments: object) -> None:
+        """Nothing is started yet: a worker is when there is a call for it.
+
+        Args:
+            workers: processes at most.
+            start: what a worker calls before anything else.
+            arguments: of `start`.
+        """
+        self._main = _serve, start, arguments
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="caransac")
+        self._of_thread = threading.local()
+        self._lock = threading.Lock()  # held to change what follows
+        self._workers: list[_Worker] = []
+        self._killed = False
+
+    def submit(
+        self, function: Callable[Parameters, Value], /, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Future[Value]:
+        """Call a function in a worker; see `Executor.submit`."""
+        return self._threads.submit(self._call, function, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End when all calls are done; see `Executor.shutdown`. Without `wait`, workers end with this process."""
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        if wait:
+            for worker in self._workers:
+                with suppress(OSError):
+                    worker.connection.send_bytes(b"")
+            for worker in self._workers:
+                _end(worker, PATIENCE_S)
+
+    def kill(self) -> None:
+        """End the workers, whatever they are doing; their calls and those to come raise `WorkerDiedError`."""
+        with self._lock:
+            self._killed = True
+            for worker in self._workers:
+                worker.process.kill()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        if kind is not None:
+            self.kill()
+        self.shutdown(cancel_futures=kind is not None)
+        return False
+
+    def _call(self, function: Callable[..., Value], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
+        call = pickle.dumps((function, args, kwargs))
+        worker = self._worker()
+        try:
+            worker.connection.send_bytes(call)
+            reply = worker.connection.recv_bytes()
+        except (EOFError, OSError) as error:
+            self._forget(worker)
+            raise WorkerDiedError(f"a worker process died, with exit code {worker.process.exitcode}") from error
+        value, failure, remote_traceback = pickle.loads(reply)
+        if failure is not None:
+            raise failure from RemoteError(remote_traceback)
+        return value  # type: ignore[no-any-return]  # the function's own
+
+    def _worker(self) -> _Worker:
+        """The worker of the calling thread, started if there is none."""
+        worker: _Worker | None = getattr(self._of_thread, "worker", None)
+        if worker is None:
+            with self._lock:
+                if self._killed:
+                    raise WorkerDiedError("the workers were killed")
+                worker = self._of_thread.worker = _start(*self._main)
+                self._workers.append(worker)
+        return worker
+
+    def _forget(self, worker: _Worker) -> None:
+        """Leave the place of a worker that died to another one."""
+        self._of_thread.worker = None
+        with self._lock:
+            self._workers.remove(worker)
+        _end(worker, 0.0)
+
+
+def _start(main: Callable[..., None], *arguments: object) -> _Worker:
+    """Start a process that gets the other end of a pipe, and the arguments."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=main, args=(theirs, *arguments), daemon=True)
+    resource_tracker.ensure_running()  # here, as it would unblock the signal in the middle of the start
+    # This thread's mask is inherited: so nothing interrupts a worker before it has come to ignore interruptions.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+    return _Worker(process, ours)
+
+
+def _end(worker: _Worker, patience_s: float) -> None:
+    """Wait until a worker has ended; kill it if that takes long."""
+    worker.process.join(patience_s)
+    worker.process.kill()
+    worker.process.join()
+    worker.connection.close()
+
+
+def _serve(connection: Connection, start: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
+    """What a worker does: call after call, until there is an empty one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
+    if start is not None:
+        start(*arguments)
+    with suppress(EOFError, BrokenPipeError):  # the parent is gone
+        while call := connection.recv_bytes():
+            connection.send_bytes(_reply(call))
+
+
+def _reply(call: bytes) -> bytes:
+    """What a function returned, what it raised, and the traceback of that."""
+    try:
+        function, args, kwargs = pickle.loads(call)
+        return pickle.dumps((function(*args, **kwargs), None, ""))
+    except BaseException as error:
+        text = traceback.format_exc()
+        try:
+            reply = pickle.dumps((None, error, text))
+            pickle.loads(reply)
+        except Exception:  # some exceptions cannot be sent, or not be made again
+            reply = pickle.dumps((None, RuntimeError(repr(error)), text))
+        return reply
+
+
+def _end_with_parent() -> None:
     """Make this process end when the one that started it does, even if that was killed."""
     threading.Thread(target=_wait_and_end, daemon=True).start()
 

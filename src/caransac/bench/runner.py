@@ -5,17 +5,14 @@ from __future__ import annotations
 import faulthandler
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
-from caransac._support.processes import end_with_parent
+from caransac._support.batch import submit_all
+from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.bench.breakdown import parts_ms
 from caransac.bench.journal import Journal, Key
 from caransac.bench.machine import THREADS
@@ -87,48 +84,22 @@ def run(
 
 
 def _run_tasks(tasks: Iterable[Task], workers: int, finish: Finish) -> list[Task]:
-    """Run tasks in worker processes; returns those that were under way when a worker died."""
-    remaining, suspects = iter(tasks), list[Task]()
-    while lost := _run_pool(remaining, workers, finish):
-        suspects += lost
+    """Run tasks in worker processes; returns those that brought their worker down."""
+    suspects: list[Task] = []
+    with ProcessPool(workers, start_worker) as pool:
+        for task, done in submit_all(pool, run_task, tasks, look_ahead=IN_FLIGHT * workers):
+            try:
+                outcomes = done.result()
+            except WorkerDiedError:
+                suspects.append(task)
+                continue
+            for job, outcome in zip(task.jobs, outcomes, strict=True):
+                finish(task.pair, job, outcome)
     return suspects
 
 
-def _run_pool(remaining: Iterator[Task], workers: int, finish: Finish) -> list[Task]:
-    """Run tasks until none remains, or until a worker dies: returns the tasks that were under way then."""
-    under_way: dict[Future[list[Outcome]], Task] = {}
-    with ProcessPoolExecutor(workers, get_context("spawn"), start_worker) as pool:
-        try:
-            while True:
-                for task in islice(remaining, IN_FLIGHT * workers - len(under_way)):
-                    under_way[_submit(pool, task)] = task
-                if not under_way:
-                    return []
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    outcomes = future.result()
-                    task = under_way.pop(future)
-                    for job, outcome in zip(task.jobs, outcomes, strict=True):
-                        finish(task.pair, job, outcome)
-        except BrokenProcessPool:
-            return list(under_way.values())
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # else an interrupted run would first finish what it has read ahead
-            raise
-
-
-def _submit(pool: ProcessPoolExecutor, task: Task) -> Future[list[Outcome]]:
-    """Hand a task to the workers; if one has died just now, the future says so like any other."""
-    try:
-        return pool.submit(run_task, task)
-    except BrokenProcessPool as error:
-        failed: Future[list[Outcome]] = Future()
-        failed.set_exception(error)
-        return failed
-
-
 def start_worker() -> None:
-    """Keep what peers print about themselves out of the table, and do not outlive the benchmark."""
-    end_with_parent()
+    """Keep what peers print about themselves out of the table."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)

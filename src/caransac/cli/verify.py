@@ -13,9 +13,18 @@ from typing import get_args
 
 from caransac._support.batch import count_cores
 from caransac.options import MethodName, Options
-from caransac.verification import ColmapDatabase, Geometry, HlocFiles, Row, Settings, Source, open_executor, verify
-from caransac.verification.records import Calibrated
-from caransac.verification.report import check_report, write_report
+from caransac.verification import (
+    CalibrationPolicy,
+    ColmapDatabase,
+    HlocFiles,
+    PairGeometry,
+    PairReport,
+    Source,
+    VerificationOptions,
+    open_executor,
+    verify,
+)
+from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
 
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
@@ -53,11 +62,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
 
     how = parser.add_argument_group("estimation")
-    defaults = Settings()
-    options = defaults.options
+    defaults = VerificationOptions()
+    options = defaults.estimation
     how.add_argument(
         "--calibrated",
-        choices=get_args(Calibrated),
+        choices=get_args(CalibrationPolicy),
         default="auto",
         help="estimate a pose from the cameras' intrinsics where both have a prior focal length (auto), always, or "
         "never; elsewhere a fundamental matrix (default: %(default)s)",
@@ -102,7 +111,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--report",
         type=Path,
         metavar="FILE",
-        help="write a line a pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
+        help="write one line per pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
         "ratio, confidence, config, ms",
     )
     run.add_argument(
@@ -136,15 +145,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Verify, with a progress bar and a summary."""
-    settings = Settings(
-        options=Options(method=arguments.method, max_error_px=arguments.max_error, seed=arguments.seed),
+    options = VerificationOptions(
+        estimation=Options(method=arguments.method, max_error_px=arguments.max_error, seed=arguments.seed),
         min_inliers=arguments.min_inliers,
         min_confidence=arguments.min_confidence,
     )
     if arguments.report is not None:
-        check_report(arguments.report)
+        check_pair_reports_path(arguments.report)
     source, place = open_source(arguments)
-    rows, started = list(source.kept), time.perf_counter()
+    reports, started = list(source.kept), time.perf_counter()
     workers = min(arguments.workers, max(len(source.pending) // source.batch_size, 1))
     try:
         with (
@@ -152,20 +161,20 @@ def run_verify(arguments: argparse.Namespace) -> int:
             show_progress(len(source.pending)) as advance,
         ):
 
-            def on_batch(found: Sequence[Geometry]) -> None:
-                rows.extend(map(Row.of_geometry, found))
+            def on_batch(found: Sequence[PairGeometry]) -> None:
+                reports.extend(map(PairReport.of_geometry, found))
                 advance(len(found))
 
-            verify(source, executor, settings, in_flight=in_flight, on_batch=on_batch)
+            verify(source, executor, options, in_flight=in_flight, on_batch=on_batch)
     except KeyboardInterrupt:
-        done = len(rows) - len(source.kept)
+        done = len(reports) - len(source.kept)
         print(f"caransac: {done} of {len(source.pending)} pairs done; the same command continues", file=sys.stderr)
         raise
     finally:
         source.close()
         if arguments.report is not None:
-            write_report(arguments.report, rows)
-    print(summarise(rows, len(source.kept), time.perf_counter() - started))
+            write_pair_reports(arguments.report, reports)
+    print(summarise(reports, len(source.kept), time.perf_counter() - started))
     print(f"Geometries: {place}")
     if arguments.report is not None:
         print(f"Report: {arguments.report}")
@@ -200,11 +209,11 @@ def open_source(arguments: argparse.Namespace) -> tuple[Source, Path]:
     return files, out
 
 
-def summarise(rows: Sequence[Row], num_kept: int, elapsed_s: float) -> str:
+def summarise(reports: Sequence[PairReport], num_kept: int, elapsed_s: float) -> str:
     """One line about a run."""
-    verified = len(rows) - num_kept
+    verified = len(reports) - num_kept
     kinds = ", ".join(
-        f"{count} {kind.replace('_', ' ')}" for kind, count in Counter(r.config for r in rows).most_common()
+        f"{count} {kind.replace('_', ' ')}" for kind, count in Counter(r.config for r in reports).most_common()
     )
     kept = f" and kept {num_kept} from before" if num_kept else ""
     speed = f" in {elapsed_s:.1f} s ({verified / elapsed_s:.1f} pairs a second)" if verified else ""

@@ -10,11 +10,11 @@ from typing import cast
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import read_text
+from caransac._support.files import open_h5, read_text
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.images import FeatureKind, detect, match_features, read_image
-from caransac.matches import Matches, open_h5
+from caransac.matches import Matches
 from caransac.options import ScoreKind
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
+from caransac._support.files import open_h5
 from caransac.datasets.pair import Pair, naming_pair
-from caransac.matches import Matches, camera_from_h5, open_h5
+from caransac.matches import Matches, camera_from_h5
 
 
 def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:

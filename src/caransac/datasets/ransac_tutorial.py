@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import naming
+from caransac._support.files import naming, open_h5
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.geometry import Array, relative_pose
-from caransac.matches import Matches, open_h5
+from caransac.matches import Matches
 
 
 def read_ransac_tutorial(

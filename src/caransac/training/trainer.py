@@ -6,9 +6,9 @@ import csv
 import json
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from torch import Tensor
 
 import caransac
 from caransac import plot
+from caransac._support.batch import map_ordered
 from caransac._support.files import make_folder, replacing, save_arrays
+from caransac._support.processes import ProcessPool
 from caransac.geometry import Floats
 from caransac.learned.weights_file import read_weights
 from caransac.training import worker
@@ -76,7 +78,7 @@ def train(
     make_folder(out)
     if (out / CHECKPOINT).exists() and not resume:
         raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")
-    with ProcessPoolExecutor(workers, get_context("spawn"), worker.start, (recipe,)) as pool:
+    with ProcessPool(workers, worker.start, recipe) as pool:
         training = Training(recipe, out, pool)
         if resume:
             training.restore()
@@ -208,8 +210,7 @@ class Training:
 
     def _map(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method of the workers for every tuple of arguments, in order."""
-        futures = [self.pool.submit(worker.call, method, *each) for each in arguments]
-        return [future.result() for future in futures]
+        return list(map_ordered(partial(worker.call, method), arguments, self.pool))
 
     def _latest(self) -> dict[str, float]:
         """Recent figures of the training, and those of the last validation."""

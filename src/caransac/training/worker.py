@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from caransac._support.processes import end_with_parent
 from caransac.datasets import Pair
 from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
@@ -119,14 +118,13 @@ _worker: Worker | None = None
 
 
 def start(recipe: Recipe) -> None:
-    """Make this process a worker of a recipe, that ends when its parent does, even if that was killed."""
+    """Make this process a worker of a recipe."""
     global _recipe, _worker
     torch.set_num_threads(1)
     _recipe, _worker = recipe, None
-    end_with_parent()
 
 
-def call(method: str, *arguments: Any) -> Any:
+def call(method: str, arguments: tuple[Any, ...]) -> Any:
     """Call a method of this process's worker."""
     global _worker
     if _worker is None:

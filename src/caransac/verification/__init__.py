@@ -2,18 +2,27 @@
 
 from caransac.verification.colmap import ColmapDatabase
 from caransac.verification.hloc import HlocFiles
-from caransac.verification.records import Config, Geometry, PairMatches, Row, Settings, Source
+from caransac.verification.records import (
+    CalibrationPolicy,
+    Config,
+    PairGeometry,
+    PairMatches,
+    PairReport,
+    Source,
+    VerificationOptions,
+)
 from caransac.verification.runner import open_executor, verify
 
 __all__ = [
+    "CalibrationPolicy",
     "ColmapDatabase",
     "Config",
-    "Geometry",
     "HlocFiles",
+    "PairGeometry",
     "PairMatches",
-    "Row",
-    "Settings",
+    "PairReport",
     "Source",
+    "VerificationOptions",
     "open_executor",
     "verify",
 ]

@@ -21,11 +21,20 @@ from numpy.typing import NDArray
 from caransac._support.arrays import LARGEST
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Array, Floats, quaternion_from_rotation
-from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated
+from caransac.verification.keypoints import KeypointCache
+from caransac.verification.records import (
+    CalibrationPolicy,
+    Config,
+    MatchIndices,
+    PairGeometry,
+    PairMatches,
+    PairReport,
+    check_calibrated,
+)
 
 MAX_IMAGES = 2147483647
 LOCK_TIMEOUT_S = 10.0
-CACHED_IMAGES = 512  # keypoints of so many images are kept in memory, about 30 MB
+CACHED_DESCRIPTORS = 64  # images whose descriptors are kept in memory, about 60 MB
 SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
 MODELS = (  # COLMAP's, by number
     "SIMPLE_PINHOLE",
@@ -67,7 +76,7 @@ class ColmapDatabase:
         self,
         path: str | Path,
         *,
-        calibrated: Calibrated = "auto",
+        calibrated: CalibrationPolicy = "auto",
         overwrite: bool = False,
         ratio_from_descriptors: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
@@ -90,8 +99,8 @@ class ColmapDatabase:
         self.path = Path(path)
         self.batch_size = 8 if ratio_from_descriptors else 16  # descriptors are large, where they must travel
         self._descriptors_wanted = ratio_from_descriptors
-        self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
-        self._descriptors = lru_cache(CACHED_IMAGES // 8)(self._read_descriptors)
+        self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._images[image_id].camera, self.path)
+        self._descriptors = lru_cache(CACHED_DESCRIPTORS)(self._read_descriptors)
         self._connection = _connect(self.path, lock_timeout_s)
         try:
             with _explaining(self.path):
@@ -105,33 +114,26 @@ class ColmapDatabase:
 
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
+        ids, names = _split(key), self._names(key)
         with _explaining(self.path):
-            ids, names = _split(key), self._names(key)
             matches = self._read_matches(key)
-            keypoints = [self._keypoints(image_id) for image_id in ids]
-            for points, column, name in zip(keypoints, matches.T, names, strict=True):
-                if len(column) and column.max() >= len(points):
-                    raise ValueError(
-                        f"{self.path}: matches of {names[0]} and {names[1]} name keypoint {column.max()}, but {name} "
-                        f"has {len(points)}: its features were extracted again, so match again"
-                    )
-            cameras = [self._images[image_id].camera for image_id in ids]
+            points1, points2, cameras = self._keypoints.matched(ids, names, matches)
             descriptors = None
             if self._descriptors_wanted:
-                first, second = (self._descriptors(image_id, len(keypoints[i])) for i, image_id in enumerate(ids))
+                first, second = (self._descriptors(image_id) for image_id in ids)
                 descriptors = first[matches[:, 0]], second
         return PairMatches(
             key=key,
             image1=names[0],
             image2=names[1],
             matches=matches,
-            points1=keypoints[0][matches[:, 0]],
-            points2=keypoints[1][matches[:, 1]],
-            cameras=None if cameras[0] is None or cameras[1] is None else (cameras[0], cameras[1]),
+            points1=points1,
+            points2=points2,
+            cameras=cameras,
             descriptors=descriptors,
         )
 
-    def write(self, found: Sequence[Geometry]) -> None:
+    def write(self, found: Sequence[PairGeometry]) -> None:
         """Write geometries in one transaction."""
         command = "INSERT OR REPLACE INTO two_view_geometries ({}) VALUES ({})".format(
             ", ".join(self._columns), ", ".join("?" * len(self._columns))
@@ -180,7 +182,7 @@ class ColmapDatabase:
     def _column_names(self, table: str) -> list[str]:
         return [column[1] for column in self._execute(f"PRAGMA table_info({table})")]
 
-    def _read_images(self, calibrated: Calibrated) -> dict[int, _Image]:
+    def _read_images(self, calibrated: CalibrationPolicy) -> dict[int, _Image]:
         cameras: dict[int, tuple[Any, ...]] = {
             row[0]: row[1:]
             for row in self._execute("SELECT camera_id, model, width, height, params, prior_focal_length FROM cameras")
@@ -194,7 +196,7 @@ class ColmapDatabase:
             images[image_id] = _Image(name, self._camera(camera_id, *cameras[camera_id][:-1]) if trusted else None)
         return images
 
-    def _read_pairs(self, overwrite: bool) -> tuple[list[int], list[Row]]:
+    def _read_pairs(self, overwrite: bool) -> tuple[list[int], list[PairReport]]:
         """Pairs to verify, and what is known of those that were verified before."""
         pending, kept = [], []
         for key, matches, inliers, config in self._execute(
@@ -205,7 +207,7 @@ class ColmapDatabase:
             if overwrite or config in (None, Config.UNDEFINED):
                 pending.append(key)
             else:
-                kept.append(Row.of(self._names(key), matches, inliers, config))
+                kept.append(PairReport.of(self._names(key), matches, inliers, config))
         if not pending and not kept:
             raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
         return pending, kept
@@ -247,12 +249,12 @@ class ColmapDatabase:
             raise ValueError(f"{self.path}: NaN, infinity or vast numbers in the {what}")
         return points
 
-    def _read_descriptors(self, image_id: int, num_keypoints: int) -> NDArray[np.uint8]:
+    def _read_descriptors(self, image_id: int) -> NDArray[np.uint8]:
         """SIFT descriptors (n, 128) of an image."""
         kind = "type" if "type" in self._column_names("descriptors") else str(SIFT)
         row = self._execute(f"SELECT {kind}, rows, cols, data FROM descriptors WHERE image_id = ?", image_id).fetchone()
         name = self._images[image_id].name
-        if row is None or row[1] != num_keypoints:
+        if row is None or row[1] != len(self._keypoints.pixels(image_id)):
             raise ValueError(f"{self.path}: {name} lacks descriptors; leave out --ratio-from-descriptors")
         if row[0] != SIFT or row[2] != SIFT_LENGTH:
             raise ValueError(f"{self.path}: the descriptors of {name} are not SIFT; leave out --ratio-from-descriptors")
@@ -305,7 +307,7 @@ def _array(data: bytes, dtype: Any, *shape: int) -> NDArray[Any]:
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
 
 
-def _as_row(found: Geometry) -> dict[str, Any]:
+def _as_row(found: PairGeometry) -> dict[str, Any]:
     """Values of `COLUMNS` by name."""
     qvec = None if found.R is None else quaternion_from_rotation(found.R)
     matrices = {"F": found.F, "E": found.E, "H": found.H, "qvec": qvec, "tvec": found.t}

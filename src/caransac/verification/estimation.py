@@ -8,49 +8,45 @@ from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac.api import estimate_fundamental, estimate_relative_pose
-from caransac.camera import Camera
-from caransac.geometry import Array, fundamental_from_essential, homogeneous
+from caransac.descriptors import match_ratios
+from caransac.geometry import Array, fundamental_from_essential
+from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult
 from caransac.verification.homography import find_homography, find_rotation
-from caransac.verification.ratios import ratios
-from caransac.verification.records import Config, Geometry, PairMatches, Settings
+from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
 
 
-def verify_batch(pairs: Sequence[PairMatches], settings: Settings) -> list[Geometry]:
+def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[PairGeometry]:
     """Verify pairs one after the other; what a worker does."""
-    return [verify_pair(pair, settings) for pair in pairs]
+    return [verify_pair(pair, options) for pair in pairs]
 
 
-def verify_pair(pair: PairMatches, settings: Settings) -> Geometry:
-    """Verify a pair. The answer depends on the pair and the settings alone, not on where or in which order it runs."""
+def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
+    """Verify a pair. The geometry depends on the pair and the options alone, not on where or in which order it runs."""
     started = time.perf_counter()
-    options = replace(settings.options, seed=pair_seed(settings.options.seed, pair.image1, pair.image2))
-    scores, kind = pair.scores, pair.score_kind
-    if pair.descriptors is not None:
-        scores, kind = ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
-    result: AnyResult
-    if pair.cameras is None:
-        result = estimate_fundamental(pair.points1, pair.points2, scores=scores, score_kind=kind, options=options)
+    estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
+    usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
+    result = _estimate(pair, usable, estimation)
+    confident = result.confidence is None or result.confidence >= options.min_confidence
+    if result.success and confident and result.num_inliers >= options.min_inliers:
+        inliers = usable[result.inliers]
+        config, matrices = _describe(pair, inliers, result, estimation)
     else:
-        result = estimate_relative_pose(
-            pair.points1, pair.points2, *pair.cameras, scores=scores, score_kind=kind, options=options
-        )
-    found = Geometry(
+        inliers, config, matrices = usable[:0], Config.DEGENERATE, {}
+    return PairGeometry(
         key=pair.key,
         image1=pair.image1,
         image2=pair.image2,
-        config=Config.DEGENERATE,
-        matches=pair.matches[:0],
+        config=config,
+        matches=pair.matches[inliers],
         num_matches=len(pair.matches),
         confidence=result.confidence,
-        elapsed_ms=0.0,
+        elapsed_ms=1e3 * (time.perf_counter() - started),
+        **matrices,
     )
-    confident = result.confidence is None or result.confidence >= settings.min_confidence
-    if result.success and confident and result.num_inliers >= settings.min_inliers:
-        found = _describe(pair, result, options.seed, options.max_error_px, found)
-    return replace(found, elapsed_ms=1e3 * (time.perf_counter() - started))
 
 
 def pair_seed(seed: int, image1: str, image2: str) -> int:
@@ -58,36 +54,37 @@ def pair_seed(seed: int, image1: str, image2: str) -> int:
     return int.from_bytes(blake2b(f"{seed}\n{image1}\n{image2}".encode(), digest_size=8).digest(), "little")
 
 
-def _describe(pair: PairMatches, result: AnyResult, seed: int, max_error: float, found: Geometry) -> Geometry:
-    """Fill in the geometry of a pair that was estimated well."""
-    points1, points2 = (points[result.inliers].astype(float) for points in (pair.points1, pair.points2))
-    found = replace(found, matches=pair.matches[result.inliers])
-    if isinstance(result, FundamentalResult):
-        H = find_homography(points1, points2, max_error, seed)
-        config = Config.UNCALIBRATED if H is None else Config.PLANAR_OR_PANORAMIC
-        return replace(found, config=config, F=result.F, H=H)
+def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> AnyResult:
+    """Estimate from the matches `rows` (m,) of a pair."""
+    scores, kind = pair.scores, pair.score_kind
+    if pair.descriptors is not None:
+        scores, kind = match_ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
+    points1, points2 = pair.points1[rows], pair.points2[rows]
+    scores = None if scores is None else scores[rows]
+    if pair.cameras is None:
+        return estimate_fundamental(points1, points2, scores=scores, score_kind=kind, options=options)
+    return estimate_relative_pose(points1, points2, *pair.cameras, scores=scores, score_kind=kind, options=options)
 
-    assert pair.cameras is not None and result.E is not None
+
+def _describe(
+    pair: PairMatches, inliers: NDArray[np.intp], result: AnyResult, options: Options
+) -> tuple[Config, dict[str, Array]]:
+    """The kind of geometry that an estimate found in a pair, and its matrices by their names in `PairGeometry`."""
+    points1, points2 = (points[inliers].astype(float) for points in (pair.points1, pair.points2))
+    H = find_homography(points1, points2, options.max_error_px, options.seed)
+    homography = {} if H is None else {"H": H}
+    if isinstance(result, FundamentalResult):
+        assert result.F is not None
+        return Config.UNCALIBRATED if H is None else Config.PLANAR_OR_PANORAMIC, {"F": result.F} | homography
+
+    assert pair.cameras is not None and result.E is not None and result.R is not None and result.t is not None
     camera1, camera2 = pair.cameras
-    rays1, rays2 = camera1.pixels_to_rays(points1), camera2.pixels_to_rays(points2)
-    H = find_homography(_without_distortion(camera1, rays1), _without_distortion(camera2, rays2), max_error, seed)
     if H is not None:
-        R = find_rotation(rays1, rays2, max_error / camera2.mean_focal)
+        rays1, rays2 = camera1.pixels_to_rays(points1), camera2.pixels_to_rays(points2)
+        R = find_rotation(rays1, rays2, options.max_error_px / camera2.mean_focal)
         if R is not None:
             H = camera2.K @ R @ np.linalg.inv(camera1.K)
-            return replace(found, config=Config.PANORAMIC, H=H / np.linalg.norm(H), R=R, t=np.zeros(3))
+            return Config.PANORAMIC, {"H": H / np.linalg.norm(H), "R": R, "t": np.zeros(3)}
     F = fundamental_from_essential(result.E, camera1.K, camera2.K)
-    return replace(
-        found,
-        config=Config.CALIBRATED if H is None else Config.PLANAR,
-        F=F / np.linalg.norm(F),
-        E=result.E,
-        H=H,
-        R=result.R,
-        t=result.t,
-    )
-
-
-def _without_distortion(camera: Camera, rays: Array) -> Array:
-    """Pixels (n, 2) of rays (n, 2) in a camera with the same calibration matrix and a perfect lens."""
-    return np.asarray((homogeneous(rays) @ camera.K.T)[:, :2])
+    matrices = {"F": F / np.linalg.norm(F), "E": result.E, "R": result.R, "t": result.t}
+    return Config.CALIBRATED if H is None else Config.PLANAR, matrices | homography

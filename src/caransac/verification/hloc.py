@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,16 +18,23 @@ from typing import Any
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_writable, read_text, replacing
+from caransac._support.files import check_writable, open_h5, read_text, replacing
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Floats
-from caransac.matches import open_h5
-from caransac.verification.records import Calibrated, Config, Geometry, MatchIndices, PairMatches, Row, check_calibrated
+from caransac.verification.keypoints import KeypointCache
+from caransac.verification.records import (
+    SHAPES,
+    CalibrationPolicy,
+    Config,
+    MatchIndices,
+    PairGeometry,
+    PairMatches,
+    PairReport,
+    check_calibrated,
+)
 
-CACHED_IMAGES = 512
 CHECKPOINT_S = 60.0  # what a killed run may lose
 MOST_KEYPOINTS = 2**32 - 1  # of an image: indices are kept in 32 bits
-MATRICES = ("F", "E", "H", "R", "t")
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class HlocFiles:
         out: str | Path,
         *,
         cameras: str | Path | None = None,
-        calibrated: Calibrated = "auto",
+        calibrated: CalibrationPolicy = "auto",
         overwrite: bool = False,
     ) -> None:
         """Open the files and see what is to be done.
@@ -96,38 +102,30 @@ class HlocFiles:
             opened.callback(lambda: self._file.close())  # whichever it is by then
             kept = {} if overwrite else self._take_over()
             self._opened = opened.pop_all()
-        self._keypoints = lru_cache(CACHED_IMAGES)(self._read_keypoints)
-        self.kept: Sequence[Row] = list(kept.values())
+        self._keypoints = KeypointCache(self._read_keypoints, self._cameras.get, matches)
+        self.kept: Sequence[PairReport] = list(kept.values())
         self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in kept]
         self._saved = time.monotonic()
 
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
         pair = self._pairs[key]
+        names = pair.image1, pair.image2
         matches, scores = self._read_matches(pair)
-        points = []
-        for column, name in zip(matches.T, (pair.image1, pair.image2), strict=True):
-            keypoints = self._keypoints(name)
-            if len(column) and column.max() >= len(keypoints):
-                raise ValueError(
-                    f"{self._matches.filename}: matches of {pair.group} name keypoint {column.max()}, but {name} has "
-                    f"{len(keypoints)}: its features were extracted again, so match again"
-                )
-            points.append(keypoints[column])
-        cameras = [self._cameras.get(name) for name in (pair.image1, pair.image2)]
+        points1, points2, cameras = self._keypoints.matched(names, names, matches)
         return PairMatches(
             key=key,
             image1=pair.image1,
             image2=pair.image2,
             matches=matches,
-            points1=points[0],
-            points2=points[1],
-            cameras=None if cameras[0] is None or cameras[1] is None else (cameras[0], cameras[1]),
+            points1=points1,
+            points2=points2,
+            cameras=cameras,
             scores=scores,
             score_kind="confidence",
         )
 
-    def write(self, found: Sequence[Geometry]) -> None:
+    def write(self, found: Sequence[PairGeometry]) -> None:
         """Keep geometries; once a minute they are saved beside the output, for a run that is killed."""
         for geometry in found:
             self._write_group(geometry)
@@ -156,7 +154,7 @@ class HlocFiles:
             shutil.copyfile(self._work, temporary)
         self._file = open_h5(self._work, "a")
 
-    def _write_group(self, found: Geometry) -> None:
+    def _write_group(self, found: PairGeometry) -> None:
         source = self._matches[self._pairs[found.key].group]
         group = self._file.create_group(self._pairs[found.key].group)
         partners = np.full_like(source["matches0"][()], -1)
@@ -166,7 +164,7 @@ class HlocFiles:
             scores = source["matching_scores0"][()]
             scores[partners < 0] = 0
             group.create_dataset("matching_scores0", data=scores)
-        for name in MATRICES:
+        for name in SHAPES:
             if (matrix := getattr(found, name)) is not None:
                 group.create_dataset(name, data=matrix)
         group.attrs["config"] = found.config.name.lower()
@@ -175,24 +173,24 @@ class HlocFiles:
             group.attrs["confidence"] = found.confidence
         group.attrs["ms"] = found.elapsed_ms
 
-    def _take_over(self) -> dict[str, Row]:
-        """Copy the pairs that an earlier run verified; returns their lines by group."""
+    def _take_over(self) -> dict[str, PairReport]:
+        """Copy the pairs that an earlier run verified; returns their reports by group."""
         before = self._partial if self._partial.exists() else self.out  # the former has all that it kept of the latter
         if not before.exists():
             return {}
-        rows: dict[str, Row] = {}
+        reports: dict[str, PairReport] = {}
         with open_h5(before) as file:
             for pair in self._pairs:
                 if pair.group in file:
                     try:
-                        rows[pair.group] = _describe(pair, file[pair.group])
+                        reports[pair.group] = _report_of(pair, file[pair.group])
                     except (KeyError, TypeError, ValueError) as error:
                         raise ValueError(
                             f"--out: {before} holds {pair.group}, but not from caransac verify: choose another place, "
                             "or replace it by --overwrite"
                         ) from error
                     file.copy(pair.group, self._file.require_group(pair.group.partition("/")[0]))
-        return rows
+        return reports
 
     def _find(self, image1: str, image2: str) -> _Pair:
         """The group of a pair's matches; like hloc, it may hold the pair the other way round, and then we do, too."""
@@ -207,22 +205,13 @@ class HlocFiles:
 
     def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:
         """Indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
-        group = self._matches[pair.group]
-        corrupt = f"{self._matches.filename}: corrupt matches of {pair.group}: match this pair again"
         try:
-            partners = np.asarray(group["matches0"])
-            scores = np.asarray(group["matching_scores0"]).astype(np.float32) if "matching_scores0" in group else None
+            return _as_matches(self._matches[pair.group])
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{corrupt} ({error})") from error
-        if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
-            raise ValueError(f"{corrupt} (matches0 must be (n,) indices, got {partners.shape} {partners.dtype})")
-        if scores is not None and scores.shape != partners.shape:
-            raise ValueError(f"{corrupt} (matching_scores0 must have shape {partners.shape}, got {scores.shape})")
-        matched = np.flatnonzero(partners >= 0)
-        matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
-        if scores is not None:
-            scores = np.nan_to_num(scores[matched], posinf=1.0, neginf=0.0)
-        return matches, scores
+            raise ValueError(
+                f"{self._matches.filename}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
+                f"({error})"
+            ) from error
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
@@ -235,6 +224,21 @@ class HlocFiles:
             raise ValueError(
                 f"{self._features.filename}: corrupt keypoints of {name}: extract its features again ({error})"
             ) from error
+
+
+def _as_matches(group: Any) -> tuple[MatchIndices, Floats | None]:
+    """Indices (n, 2) of the matches in a pair's group, and their scores (n,) if there are any."""
+    partners = np.asarray(group["matches0"])
+    if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
+        raise ValueError(f"matches0 must be (n,) indices, got {partners.shape} {partners.dtype}")
+    matched = np.flatnonzero(partners >= 0)
+    matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
+    if "matching_scores0" not in group:
+        return matches, None
+    scores = np.asarray(group["matching_scores0"])
+    if scores.shape != partners.shape:
+        raise ValueError(f"matching_scores0 must have shape {partners.shape}, got {scores.shape}")
+    return matches, as_reals(scores[matched], "matching_scores0").astype(np.float32)
 
 
 def read_cameras(path: Path) -> dict[str, Camera]:
@@ -259,14 +263,14 @@ def read_cameras(path: Path) -> dict[str, Camera]:
     return cameras
 
 
-def _describe(pair: _Pair, group: Any) -> Row:
-    """The line of a pair that an earlier run verified."""
+def _report_of(pair: _Pair, group: Any) -> PairReport:
+    """The report of a pair that an earlier run verified."""
     attributes = group.attrs
     config = Config[str(attributes["config"]).upper()]
     confidence = float(attributes["confidence"]) if "confidence" in attributes else None
     inliers = int((np.asarray(group["matches0"]) >= 0).sum())
     names = pair.image1, pair.image2
-    return Row.of(names, int(attributes["num_matches"]), inliers, config, confidence, float(attributes["ms"]))
+    return PairReport.of(names, int(attributes["num_matches"]), inliers, config, confidence, float(attributes["ms"]))
 
 
 def _read_pairs(path: Path) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal, Protocol, get_args
@@ -14,7 +14,7 @@ from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 from caransac.options import Options, ScoreKind
 
-Calibrated = Literal["auto", "always", "never"]
+CalibrationPolicy = Literal["auto", "always", "never"]
 MatchIndices = NDArray[np.uint32]
 # Twice the estimator's own default: it finds more of the right matches at the price of a few more wrong ones, and poses
 # are as good. A reconstruction can drop matches, but bring none back.
@@ -22,9 +22,9 @@ MAX_ERROR_PX = 2.0
 
 
 def check_calibrated(calibrated: str) -> None:
-    """Raise a ValueError for a word that `Calibrated` does not have."""
-    if calibrated not in get_args(Calibrated):
-        raise ValueError(f"calibrated must be one of {', '.join(get_args(Calibrated))}, not {calibrated!r}")
+    """Raise a ValueError for a word that `CalibrationPolicy` does not have."""
+    if calibrated not in get_args(CalibrationPolicy):
+        raise ValueError(f"calibrated must be one of {', '.join(get_args(CalibrationPolicy))}, not {calibrated!r}")
 
 
 class Config(IntEnum):
@@ -42,17 +42,29 @@ class Config(IntEnum):
     CALIBRATED_RIG = 9
 
 
+# The matrices and vectors of a geometry, and which of them each kind has; the other kinds are COLMAP's alone.
+SHAPES: Mapping[str, tuple[int, ...]] = {"F": (3, 3), "E": (3, 3), "H": (3, 3), "R": (3, 3), "t": (3,)}
+DETERMINED: Mapping[Config, frozenset[str]] = {
+    Config.DEGENERATE: frozenset(),
+    Config.CALIBRATED: frozenset("FERt"),
+    Config.UNCALIBRATED: frozenset("F"),
+    Config.PLANAR: frozenset("FEHRt"),
+    Config.PANORAMIC: frozenset("HRt"),
+    Config.PLANAR_OR_PANORAMIC: frozenset("FH"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class VerificationOptions:
     """How pairs are verified.
 
     Attributes:
-        options: options of the estimator; every pair derives a seed of its own from ``options.seed`` and its names.
+        estimation: options of the estimator; every pair derives a seed of its own from their seed and its names.
         min_inliers: a pair with fewer is degenerate. The default is COLMAP's.
         min_confidence: a pair whose confidence is lower is degenerate; from 0 to 1.
     """
 
-    options: Options = field(default_factory=lambda: Options(max_error_px=MAX_ERROR_PX))
+    estimation: Options = field(default_factory=lambda: Options(max_error_px=MAX_ERROR_PX))
     min_inliers: int = 15
     min_confidence: float = 0.0
 
@@ -61,8 +73,8 @@ class Settings:
             raise ValueError(f"min_inliers must not be negative, got {self.min_inliers}")
         if not 0 <= self.min_confidence <= 1:
             raise ValueError(f"min_confidence must be from 0 to 1, got {self.min_confidence}")
-        if self.min_confidence > 0 and self.options.method != "ca-ransac":
-            raise ValueError(f"min_confidence needs method 'ca-ransac'; {self.options.method!r} gives no confidence")
+        if self.min_confidence > 0 and self.estimation.method != "ca-ransac":
+            raise ValueError(f"min_confidence needs method 'ca-ransac'; {self.estimation.method!r} gives no confidence")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,9 +86,11 @@ class PairMatches:
         image1: name of image 1.
         image2: name of image 2.
         matches: (n, 2) indices of the matched keypoints.
-        points1: (n, 2) pixels of the matched keypoints in image 1.
+        points1: (n, 2) pixels of the matched keypoints in image 1. Where there are cameras they are free of lens
+            distortion, and NaN where that cannot be removed: such a match is never an inlier.
         points2: (n, 2) pixels in image 2.
-        cameras: both cameras, in the points' pixel convention; None where the focal lengths are unknown.
+        cameras: both cameras, without distortion and in the points' pixel convention; None where the focal lengths are
+            unknown.
         scores: (n,) one number a match, or None.
         score_kind: what the scores are.
         descriptors: of the matched keypoints of image 1 (n, d) and of all keypoints of image 2 (m, d), to make ratios
@@ -87,23 +101,30 @@ class PairMatches:
     image1: str
     image2: str
     matches: MatchIndices
-    points1: Floats
-    points2: Floats
+    points1: Floats | Array
+    points2: Floats | Array
     cameras: tuple[Camera, Camera] | None = None
     scores: Floats | None = None
     score_kind: ScoreKind = "ratio"
     descriptors: tuple[NDArray[np.uint8], NDArray[np.uint8]] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("matches", "points1", "points2"):
+            if (shape := getattr(self, name).shape) != (len(self.matches), 2):
+                raise ValueError(f"{name} must have shape ({len(self.matches)}, 2), got {shape}")
+        if self.cameras is not None and any(camera.is_distorted for camera in self.cameras):
+            raise ValueError("cameras must have no distortion: remove it from the points, once for each image")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Geometry:
+class PairGeometry:
     """What verification found out about a pair. Matrices are None where they are not determined.
 
     Attributes:
         key: the pair's number in its source.
         image1: name of image 1.
         image2: name of image 2.
-        config: the kind of geometry.
+        config: the kind of geometry, which says what of the matrices is determined.
         matches: (k, 2) the inliers; none of a degenerate pair.
         num_matches: matches the pair had.
         confidence: probability that the geometry is right, or None from the classical methods.
@@ -129,10 +150,23 @@ class Geometry:
     R: Array | None = None
     t: Array | None = None
 
+    def __post_init__(self) -> None:
+        if self.config not in DETERMINED:
+            raise ValueError(f"config must be one of {', '.join(each.name for each in DETERMINED)}, not {self.config}")
+        if self.matches.ndim != 2 or self.matches.shape[1] != 2 or len(self.matches) > self.num_matches:
+            raise ValueError(f"matches must be up to {self.num_matches} rows of 2, got shape {self.matches.shape}")
+        if self.config == Config.DEGENERATE and len(self.matches):
+            raise ValueError("matches must be none of a degenerate pair")
+        for name, shape in SHAPES.items():
+            matrix, determined = getattr(self, name), name in DETERMINED[self.config]
+            if (matrix is not None) != determined or (matrix is not None and matrix.shape != shape):
+                wanted = f"have shape {shape}" if determined else "be None"
+                raise ValueError(f"{name} must {wanted} where config is {self.config.name}")
+
 
 @dataclass(frozen=True)
-class Row:
-    """A line of the report; a pair that an earlier run verified may lack what only that run knew.
+class PairReport:
+    """A line of the report: what became of a pair. One that an earlier run verified may lack what only that run knew.
 
     Attributes:
         image1: name of image 1.
@@ -163,13 +197,13 @@ class Row:
         config: int,
         confidence: float | None = None,
         ms: float | None = None,
-    ) -> Row:
+    ) -> PairReport:
         """The line of these figures."""
         name = Config(config).name.lower() if config in list(Config) else f"config {config}"
         return cls(*names, matches, inliers, inliers / max(matches, 1), confidence, name, ms)
 
     @classmethod
-    def of_geometry(cls, found: Geometry) -> Row:
+    def of_geometry(cls, found: PairGeometry) -> PairReport:
         """The line of a pair just verified."""
         return cls.of(
             (found.image1, found.image2),
@@ -195,7 +229,7 @@ class Source(Protocol):
         ...
 
     @property
-    def kept(self) -> Sequence[Row]:
+    def kept(self) -> Sequence[PairReport]:
         """What is known of the pairs that were verified before."""
         ...
 
@@ -203,7 +237,7 @@ class Source(Protocol):
         """A pair."""
         ...
 
-    def write(self, found: Sequence[Geometry]) -> None:
+    def write(self, found: Sequence[PairGeometry]) -> None:
         """Keep the geometries of a batch, all or none."""
         ...
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from functools import partial
 
-from caransac._support.processes import end_with_parent
+from caransac._support.batch import submit_all
+from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.verification.estimation import verify_batch
-from caransac.verification.records import Geometry, Settings, Source
+from caransac.verification.records import PairGeometry, PairMatches, Source, VerificationOptions
 
 BATCHES_A_WORKER = 2  # one that it works on and one that waits for it
 BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none and grow
@@ -28,10 +19,10 @@ BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none 
 def verify(
     source: Source,
     executor: Executor,
-    settings: Settings,
+    options: VerificationOptions,
     *,
     in_flight: int = BATCHES_ON_CLUSTER,
-    on_batch: Callable[[Sequence[Geometry]], None] | None = None,
+    on_batch: Callable[[Sequence[PairGeometry]], None] | None = None,
 ) -> None:
     """Verify all pending pairs of a source, and write each batch as soon as it is there.
 
@@ -41,31 +32,23 @@ def verify(
     Args:
         source: the pairs; only the calling thread touches it.
         executor: runs the batches: one of `open_executor`, or any other.
-        settings: how to verify.
+        options: how to verify.
         in_flight: batches that are read ahead at most.
         on_batch: called with the geometries of every batch after it was written.
     """
-    size = source.batch_size
-    batches = iter([source.pending[i : i + size] for i in range(0, len(source.pending), size)])
-    running: set[Future[list[Geometry]]] = set()
-    try:
-        while True:
-            for batch in batches:
-                running.add(executor.submit(verify_batch, [source.read(key) for key in batch], settings))
-                if len(running) >= in_flight:
-                    break
-            if not running:
-                break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                found = future.result()
-                source.write(found)
-                if on_batch is not None:
-                    on_batch(found)
-    finally:
-        for future in running:
-            future.cancel()
+    verify_some = partial(verify_batch, options=options)
+    for _, verified in submit_all(executor, verify_some, _read_batches(source), look_ahead=in_flight):
+        found = verified.result()
+        source.write(found)
+        if on_batch is not None:
+            on_batch(found)
     source.finish()
+
+
+def _read_batches(source: Source) -> Iterator[list[PairMatches]]:
+    size = source.batch_size
+    for first in range(0, len(source.pending), size):
+        yield [source.read(key) for key in source.pending[first : first + size]]
 
 
 @contextmanager
@@ -94,17 +77,11 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
         with ThreadPoolExecutor(1) as executor:
             yield executor, BATCHES_A_WORKER
     else:
-        with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker) as executor:
+        with ProcessPool(workers) as executor:
             try:
                 yield executor, BATCHES_A_WORKER * workers
-            except BrokenProcessPool as error:
+            except WorkerDiedError as error:
                 raise OSError("a worker died, out of memory perhaps: continue with fewer --workers") from error
-
-
-def _start_worker() -> None:
-    """Leave interruptions to the process that writes, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
 
 
 @contextmanager

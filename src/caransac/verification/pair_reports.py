@@ -1,4 +1,4 @@
-"""A line for every pair, as CSV or Parquet."""
+"""What became of each pair, one line per pair, as CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from caransac._support.files import check_writable, replacing
-from caransac.verification.records import Row
+from caransac.verification.records import PairReport
 
-COLUMNS = tuple(field.name for field in fields(Row))
+COLUMNS = tuple(field.name for field in fields(PairReport))
 DIGITS = {"ratio": 4, "confidence": 4, "ms": 2}
 
 
-def check_report(path: Path) -> None:
-    """Raise now what writing the report would raise at the end of a long run."""
+def check_pair_reports_path(path: Path) -> None:
+    """Raise now what writing the reports would raise at the end of a long run."""
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"report: {path} must end in .csv or .parquet")
     if path.suffix == ".parquet":
@@ -24,21 +24,21 @@ def check_report(path: Path) -> None:
     check_writable(path)
 
 
-def write_report(path: Path, rows: Sequence[Row]) -> None:
-    """Write the lines of all pairs, sorted by image names; the ending chooses the format.
+def write_pair_reports(path: Path, reports: Sequence[PairReport]) -> None:
+    """Write one line per pair, sorted by image names; the ending chooses the format.
 
     A pair that an earlier run verified is described by what the database says. Its confidence and time are taken from
-    the report that is replaced, if that one has them, and are left empty otherwise.
+    the file that is replaced, if that one has them, and are left empty otherwise.
     """
     before = _read(path) if path.exists() else {}
-    lines = [_complete(row, before.get((row.image1, row.image2))) for row in rows]
+    lines = [_complete(report, before.get((report.image1, report.image2))) for report in reports]
     lines.sort(key=lambda line: (line["image1"], line["image2"]))
     with replacing(path) as temporary:
         if path.suffix == ".parquet":
             arrow, parquet = _parquet()
             kinds = {"str": arrow.string(), "int": arrow.int64()}
-            schema = arrow.schema([(field.name, kinds.get(str(field.type), arrow.float64())) for field in fields(Row)])
-            parquet.write_table(arrow.Table.from_pylist(lines, schema), temporary)
+            columns = [(field.name, kinds.get(str(field.type), arrow.float64())) for field in fields(PairReport)]
+            parquet.write_table(arrow.Table.from_pylist(lines, arrow.schema(columns)), temporary)
         else:
             with temporary.open("w", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS)
@@ -46,9 +46,9 @@ def write_report(path: Path, rows: Sequence[Row]) -> None:
                 writer.writerows(lines)
 
 
-def _complete(row: Row, before: dict[str, Any] | None) -> dict[str, Any]:
-    """A row as a line, with what the report before knew of it where it tells of the same outcome."""
-    line = asdict(row)
+def _complete(report: PairReport, before: dict[str, Any] | None) -> dict[str, Any]:
+    """A report as a line, with what the file before knew of it where it tells of the same outcome."""
+    line = asdict(report)
     same = ("matches", "inliers", "config")
     if line["ms"] is None and before is not None and all(str(before[name]) == str(line[name]) for name in same):
         line |= {name: float(before[name]) if before[name] not in ("", None) else None for name in ("confidence", "ms")}
@@ -59,7 +59,7 @@ def _complete(row: Row, before: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Lines of a report by image names; none of a file that is something else."""
+    """Lines of a file by image names; none of a file that is something else."""
     lines: Iterable[dict[str, Any]]
     if path.suffix == ".parquet":
         arrow, parquet = _parquet()

@@ -1,0 +1,87 @@
+"""Descriptors of keypoints: which are each other's nearest, and how much nearer than the second-nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caransac.geometry import Array, Floats
+
+Real = TypeVar("Real", np.float32, np.float64)
+
+BLOCK = 1024  # descriptors compared at a time; the products of a block stay in the cache's reach
+
+
+def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Pairs of vectors that are each other's nearest.
+
+    Args:
+        vectors1: (N1, d) vectors of one length.
+        vectors2: (N2, d) vectors of that length.
+
+    Returns:
+        Their indices (M,) in `vectors1` and (M,) in `vectors2`, and (M,) the ratio of the squared distances from the
+        first to its nearest and to its second-nearest; 1 where there is no second or both are zero.
+    """
+    count1, count2 = len(vectors1), len(vectors2)
+    if count1 == 0 or count2 == 0:
+        return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    vectors1, vectors2 = np.ascontiguousarray(vectors1), np.ascontiguousarray(vectors2)
+    nearest = np.empty(count1, np.intp)  # in vectors2, of each of vectors1
+    similarity = np.empty((count1, 2))  # scalar products with the nearest and with the second-nearest
+    back, back_similarity = np.zeros(count2, np.intp), np.full(count2, -np.inf, np.float32)
+    for block, products in _scalar_products(vectors1, vectors2):
+        rows, columns = np.arange(len(products)), np.arange(count2)
+        best = products.argmax(axis=0)
+        best_similarity = products[best, columns]
+        better = best_similarity > back_similarity
+        back[better], back_similarity[better] = block.start + best[better], best_similarity[better]
+        nearest[block] = best = products.argmax(axis=1)
+        similarity[block, 0] = products[rows, best]
+        products[rows, best] = -np.inf
+        similarity[block, 1] = products.max(axis=1)
+    length_sq = np.sum(vectors1.astype(float) ** 2, axis=1, keepdims=True)
+    nearest_sq, second_sq = np.maximum(2 * (length_sq - similarity), 0).T
+    mutual = np.flatnonzero(back[nearest] == np.arange(count1))
+    return mutual, nearest[mutual], _ratio(nearest_sq, second_sq)[mutual]
+
+
+def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: ArrayLike) -> Floats:
+    """Distance of each match over the distance to the nearest other descriptor of image 2.
+
+    Args:
+        descriptors1: (n, d) descriptors of the matched keypoints of image 1.
+        descriptors2: (m, d) descriptors of all keypoints of image 2.
+        partners: (n,) index of each match's keypoint in image 2.
+
+    Returns:
+        (n,) ratios from 0 (unmistakable) to 1 (something else fits as well or better, or there is nothing else).
+    """
+    # Entries of SIFT descriptors are bytes and their squares sum to about 512^2: exact in single precision.
+    first, second = np.asarray(descriptors1, np.float32), np.asarray(descriptors2, np.float32)
+    partners = np.asarray(partners, np.intp)
+    lengths1_sq, lengths2_sq = np.einsum("ij,ij->i", first, first), np.einsum("ij,ij->i", second, second)
+    ratios_sq = np.empty(len(first), np.float32)
+    for block, products in _scalar_products(first, second):
+        distances_sq = lengths1_sq[block, None] + lengths2_sq - 2 * products
+        rows = np.arange(len(distances_sq))
+        own = distances_sq[rows, partners[block]]
+        distances_sq[rows, partners[block]] = np.inf
+        ratios_sq[block] = _ratio(own, distances_sq.min(axis=1))
+    return np.sqrt(np.clip(ratios_sq, 0, 1))
+
+
+def _scalar_products(vectors1: Floats, vectors2: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Blocks of rows of `vectors1`, and their scalar products (rows, N2) with all of `vectors2`."""
+    for start in range(0, len(vectors1), BLOCK):
+        block = slice(start, start + BLOCK)
+        yield block, vectors1[block] @ vectors2.T
+
+
+def _ratio(nearest_sq: NDArray[Real], second_sq: NDArray[Real]) -> NDArray[Real]:
+    """The second-nearest-neighbour ratio (n,), squared; 1 where there is no second or both distances are zero."""
+    usable = (second_sq > 0) & np.isfinite(second_sq)
+    return np.asarray(np.divide(nearest_sq, second_sq, out=np.ones_like(nearest_sq), where=usable))

@@ -1,0 +1,160 @@
+"""Worker processes: values and errors come back, a death costs one call, and one can leave at any time."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import pytest
+from calls import StubbornError, fail, nap_and_tell, remember
+
+from caransac._support.processes import ProcessPool, WorkerDiedError
+
+SOON_S = 10.0  # long for a machine that others use too, short beside what the workers below would take
+
+
+def is_gone(pid):
+    """Whether a process has ended, within a few seconds."""
+    for _ in range(250):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with ProcessPool(2, remember, "this") as pool:
+        yield pool
+
+
+def test_calls_run_in_other_processes_that_were_prepared(pool):
+    naps = [pool.submit(nap_and_tell, 0.5) for _ in range(2)]
+    assert len({os.getpid(), *(nap.result() for nap in naps)}) == 3
+    assert pool.submit(os.getenv, "REMEMBERED").result() == "this"
+    assert "REMEMBERED" not in os.environ
+    assert pool.submit(sorted, [1, 3, 2], reverse=True).result() == [3, 2, 1]
+
+
+def test_errors_come_back_with_the_traceback_of_the_worker(pool):
+    with pytest.raises(ValueError, match="wrong") as caught:
+        pool.submit(fail, ValueError, "wrong").result()
+    assert "in fail" in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(SystemExit):
+        pool.submit(sys.exit, 1).result()
+    with pytest.raises(RuntimeError, match=r"StubbornError\('one and two'\)"):
+        pool.submit(fail, StubbornError, "one", "two").result()
+
+
+def test_what_cannot_be_sent_is_an_error(pool):
+    with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+        pool.submit(lambda: 1).result()
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pool.submit(open, os.devnull).result()
+    assert pool.submit(abs, -1).result() == 1
+
+
+def test_a_death_costs_one_call():
+    with ProcessPool(2) as pool:
+        longer = pool.submit(nap_and_tell, 1.0)
+        with pytest.raises(WorkerDiedError, match="exit code 3"):
+            pool.submit(os._exit, 3).result()
+        with pytest.raises(WorkerDiedError, match="exit code -9"):
+            pool.submit(os.kill, pool.submit(os.getpid).result(), signal.SIGKILL).result()
+        assert longer.result() and pool.submit(abs, -1).result() == 1
+
+
+def test_a_worker_that_cannot_start_is_dead():
+    with ProcessPool(1, os._exit, 4) as pool, pytest.raises(WorkerDiedError, match="exit code 4"):
+        pool.submit(abs, -1).result()
+
+
+def test_workers_ignore_interruptions(pool):
+    pid = pool.submit(os.getpid).result()
+    os.kill(pid, signal.SIGINT)
+    assert pid in {pool.submit(nap_and_tell, 0.2).result() for _ in range(3)}
+
+
+def test_workers_are_gone_after_the_pool():
+    with ProcessPool(1) as pool:
+        pid = pool.submit(os.getpid).result()
+    assert is_gone(pid)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(abs, -1)
+
+
+def test_an_interruption_kills_busy_workers_and_cancels_what_waits():
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), ProcessPool(1) as pool:
+        pid = pool.submit(os.getpid).result()
+        running, waiting = (pool.submit(time.sleep, 1000) for _ in range(2))
+        while not running.running():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert time.monotonic() - started < SOON_S
+    assert is_gone(pid) and waiting.cancelled()
+    with pytest.raises(WorkerDiedError):
+        running.result()
+
+
+def test_nobody_waits_for_data_that_a_worker_does_not_read():
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), ProcessPool(1) as pool:
+        os.kill(pool.submit(os.getpid).result(), signal.SIGSTOP)
+        sending = pool.submit(len, bytes(10**8))  # far more than fits into a pipe
+        while not sending.running():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert time.monotonic() - started < SOON_S
+
+
+SCRIPT = """
+import sys, time
+from caransac._support.batch import submit_all
+from caransac._support.processes import ProcessPool
+
+def items():
+    yield 1000
+    yield 1000
+    if sys.argv[1] == "busy":
+        time.sleep(1.0)
+    print("ready", flush=True)
+    yield 1000
+
+if __name__ == "__main__":
+    with ProcessPool(2) as pool:
+        try:
+            list(submit_all(pool, time.sleep, items(), look_ahead=4))
+        except KeyboardInterrupt:
+            sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("moment", ["starting", "busy"])
+def test_an_interrupted_terminal_gets_its_prompt_back_without_noise(tmp_path, moment):
+    (tmp_path / "script.py").write_text("import signal\nsignal.signal(2, signal.default_int_handler)\n" + SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py", moment],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)  # to all of them, as a terminal does
+    _, errors = process.communicate(timeout=SOON_S)  # returns when the workers are gone too: they hold the pipes
+    assert (process.returncode, errors) == (130, "")
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", "busy"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.communicate(timeout=SOON_S)

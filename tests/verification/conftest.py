@@ -1,0 +1,17 @@
+"""A database that tests may change."""
+
+import shutil
+
+import pytest
+from databases import make_database, some_pairs
+
+
+@pytest.fixture(scope="session")
+def matched(tmp_path_factory):
+    return make_database(tmp_path_factory.mktemp("colmap") / "matched.db", some_pairs(6))
+
+
+@pytest.fixture
+def database(matched, tmp_path):
+    """Six pairs after feature matching."""
+    return shutil.copyfile(matched, tmp_path / "database.db")
