@@ -1,4 +1,4 @@
-"""What the weights are worth off the beaten track: robustness, calibration, and where the time goes.
+"""What the weights are worth in unusual settings: robustness, calibration, and where the time goes.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/weights.py TABLE ... [--json FILE]
 
@@ -27,9 +27,9 @@ from caransac._support.files import replacing
 from caransac.bench import machine
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.breakdown import parts_ms
-from caransac.bench.contract import ProblemName, Settings
+from caransac.bench.contract import ProblemName, RunSettings
 from caransac.bench.filters import ratio_filter
-from caransac.bench.protocol import Job, Method, pose_of_fundamental, run_job
+from caransac.bench.protocol import BenchMethod, Job, pose_of_fundamental, run_job
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import calibration_bins, expected_calibration_error
@@ -39,13 +39,13 @@ from caransac.training.data import right_matches
 
 def job(name: str, problem: ProblemName, max_ratio: float = 0.85) -> Job:
     """A method of the benchmark by its name, at the benchmark's default settings."""
-    record = ESTIMATORS[name]
-    method = Method(name, ratio_filter(max_ratio) if record.filtered else None, name)
-    return Job(method, problem, Settings(max_error_px=record.max_error_px, iterations=1024))
+    estimator = ESTIMATORS[name]
+    method = BenchMethod(name, ratio_filter(max_ratio) if estimator.filtered else None, name)
+    return Job(method, problem, RunSettings(max_error_px=estimator.max_error_px, iterations=1024))
 
 
 def robustness(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """CA-RANSAC and LM-LO on synthetic pairs off the beaten track, with the standard error of their difference."""
+    """CA-RANSAC and LM-LO on synthetic pairs in unusual settings, with the standard error of their difference."""
     settings: dict[str, dict[str, Any]] = {
         "typical": {},
         "no scores": {},

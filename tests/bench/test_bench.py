@@ -14,15 +14,15 @@ import pytest
 
 from caransac.bench import breakdown, runner, summary
 from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.benchmark import Benchmark, Row, affordable, spread
-from caransac.bench.contract import Settings
-from caransac.bench.figures import pareto_front
-from caransac.bench.filters import Filter, ratio_filter, saved_filter
+from caransac.bench.benchmark import Benchmark, TableRow, hypotheses_within, take_evenly
+from caransac.bench.contract import RunSettings
+from caransac.bench.filters import BenchFilter, ratio_filter, saved_filter
 from caransac.bench.journal import Journal
 from caransac.bench.paper import PHOTOTOURISM, TABLES
 from caransac.bench.plan import GROUPS, Plan
-from caransac.bench.protocol import Job, Method, Outcome, polish_fundamental, polish_pose, run_job, undistorted
-from caransac.bench.report import markdown, record
+from caransac.bench.plots import pareto_front
+from caransac.bench.protocol import BenchMethod, Job, Outcome, polish_fundamental, polish_pose, run_job, undistorted
+from caransac.bench.publication import collect_results, format_markdown
 from caransac.camera import Camera
 from caransac.cli import main
 from caransac.datasets import Pair, make_synthetic, open_dataset, write_npz
@@ -33,15 +33,15 @@ FAST = ("LM-LO", "OpenCV USAC_DEFAULT", "CA-RANSAC")
 
 
 class Silent:
-    """A watcher that counts, and may interrupt."""
+    """An observer that counts, and may interrupt."""
 
     def __init__(self, interrupt_after=None):
         self.count, self.interrupt_after = 0, interrupt_after
 
-    def begin(self, stage, total):
+    def begin_stage(self, stage, total):
         pass
 
-    def saw(self, *_):
+    def add_outcome(self, *_):
         self.count += 1
         if self.count == self.interrupt_after:
             raise KeyboardInterrupt
@@ -53,14 +53,14 @@ def clean_pair(num_points=200, outlier_ratio=0.3, **given):
     return Pair("made", "0", made.points1, made.points2, made.scores, *cameras, made.R, made.t)
 
 
-def run_plan(plan, folder, watcher=None, workers=1):
+def run_plan(plan, folder, observer=None, workers=1):
     with Journal(folder / "journal.jsonl", {"versions": {}}) as journal:
-        return Benchmark(plan, journal, watcher or Silent(), workers).run()
+        return Benchmark(plan, journal, observer or Silent(), workers).run()
 
 
 def accuracy(rows, plan):
     """What must be the same to the digit."""
-    result = record(plan, rows, {}, "")
+    result = collect_results(plan, rows, {}, "")
     return [{name: value for name, value in row.items() if name not in ("ms", "parts_ms")} for row in result["rows"]]
 
 
@@ -131,7 +131,7 @@ def test_a_peer_that_raises_fails_alone(monkeypatch):
         raise RuntimeError("no")
 
     monkeypatch.setitem(ESTIMATORS, "PoseLib", replace(ESTIMATORS["PoseLib"], run=broken))
-    outcome = run_job(Job(Method("PoseLib", None, "PoseLib"), "E", Settings()), clean_pair())
+    outcome = run_job(Job(BenchMethod("PoseLib", None, "PoseLib"), "E", RunSettings()), clean_pair())
     assert (outcome.status, outcome.error_deg) == ("crashed", 180)
 
 
@@ -143,7 +143,7 @@ def die(pair):
 
 
 def test_a_peer_that_dies_harms_no_other(tmp_path):
-    plan = Plan(sources=("synthetic:3",), methods=("LM-LO",), filters=(Filter("deadly", die),), timing_pairs=0)
+    plan = Plan(sources=("synthetic:3",), methods=("LM-LO",), filters=(BenchFilter("deadly", die),), timing_pairs=0)
     plain, deadly = run_plan(plan, tmp_path)
     assert plain.method.label == "LM-LO"
     assert [outcome.status for outcome in plain.outcomes[0].values()] == ["found"] * 3
@@ -153,12 +153,12 @@ def test_a_peer_that_dies_harms_no_other(tmp_path):
 def test_the_parts_of_a_run_add_up_to_its_time():
     pair = clean_pair()
     for name, filtered, expected in (("CA-RANSAC", False, {"solve", "network"}), ("PoseLib", True, {"filter"})):
-        job = Job(Method(name, ratio_filter(0.85) if filtered else None, name), "E", Settings(iterations=512))
+        job = Job(BenchMethod(name, ratio_filter(0.85) if filtered else None, name), "E", RunSettings(iterations=512))
         parts = breakdown.parts_ms(job, pair)
         assert expected < set(parts) <= set(breakdown.PARTS)
         assert all(ms >= 0 for ms in parts.values())
     original = breakdown.ca_ransac.likely_inliers
-    with breakdown.watching():
+    with breakdown.timing():
         assert breakdown.ca_ransac.likely_inliers is not original
     assert breakdown.ca_ransac.likely_inliers is original
 
@@ -171,15 +171,15 @@ def hang(pair):
 
 
 def test_a_peer_that_hangs_is_given_up(tmp_path):
-    method, outcomes = Method("LM-LO", Filter("slow", hang), "slow + LM-LO"), {}
+    method, outcomes = BenchMethod("LM-LO", BenchFilter("slow", hang), "slow + LM-LO"), {}
     with Journal(tmp_path / "journal.jsonl", {}) as journal:
         runner.run(
             open_dataset("synthetic:3", None),
-            [Job(method, "E", Settings(iterations=64))],
+            [Job(method, "E", RunSettings(iterations=64))],
             journal,
             workers=1,
-            report=lambda key, outcome: outcomes.update({key[2]: outcome.status}),
-            patience_s=1.0,
+            on_outcome=lambda key, outcome: outcomes.update({key[2]: outcome.status}),
+            time_limit_s=1.0,
         )
     assert [outcomes[name] for name in sorted(outcomes)] == ["found", "crashed", "found"]
 
@@ -193,10 +193,10 @@ def test_interrupted_runs_continue_to_the_same_digits(tmp_path):
     lines = path.read_text().splitlines(keepends=True)
     assert len(lines) == 8
     path.write_text("".join(lines[:-1]) + lines[-1][:40])  # killed in the middle of a line
-    watcher = Silent()
-    continued = run_plan(plan, tmp_path / "halves", watcher)
+    observer = Silent()
+    continued = run_plan(plan, tmp_path / "halves", observer)
     assert accuracy(continued, plan) == accuracy(whole, plan)
-    assert watcher.count == 4 * 3 * 2 + 3
+    assert observer.count == 4 * 3 * 2 + 3
     before = path.read_text()
     assert accuracy(run_plan(plan, tmp_path / "halves"), plan) == accuracy(whole, plan)
     assert path.read_text() == before
@@ -255,8 +255,8 @@ def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
 def test_scenes_count_alike_and_seeds_deviate():
     right, wrong = Outcome(status="found", rotation_deg=0.0, translation_deg=0.0), Outcome(status="failed")
     mixed = {("a", str(pair)): right for pair in range(99)} | {("b", "0"): wrong}
-    method = Method("CA-RANSAC", None, "CA-RANSAC")
-    row = Row("made", method, "E", Settings(), True, [mixed, dict.fromkeys(mixed, right)], [])
+    method = BenchMethod("CA-RANSAC", None, "CA-RANSAC")
+    row = TableRow("made", method, "E", RunSettings(), True, [mixed, dict.fromkeys(mixed, right)], [])
     assert summary.mean_and_deviation(row)["AUC5"] == {"mean": 75.0, "std": 25.0}
 
 
@@ -276,9 +276,9 @@ def test_thresholds_are_tuned_on_other_data(tmp_path):
 
 
 def test_a_time_budget_buys_hypotheses(tmp_path):
-    assert affordable({32: 1.0, 64: 2.0, 128: 4.0}, 3.0) == 96
-    assert affordable({32: 5.0}, 3.0) == 32
-    assert affordable({32: 1.0, 64: 2.0}, 3.0) == 64
+    assert hypotheses_within(3.0, {32: 1.0, 64: 2.0, 128: 4.0}) == 96
+    assert hypotheses_within(3.0, {32: 5.0}) == 32
+    assert hypotheses_within(3.0, {32: 1.0, 64: 2.0}) == 64
     plan = Plan(sources=("synthetic:2",), methods=("LM-LO",), budget_ms=4.0, timing_pairs=0)
     (row,) = run_plan(plan, tmp_path)
     assert row.settings.iterations > 32
@@ -291,10 +291,10 @@ def test_a_time_budget_buys_hypotheses(tmp_path):
 
 def test_timing_pairs_are_spread_over_the_data():
     dataset = open_dataset("synthetic:10")
-    few = spread(dataset, 3)
+    few = take_evenly(dataset, 3)
     assert few.num_pairs == len(list(few.read())) == 3
     assert [pair.name for pair in few.read()] == ["0000", "0004", "0008"]
-    assert spread(dataset, 100).num_pairs == 10
+    assert take_evenly(dataset, 100).num_pairs == 10
 
 
 def test_the_pareto_front_is_what_nothing_beats():
@@ -303,13 +303,13 @@ def test_the_pareto_front_is_what_nothing_beats():
 
 def test_plans_name_what_is_wrong_or_missing():
     with pytest.raises(ValueError, match=r"'posalib'; did you mean 'PoseLib'"):
-        Plan(sources=("synthetic",), methods=("posalib",)).rows()
+        Plan(sources=("synthetic",), methods=("posalib",)).choose_methods()
     with pytest.raises(ValueError, match="no data"):
         Plan(sources=())
     with pytest.raises(ValueError, match="seeds"):
         Plan(sources=("synthetic",), seeds=0)
-    rows, missing = Plan(sources=("synthetic",), methods=("ablations", "CLNet + LM-LO")).rows()
-    assert [row.label for row in rows] == list(GROUPS["ablations"])
+    methods, missing = Plan(sources=("synthetic",), methods=("ablations", "CLNet + LM-LO")).choose_methods()
+    assert [method.label for method in methods] == list(GROUPS["ablations"])
     assert list(missing) == ["CLNet + LM-LO"]
     assert "--filter CLNet=FILE" in missing["CLNet + LM-LO"]
 
@@ -350,7 +350,7 @@ def test_quick_writes_everything(tmp_path, capsys):
 
 def test_the_record_is_checked(tmp_path):
     plan = Plan(sources=("synthetic:1",), methods=("LM-LO",), timing_pairs=0)
-    result = record(plan, run_plan(plan, tmp_path), {}, "command")
+    result = collect_results(plan, run_plan(plan, tmp_path), {}, "command")
     summary.check(result)
     for broken, place in (
         (result | {"rows": [result["rows"][0] | {"pairs": "many"}]}, r"rows\[0\]\.pairs"),
@@ -373,8 +373,8 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     assert "55.8 | 28.8 | 88.8" in row
     result = json.loads((tmp_path / "out" / "table-1" / "results.json").read_text())
     elsewhere = result | {"rows": [row | {"scenes": {"elsewhere": {}}} for row in result["rows"]]}
-    assert "55.8" not in markdown(elsewhere, TABLES["table-1"])
-    assert "other data" in markdown(elsewhere, TABLES["table-1"])
+    assert "55.8" not in format_markdown(elsewhere, TABLES["table-1"])
+    assert "other data" in format_markdown(elsewhere, TABLES["table-1"])
     capsys.readouterr()
     for table in TABLES.values():
         names = {name.rpartition(" + ")[2] for name in table.rows}

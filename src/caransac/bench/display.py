@@ -53,13 +53,13 @@ class Display:
         self._draw()
         self._live.__exit__(kind, error, trace)
 
-    def begin(self, stage: str, total: int) -> None:
+    def begin_stage(self, stage: str, total: int) -> None:
         """A stage begins; the table starts anew."""
         self._task = self._progress.add_task(stage, total=total)
         self._errors = defaultdict(list)
         self._draw()
 
-    def saw(self, key: Key, outcome: Outcome) -> None:
+    def add_outcome(self, key: Key, outcome: Outcome) -> None:
         """An outcome is there."""
         assert self._task is not None
         self._errors[key[4]].append(outcome.error_deg)

@@ -181,7 +181,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         from rich.console import Console
         from rich.markdown import Markdown
 
-        from caransac.bench import machine, report
+        from caransac.bench import machine, publication
         from caransac.bench.benchmark import Benchmark
         from caransac.bench.display import Display
         from caransac.bench.journal import Journal
@@ -201,7 +201,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         for name, why in benchmark.missing.items():
             print(f"missing: {name}: {why}", file=sys.stderr)
         rows = benchmark.run()
-    report.publish(
+    publication.publish(
         out,
         plan,
         rows,
@@ -210,7 +210,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         table=TABLES[table] if table else None,
     )
     console = Console()
-    text = (out / report.MARKDOWN).read_text()
+    text = (out / publication.MARKDOWN).read_text()
     if console.is_terminal:
         console.print(Markdown(text))
     else:

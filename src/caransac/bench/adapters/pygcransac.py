@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
 MIN_ITERATIONS = 50  # pygcransac's own
@@ -12,7 +12,7 @@ MIN_MATCHES = {"E": 8, "F": 10}
 PROSAC, GRID, RADIUS = 1, 1, 0
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """Its estimators with PROSAC sampling. The mask it returns is not used: some releases fill it with one value."""
     import pygcransac
 
@@ -36,7 +36,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None
         else:
             matrix, _ = pygcransac.findEssentialMatrix(matches, pair.camera1.K, pair.camera2.K, *sizes, **options)
         if matrix is not None:
-            return Estimate(matrix=np.asarray(matrix, float))
+            return Answer(matrix=np.asarray(matrix, float))
     return None
 
 

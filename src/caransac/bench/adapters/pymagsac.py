@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 from caransac.geometry import Array
 
@@ -13,7 +13,7 @@ MIN_MATCHES = {"E": 8, "F": 10}  # it crashes on fewer
 PROSAC = 1
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """Its estimators with PROSAC sampling."""
     import pymagsac
 
@@ -35,7 +35,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None
         matrix, _ = pymagsac.findFundamentalMatrix(matches, *sizes, **options)
     else:
         matrix, _ = pymagsac.findEssentialMatrix(matches, pair.camera1.K, pair.camera2.K, *sizes, **options)
-    return None if matrix is None else Estimate(matrix=np.asarray(matrix, float))
+    return None if matrix is None else Answer(matrix=np.asarray(matrix, float))
 
 
 def image_size(points: Array) -> tuple[float, float]:

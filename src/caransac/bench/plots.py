@@ -13,17 +13,17 @@ import numpy as np
 
 from caransac import plot
 from caransac.bench import summary
-from caransac.bench.benchmark import Row
+from caransac.bench.benchmark import TableRow
 from caransac.bench.breakdown import PARTS
 
 BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
 
 
-def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
+def draw_all(out: Path, rows: Sequence[TableRow], results: Mapping[str, Any]) -> None:
     """Every plot of every data set and problem, into a folder."""
     for number, ((dataset, problem), group) in enumerate(groupby(rows, lambda row: (row.dataset, row.problem))):
         found = list(group)
-        records = [r for r in result["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
+        records = [r for r in results["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
         stem = f"{problem}-{number}-{re.sub('[^A-Za-z0-9]+', '-', dataset)}"
         title = f"{problem}, {dataset}"
         draw_curves(out / f"{stem}-curves.png", found, title)
@@ -39,7 +39,7 @@ def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
             plot.draw_reliability(out / f"{stem}-reliability.png", known)
 
 
-def draw_curves(path: Path, rows: Sequence[Row], title: str) -> Path:
+def draw_curves(path: Path, rows: Sequence[TableRow], title: str) -> Path:
     """Share of the pairs below an error, over the error."""
     figure, axes = _canvas()
     for row in rows:
