@@ -329,7 +329,10 @@ def test_quick_writes_everything(tmp_path, capsys):
     arguments = ["bench", "--quick", "--max-pairs", "3", "--problem", "E", "F", "--timing-pairs", "1", "--seeds", "2"]
     names = (*FAST, "LM-LO 512")
     assert main([*arguments, "--methods", *names, "DEGENSAC", "--workers", "1", "--out", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert printed.out == (tmp_path / "table.md").read_text() + "\n"  # alone, so that it can be redirected to a file
+    assert "accuracy E, synthetic: 24/24 runs in" in printed.err
+    assert str(tmp_path) in printed.err
     result = json.loads((tmp_path / "results.json").read_text())
     summary.check(result)
     assert [(row["problem"], row["method"]) for row in result["rows"]] == [
@@ -339,7 +342,7 @@ def test_quick_writes_everything(tmp_path, capsys):
     for row in result["rows"]:
         assert row["pairs"] == 3
         assert row["ms"] > 0
-        assert row["method"] in printed
+        assert f"| {row['method']} |" in printed.out
         assert sum(part["count"] for part in row["by_inlier_ratio"]) == 6
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))

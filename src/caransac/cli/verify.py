@@ -6,12 +6,12 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 from caransac._support.batch import count_cores
+from caransac._support.progress import Progress
 from caransac.options import Method, Options
 from caransac.verification import ColmapDatabase, Geometry, HlocFiles, Row, Settings, Source, open_executor, verify
 from caransac.verification.records import Calibrated
@@ -37,7 +37,6 @@ EXAMPLES = """examples:
 An interrupted run continues when the same command is given again (without
 --overwrite), and ends with the same result as one that was not interrupted.
 """
-LOG_INTERVAL_S = 10.0
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -147,15 +146,13 @@ def run_verify(arguments: argparse.Namespace) -> int:
     rows, started = list(source.kept), time.perf_counter()
     workers = min(arguments.workers, max(len(source.pending) // source.batch_size, 1))
     try:
-        with (
-            open_executor(workers, arguments.scheduler) as (executor, in_flight),
-            show_progress(len(source.pending)) as advance,
-        ):
+        with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
 
             def on_batch(found: Sequence[Geometry]) -> None:
                 rows.extend(map(Row.of_geometry, found))
-                advance(len(found))
+                progress.show("verify", len(rows) - len(source.kept), len(source.pending), unit="pairs")
 
+            on_batch([])  # from here on the time counts
             verify(source, executor, settings, in_flight=in_flight, on_batch=on_batch)
     except KeyboardInterrupt:
         done = len(rows) - len(source.kept)
@@ -209,50 +206,3 @@ def summarise(rows: Sequence[Row], num_kept: int, elapsed_s: float) -> str:
     kept = f" and kept {num_kept} from before" if num_kept else ""
     speed = f" in {elapsed_s:.1f} s ({verified / elapsed_s:.1f} pairs a second)" if verified else ""
     return f"Verified {verified} pairs{speed}{kept}: {kinds}"
-
-
-@contextmanager
-def show_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar in a terminal that rich can draw on, else a line now and then; yields what advances it."""
-    try:
-        from rich import progress as bars
-        from rich.console import Console
-    except ImportError:
-        bars = None  # type: ignore[assignment]  # rich is no dependency; lines do as well
-    if bars is None or not Console(stderr=True).is_terminal:
-        yield _Log(total).advance
-        return
-    columns = (
-        bars.TextColumn("verify"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TextColumn("{task.fields[speed]} pairs/s, left"),
-        bars.TimeRemainingColumn(),
-    )
-    started = time.monotonic()
-    with bars.Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("verify", total=total, speed="")
-
-        def advance(count: int) -> None:
-            progress.advance(task, count)
-            speed = progress.tasks[0].completed / (time.monotonic() - started)
-            progress.update(task, speed=f"{speed:.0f}")
-
-        yield advance
-
-
-class _Log:
-    """Progress as lines, for logs."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
-        self.started = self.printed = time.monotonic()
-
-    def advance(self, count: int) -> None:
-        """Count pairs, and say so every few seconds."""
-        self.done += count
-        now = time.monotonic()
-        if now - self.printed >= LOG_INTERVAL_S:
-            self.printed, speed = now, self.done / (now - self.started)
-            left = (self.total - self.done) / speed
-            print(f"{self.done}/{self.total}  {speed:.0f} pairs/s  {left:.0f} s left", file=sys.stderr, flush=True)
