@@ -234,7 +234,7 @@ def test_a_file_that_is_no_journal_is_named(tmp_path, content):
 
 
 def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
-    command = [sys.executable, "-m", "caransac.cli", "bench", "synthetic:40", "--methods", "LM-LO", "CA-RANSAC"]
+    command = [sys.executable, "-m", "caransac", "bench", "synthetic:40", "--methods", "LM-LO", "CA-RANSAC"]
     command += ["--workers", "1", "--timing-pairs", "0", "--out", str(tmp_path / "out")]
     journal = tmp_path / "out" / "journal.jsonl"
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)

@@ -56,7 +56,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="processes of the accuracy pass; any number gives the same figures (default: %(default)s)",
     )
+    _add_methods(parser)
+    _add_rules(parser)
+    parser.set_defaults(run=bench)
 
+
+def _add_methods(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is compared")
     what.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"], help="E, F or both (default: E)")
     what.add_argument(
@@ -81,6 +86,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     what.add_argument("--max-pairs", type=int, metavar="N", help="pairs a scene at most (default: all)")
 
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules = parser.add_argument_group("the rules")
     amount = rules.add_mutually_exclusive_group()
     amount.add_argument(
@@ -107,7 +114,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="pairs of the timing pass, 0 for none (default: %(default)s)",
     )
-    parser.set_defaults(run=bench)
 
 
 def bench(arguments: argparse.Namespace) -> int:

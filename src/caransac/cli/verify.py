@@ -12,7 +12,7 @@ from typing import get_args
 
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
-from caransac.options import Method, Options
+from caransac.cli import estimation
 from caransac.verification import ColmapDatabase, Geometry, HlocFiles, Row, Settings, Source, open_executor, verify
 from caransac.verification.records import Calibrated
 from caransac.verification.report import check_report, write_report
@@ -50,26 +50,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
+    _add_estimation(parser)
+    _add_run(parser)
+    _add_hloc(parser)
+    parser.set_defaults(run=run_verify)
 
-    how = parser.add_argument_group("estimation")
+
+def _add_estimation(parser: argparse.ArgumentParser) -> None:
     defaults = Settings()
-    options = defaults.options
+    how = estimation.add_options(parser, defaults.options)
     how.add_argument(
         "--calibrated",
         choices=get_args(Calibrated),
         default="auto",
         help="estimate a pose from the cameras' intrinsics where both have a prior focal length (auto), always, or "
         "never; elsewhere a fundamental matrix (default: %(default)s)",
-    )
-    how.add_argument(
-        "--method", choices=get_args(Method), default=options.method, help="estimator (default: %(default)s)"
-    )
-    how.add_argument(
-        "--max-error",
-        type=float,
-        default=options.max_error_px,
-        metavar="PX",
-        help="Sampson distance in pixels up to which a match is an inlier (default: %(default)s)",
     )
     how.add_argument(
         "--min-inliers",
@@ -91,10 +86,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="use second-nearest-neighbour ratios, computed again from the database's SIFT descriptors, as scores: "
         "slower, and better where inliers are few",
     )
-    how.add_argument(
-        "--seed", type=int, default=options.seed, metavar="N", help="seed of the run (default: %(default)s)"
-    )
 
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--overwrite", action="store_true", help="verify pairs again that have a geometry already")
     run.add_argument(
@@ -117,6 +111,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="run on a Dask cluster instead, tcp://host:8786 (needs the extra 'cluster')",
     )
 
+
+def _add_hloc(parser: argparse.ArgumentParser) -> None:
     hloc = parser.add_argument_group("hloc, in place of a database (needs the extra 'hloc')")
     hloc.add_argument("--features", type=Path, metavar="H5", help="keypoints")
     hloc.add_argument("--matches", type=Path, metavar="H5", help="matches; their scores are used as confidences")
@@ -130,13 +126,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="TXT",
         help="intrinsics, 'name MODEL width height params...' a line; other images get a fundamental matrix",
     )
-    parser.set_defaults(run=run_verify)
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Verify, with a progress bar and a summary."""
     settings = Settings(
-        options=Options(method=arguments.method, max_error_px=arguments.max_error, seed=arguments.seed),
+        options=estimation.read_options(arguments),
         min_inliers=arguments.min_inliers,
         min_confidence=arguments.min_confidence,
     )
