@@ -79,7 +79,7 @@ def draw_epipolar_lines(
     max_lines: int = 20,
     title: str = "",
 ) -> Path:
-    """Save a picture of both images with points and the epipolar lines of their matches, one colour a match.
+    """Save a picture of both images with points and the epipolar lines of their matches, one colour per match.
 
     Args:
         path: where to write it; the ending chooses the format.
@@ -217,7 +217,7 @@ def draw_training(path: str | Path, log: Sequence[Mapping[str, float]], panels: 
 
     Args:
         path: where to write it.
-        log: one row a validation, as the trainer logs it.
+        log: one row per validation, as the trainer logs it.
         panels: figures by the title of the panel they belong to.
 
     Returns:

@@ -39,10 +39,10 @@ class Plan:
         seeds: runs of every method on every pair, with seeds 0, 1, ...
         max_ratio: ratio filter of the methods that want one.
         filters: filters that take the ratio filter's place in further rows.
-        max_pairs: pairs a scene at most; None for all.
+        max_pairs: pairs per scene at most; None for all.
         timing_pairs: pairs of the timing pass, spread over the data set; 0 for none.
         tune: data set on which thresholds are tuned; None for each method's default.
-        tune_pairs: pairs a scene of it, at most.
+        tune_pairs: pairs per scene of it, at most.
     """
 
     sources: tuple[str, ...]

@@ -68,7 +68,7 @@ def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, 
 
 
 def format_markdown(results: Mapping[str, Any], table: PaperTable | None = None) -> str:
-    """The tables, one a data set and problem, with the command and the conditions."""
+    """The tables, one per data set and problem, with the command and the conditions."""
     parts = [f"`{results['command']}`\n"]
     for (dataset, problem), group in groupby(results["rows"], lambda row: (row["dataset"], row["problem"])):
         rows = list(group)
@@ -89,7 +89,7 @@ def format_markdown(results: Mapping[str, Any], table: PaperTable | None = None)
 
 
 def write_csv(path: Path, results: Mapping[str, Any]) -> None:
-    """One line a row, figures as mean and standard deviation."""
+    """One line per row, figures as mean and standard deviation."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*PLAIN, *(f"{name}{suffix}" for name in summary.FIGURES for suffix in ("", " std"))])
@@ -127,7 +127,7 @@ def _notes(results: Mapping[str, Any], table: PaperTable | None) -> str:
         "counts but in the figures called folded; a pair without an answer counts 180°.",
         "Thresholds: "
         + (
-            f"tuned on {rules['tuned_on']}, {rules['tune_pairs']} pairs a scene at most."
+            f"tuned on {rules['tuned_on']}, {rules['tune_pairs']} pairs per scene at most."
             if rules["tuned_on"]
             else "each method's default."
         ),
@@ -137,7 +137,7 @@ def _notes(results: Mapping[str, Any], table: PaperTable | None) -> str:
             "Synthetic pairs are of the kind that CA-RANSAC's weights were trained on: a first look, not a verdict."
         )
     if rules["budget_ms"]:
-        notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms a pair.")
+        notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms per pair.")
     if rules["seeds"] > 1:
         notes.append(f"Mean ± standard deviation over {rules['seeds']} seeds.")
     if not all(row["repeatable"] for row in results["rows"]):

@@ -84,7 +84,7 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--features", choices=get_args(FeatureKind), default="rootsift", help="to match by (default: %(default)s)"
     )
-    what.add_argument("--max-pairs", type=int, metavar="N", help="pairs a scene at most (default: all)")
+    what.add_argument("--max-pairs", type=int, metavar="N", help="pairs per scene at most (default: all)")
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +105,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     )
     rules.add_argument("--tune", metavar="DIR", help="data set to tune each method's threshold on (default: their own)")
     rules.add_argument(
-        "--tune-pairs", type=int, default=20, metavar="N", help="pairs a scene of it, at most (default: %(default)s)"
+        "--tune-pairs", type=int, default=20, metavar="N", help="pairs per scene of it, at most (default: %(default)s)"
     )
     rules.add_argument(
         "--timing-pairs",

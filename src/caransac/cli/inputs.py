@@ -83,7 +83,7 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=images.MAX_FEATURES,
         metavar="N",
-        help="keypoints an image at most (default: %(default)s)",
+        help="keypoints per image at most (default: %(default)s)",
     )
     matching.add_argument(
         "--matches",

@@ -74,7 +74,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="let the state network read what a match filter says of the matches (default: without)",
     )
     _add_number(network, "width", recipe.width, "width of the network, a multiple of 4 up to 128")
-    _add_number(network, "batch", recipe.batch, "pairs a step")
+    _add_number(network, "batch", recipe.batch, "pairs per step")
     _add_number(network, "epoch", recipe.epoch, "steps between two validations")
     _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
     _add_number(network, "learning-rate", recipe.learning_rate, "of Adam; halved when validation stops improving")

@@ -95,7 +95,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--report",
         type=Path,
         metavar="FILE",
-        help="write a line a pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
+        help="write one line per pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
         "ratio, confidence, config, ms",
     )
     run.add_argument(
@@ -116,7 +116,7 @@ def _add_hloc(parser: argparse.ArgumentParser) -> None:
     hloc = parser.add_argument_group("hloc, in place of a database (needs the extra 'hloc')")
     hloc.add_argument("--features", type=Path, metavar="H5", help="keypoints")
     hloc.add_argument("--matches", type=Path, metavar="H5", help="matches; their scores are used as confidences")
-    hloc.add_argument("--pairs", type=Path, metavar="TXT", help="two image names a line")
+    hloc.add_argument("--pairs", type=Path, metavar="TXT", help="two image names per line")
     hloc.add_argument(
         "--out", type=Path, metavar="H5", help="inlier matches, in hloc's layout (default: MATCHES-verified.h5)"
     )
@@ -124,7 +124,7 @@ def _add_hloc(parser: argparse.ArgumentParser) -> None:
         "--cameras",
         type=Path,
         metavar="TXT",
-        help="intrinsics, 'name MODEL width height params...' a line; other images get a fundamental matrix",
+        help="intrinsics, 'name MODEL width height params...' per line; other images get a fundamental matrix",
     )
 
 
@@ -199,5 +199,5 @@ def summarise(rows: Sequence[Row], num_kept: int, elapsed_s: float) -> str:
         f"{count} {kind.replace('_', ' ')}" for kind, count in Counter(r.config for r in rows).most_common()
     )
     kept = f" and kept {num_kept} from before" if num_kept else ""
-    speed = f" in {elapsed_s:.1f} s ({verified / elapsed_s:.1f} pairs a second)" if verified else ""
+    speed = f" in {elapsed_s:.1f} s ({verified / elapsed_s:.1f} pairs per second)" if verified else ""
     return f"Verified {verified} pairs{speed}{kept}: {kinds}"

@@ -77,7 +77,7 @@ def findEssentialMat(
             pixels, `maxIters` the largest number of hypotheses. Distortion coefficients are (k1, k2, p1, p2[, k3[, k4,
             k5, k6]]). Of `params`, a cv2.UsacParams, threshold, confidence, maxIterations and randomGeneratorState
             count; how to sample, score and polish is the estimator's own business.
-        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
+        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
         score_kind: what the scores are.
         options: the options to start from; what the call does not state comes from here.
         **kwargs: the same by name.

@@ -132,7 +132,7 @@ def estimate_relative_pose(
         camera1: another name of `camera1_dict`.
         camera2: another name of `camera2_dict`.
         opt: another name of `ransac_opt`, as in version 3.
-        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
+        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
         score_kind: what the scores are.
 
     Returns:

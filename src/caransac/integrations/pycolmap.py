@@ -72,7 +72,7 @@ def estimate_essential_matrix(
             Sampson distance in pixels, 4 by default), `confidence` and `random_seed` mean what they do there.
             `max_num_trials` is the limit of hypotheses; left at 100,000, ours holds. With an equal `min_num_trials`
             just that many are tried. The others have no influence.
-        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
+        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
         score_kind: what the scores are.
 
     Returns:

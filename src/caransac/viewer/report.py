@@ -67,7 +67,7 @@ def write_report(
         image2: image 2.
         size1: (width, height) of image 1 in pixels; by default that of the image, of the camera, or of the points.
         size2: size of image 2.
-        scores: (N,) one number a match, shown with it, or None.
+        scores: (N,) one number per match, shown with it, or None.
         max_error_px: the threshold the estimation was told, in pixels.
         title: a line above it all, plain text.
 
