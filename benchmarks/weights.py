@@ -81,7 +81,7 @@ def calibration(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
     true: dict[str, list[bool]] = defaultdict(list)
     options = Options(early_stop=False)
     for pair in read_ransac_tutorial(arguments.root, max_pairs=arguments.max_pairs):
-        given = {"scores": pair.scores, "options": options}
+        given = {"scores": pair.scores, "score_kind": pair.score_kind, "options": options}
         result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
         said["probabilities"] += result.probabilities.tolist()
         true["probabilities"] += right_matches(pair).astype(bool).tolist()
@@ -92,7 +92,7 @@ def calibration(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
         pose = None if found.F is None else pose_of_fundamental(found.F, pair)
         true["confidence, F"].append(pose is not None and pose_error_deg(*pose, pair.R, pair.t) < 5)
     for pair in read_ransac_tutorial(arguments.unrelated, max_pairs=arguments.max_pairs):
-        given = {"scores": pair.scores, "options": options}
+        given = {"scores": pair.scores, "score_kind": pair.score_kind, "options": options}
         result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
         said["unrelated"].append(result.confidence)
         said["unrelated, F"].append(caransac.estimate_fundamental(pair.points1, pair.points2, **given).confidence)

@@ -14,6 +14,7 @@ result = caransac.estimate_relative_pose(
     pair.camera1,
     pair.camera2,
     scores=pair.scores,
+    score_kind="ratio",
     options=caransac.Options(keep_trace=True, early_stop=False),  # a record of every round
 )
 path = write_report(

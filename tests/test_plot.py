@@ -25,7 +25,9 @@ def pair():
 def result(pair):
     options = caransac.Options(keep_trace=True, early_stop=False, rounds=3)
     cameras = pair.camera1, pair.camera2
-    return caransac.estimate_relative_pose(pair.points1, pair.points2, *cameras, scores=pair.scores, options=options)
+    return caransac.estimate_relative_pose(
+        pair.points1, pair.points2, *cameras, scores=pair.scores, score_kind="ratio", options=options
+    )
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def run(pair, **options):
         pair.camera1,
         pair.camera2,
         scores=pair.scores,
+        score_kind="ratio",
         options=Options(early_stop=False, **options),
     )
 
@@ -80,7 +81,7 @@ def test_the_trace_records_every_round():
 def test_the_trace_of_a_fundamental_matrix_is_in_pixels():
     pair = make_pair(800, outlier_ratio=0.5, seed=3)
     options = Options(keep_trace=True)
-    result = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, options=options)
+    result = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=options)
     last = result.trace[-1]
     assert np.allclose(np.abs(last.best.reshape(3, 3)), np.abs(result.F))
     distances = np.sqrt(sampson_sq(last.models[0].reshape(3, 3), pair.points1, pair.points2))

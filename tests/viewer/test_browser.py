@@ -122,7 +122,7 @@ def pair():
 def pose(pair):
     """A result whose first round had a model that is seen to differ from the last one's."""
     found = caransac.estimate_relative_pose(
-        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, options=OPTIONS
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio", options=OPTIONS
     )
     before, first, *later = found.trace
     turned = rotation_from_vector([0.08, 0.05, 0.1]) @ first.best[:9].reshape(3, 3)
@@ -364,7 +364,9 @@ def test_hovering_a_pixel_draws_the_lines_of_its_epipolar_plane(browser, report_
 def test_lines_bend_with_the_lens(browser, tmp_path, pair, lens1, lens2):
     points1 = lens1.rays_to_pixels(pair.camera1.pixels_to_rays(pair.points1))
     points2 = lens2.rays_to_pixels(pair.camera2.pixels_to_rays(pair.points2))
-    found = caransac.estimate_relative_pose(points1, points2, lens1, lens2, scores=pair.scores, options=OPTIONS)
+    found = caransac.estimate_relative_pose(
+        points1, points2, lens1, lens2, scores=pair.scores, score_kind="ratio", options=OPTIONS
+    )
     path = write_report(tmp_path / "r.html", found, points1, points2, camera1=lens1, camera2=lens2)
     rays1, rays2 = lens1.pixels_to_rays(points1), lens2.pixels_to_rays(points2)
 
@@ -589,7 +591,7 @@ def test_other_results_open_too(browser, tmp_path, pair, case):
     points1, points2 = pair.points1, pair.points2
     if case in ("fundamental", "with cameras"):
         cameras = cameras if case == "with cameras" else {}
-        found = caransac.estimate_fundamental(points1, points2, scores=pair.scores, options=OPTIONS)
+        found = caransac.estimate_fundamental(points1, points2, scores=pair.scores, score_kind="ratio", options=OPTIONS)
     else:
         options = caransac.Options(method="lm-lo" if case == "classical" else "ca-ransac")
         points1, points2 = (points1[:0], points2[:0]) if case == "empty" else (points1, points2)
@@ -606,7 +608,7 @@ def test_other_results_open_too(browser, tmp_path, pair, case):
 def test_eight_thousand_matches_are_drawn_smoothly(browser, tmp_path):
     pair = make_pair(num_points=8000, outlier_ratio=0.6, seed=1)
     found = caransac.estimate_relative_pose(
-        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, options=OPTIONS
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio", options=OPTIONS
     )
     path = write_report(
         tmp_path / "r.html", found, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2

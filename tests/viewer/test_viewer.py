@@ -37,7 +37,7 @@ def pair():
 @pytest.fixture(scope="module")
 def pose(pair):
     return caransac.estimate_relative_pose(
-        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, options=TRACED
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio", options=TRACED
     )
 
 
@@ -86,7 +86,9 @@ def test_the_cloud_lies_where_the_matches_are_seen(tmp_path, pair, pose):
 
 
 def test_a_fundamental_matrix_needs_no_cameras_and_takes_them(tmp_path, pair):
-    found = caransac.estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, options=TRACED)
+    found = caransac.estimate_fundamental(
+        pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=TRACED
+    )
     content = content_of(write_report(tmp_path / "f.html", found, pair.points1, pair.points2))
     assert content["kind"] == "fundamental"
     assert content["estimate"] is None

@@ -30,6 +30,7 @@ from caransac.integrations.settings import (
     at_least,
     at_most,
     exactly,
+    given,
     means,
     means_nothing,
     must_be,
@@ -113,7 +114,7 @@ def estimate_relative_pose(
     camera2: Any = None,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> tuple[CameraPose | None, dict[str, Any]]:
     """``poselib.estimate_relative_pose``.
 
@@ -133,7 +134,7 @@ def estimate_relative_pose(
         camera2: another name of `camera2_dict`.
         opt: another name of `ransac_opt`, as in version 3.
         scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 
     Returns:
         The pose, or None where the data determine none, and a dict with
@@ -159,8 +160,7 @@ def estimate_relative_pose(
         points2D_2,
         _as_camera(_either(camera1_dict, camera1, "camera1_dict", "camera1"), "camera1"),
         _as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2"),
-        scores=scores,
-        score_kind=score_kind,
+        **given(scores=scores, score_kind=score_kind),
         options=options,
     )
     pose = None if found.R is None or found.t is None else CameraPose(found.R, found.t)
@@ -176,7 +176,7 @@ def estimate_fundamental(
     *,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> tuple[Array | None, dict[str, Any]]:
     """``poselib.estimate_fundamental``.
 
@@ -187,7 +187,9 @@ def estimate_fundamental(
     """
     _refuse(initial_F, "initial_F")
     options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
-    found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    found = api.estimate_fundamental(
+        points2D_1, points2D_2, **given(scores=scores, score_kind=score_kind), options=options
+    )
     return found.F, _info(found, options)
 
 

@@ -26,6 +26,7 @@ from caransac.integrations.settings import (
     at_least,
     at_most,
     exactly,
+    given,
     means,
     means_nothing,
     translate,
@@ -58,7 +59,7 @@ def estimate_essential_matrix(
     estimation_options: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None = None,
     *,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
     """``pycolmap.estimate_essential_matrix``. Needs pycolmap, whose Rigid3d it returns.
 
@@ -73,7 +74,7 @@ def estimate_essential_matrix(
             `max_num_trials` is the limit of hypotheses; left at 100,000, ours holds. With an equal `min_num_trials`
             just that many are tried. The others have no influence.
         scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 
     Returns:
         A dict with E (3, 3), cam2_from_cam1 (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,)
@@ -93,8 +94,7 @@ def estimate_essential_matrix(
         points2D2,
         _as_camera(camera1, "camera1"),
         _as_camera(camera2, "camera2"),
-        scores=scores,
-        score_kind=score_kind,
+        **given(scores=scores, score_kind=score_kind),
         options=_options(estimation_options),
     )
     if found.R is None or found.t is None:
@@ -110,7 +110,7 @@ def estimate_fundamental_matrix(
     use_sampson_refinement: bool = True,  # noqa: ARG001  # the refinement always is one of Sampson distances
     *,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
     """``pycolmap.estimate_fundamental_matrix``; pycolmap is not needed.
 
@@ -122,7 +122,9 @@ def estimate_fundamental_matrix(
         data determine no matrix.
     """
     options = _options(estimation_options)
-    found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
+    found = api.estimate_fundamental(
+        points2D1, points2D2, **given(scores=scores, score_kind=score_kind), options=options
+    )
     return None if found.F is None else {"F": found.F, **_report(found)}
 
 
