@@ -12,6 +12,13 @@ ALL_ROUNDS = caransac.Options(keep_trace=True, early_stop=False)  # every round 
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
+def estimate_all_rounds(pair):
+    """The pose of a synthetic pair."""
+    points, cameras = (pair.points1, pair.points2), (pair.camera1, pair.camera2)
+    scored = {"scores": pair.scores, "score_kind": pair.score_kind}
+    return caransac.estimate_relative_pose(*points, *cameras, **scored, options=ALL_ROUNDS)
+
+
 class ReportPage:
     """A report opened in a page."""
 

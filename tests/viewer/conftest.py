@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from canvases import ALL_ROUNDS, opened
+from canvases import estimate_all_rounds, opened
 
-import caransac
 from caransac.geometry import rotation_from_vector
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
@@ -50,15 +49,7 @@ def pair():
 @pytest.fixture(scope="module")
 def pose(pair):
     """A result whose first round had a model that is seen to differ from the last one's."""
-    found = caransac.estimate_relative_pose(
-        pair.points1,
-        pair.points2,
-        pair.camera1,
-        pair.camera2,
-        scores=pair.scores,
-        score_kind="ratio",
-        options=ALL_ROUNDS,
-    )
+    found = estimate_all_rounds(pair)
     before, first, *later = found.trace
     turned = rotation_from_vector([0.08, 0.05, 0.1]) @ first.best[:9].reshape(3, 3)
     first = replace(first, best=np.concatenate([turned, first.best[9:]], axis=None))

@@ -1,7 +1,7 @@
 """The viewer in a real browser: the matches and the rounds are drawn as they are."""
 
 import numpy as np
-from canvases import ALL_ROUNDS, at, inside, lonely
+from canvases import at, estimate_all_rounds, inside, lonely
 
 import caransac
 from caransac.synthetic import make_pair
@@ -102,15 +102,7 @@ def test_a_kept_match_stays_and_is_magnified(open_report, report_path, pair):
 
 def test_eight_thousand_matches_are_drawn_smoothly(open_report, tmp_path):
     pair = make_pair(num_points=8000, outlier_ratio=0.6, seed=1)
-    found = caransac.estimate_relative_pose(
-        pair.points1,
-        pair.points2,
-        pair.camera1,
-        pair.camera2,
-        scores=pair.scores,
-        score_kind="ratio",
-        options=ALL_ROUNDS,
-    )
+    found = estimate_all_rounds(pair)
     path = write_report(
         tmp_path / "r.html", found, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2
     )

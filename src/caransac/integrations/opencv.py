@@ -190,7 +190,7 @@ def _with_focal(
         camera = Camera("SIMPLE_PINHOLE", (1.0 if focal is None else focal, *((0.0, 0.0) if pp is None else pp)))
     except (TypeError, ValueError) as error:
         raise ValueError(f"focal must be a positive length and pp a point (x, y), both in pixels: {error}") from error
-    return _Request(given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
+    return _with_camera_matrix(camera, method, prob, threshold, maxIters, mask)
 
 
 def _with_two_cameras(

@@ -25,16 +25,15 @@ from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.geometry import Array, quaternion_from_rotation
 from caransac.integrations.settings import (
-    THEIR_LIMIT,
     Meanings,
     at_least,
     at_most,
-    exactly,
     given,
     means,
     means_nothing,
     must_be,
     translate,
+    translate_limited,
 )
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
@@ -220,8 +219,8 @@ def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, An
     flat = _as_dict(ransac, "ransac_opt")
     translate(Options(), _as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
     flat |= _as_dict(flat.pop("ransac", None), "ransac")
-    options = translate(Options(), flat, RANSAC_SETTINGS, "setting of ransac_opt")
-    return exactly(options, flat.get("min_iterations", 0), flat.get("max_iterations", THEIR_LIMIT))
+    what = "setting of ransac_opt"
+    return translate_limited(Options(), flat, RANSAC_SETTINGS, what, fewest="min_iterations", most="max_iterations")
 
 
 def _as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

@@ -21,15 +21,13 @@ from numpy.typing import ArrayLike
 from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.integrations.settings import (
-    THEIR_LIMIT,
     Meanings,
     at_least,
     at_most,
-    exactly,
     given,
     means,
     means_nothing,
-    translate,
+    translate_limited,
 )
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
@@ -100,7 +98,7 @@ def estimate_essential_matrix(
     if found.R is None or found.t is None:
         return None
     pose = pycolmap.Rigid3d(pycolmap.Rotation3d(found.R), found.t)
-    return {"E": found.E, "cam2_from_cam1": pose, **_report(found)}
+    return {"E": found.E, "cam2_from_cam1": pose, **_common_entries(found)}
 
 
 def estimate_fundamental_matrix(
@@ -125,7 +123,7 @@ def estimate_fundamental_matrix(
     found = api.estimate_fundamental(
         points2D1, points2D2, **given(scores=scores, score_kind=score_kind), options=options
     )
-    return None if found.F is None else {"F": found.F, **_report(found)}
+    return None if found.F is None else {"F": found.F, **_common_entries(found)}
 
 
 def _as_camera(camera: Any, name: str) -> Camera:
@@ -139,12 +137,11 @@ def _options(settings: pycolmap.RANSACOptions | Mapping[str, Any] | Options | No
         settings = settings.todict()
     if not isinstance(settings, Mapping | None):
         raise ValueError(f"estimation_options must be a pycolmap.RANSACOptions, not a {type(settings).__name__}")
-    asked = dict(settings or {})
-    options = translate(Options(max_error_px=MAX_ERROR_PX), asked, SETTINGS, "setting of estimation_options")
-    return exactly(options, asked.get("min_num_trials", 0), asked.get("max_num_trials", THEIR_LIMIT))
+    defaults, what = Options(max_error_px=MAX_ERROR_PX), "setting of estimation_options"
+    return translate_limited(defaults, settings or {}, SETTINGS, what, fewest="min_num_trials", most="max_num_trials")
 
 
-def _report(found: Result) -> dict[str, Any]:
+def _common_entries(found: Result) -> dict[str, Any]:
     return {
         "num_inliers": found.num_inliers,
         "inlier_mask": found.inliers,
