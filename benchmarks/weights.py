@@ -36,6 +36,8 @@ from caransac.metrics import calibration_bins, expected_calibration_error
 from caransac.synthetic import random_pair
 from caransac.training.data import right_matches
 
+COLUMN = 17  # characters
+
 
 def job(name: str, problem: ProblemName, max_ratio: float = 0.85) -> Job:
     """A method of the benchmark by its name, at the benchmark's default settings."""
@@ -141,8 +143,8 @@ def print_table(rows: dict[str, dict[str, float]]) -> None:
     for name, row in rows.items():
         if list(row) != header:
             header = list(row)
-            print(f"{'':{width}}" + "".join(f"{figure:>12}" for figure in header))
-        print(f"{name:{width}}" + "".join(f"{value:12.3f}" for value in row.values()), flush=True)
+            print(f"{'':{width}}" + "".join(f"{figure:>{COLUMN}}" for figure in header))
+        print(f"{name:{width}}" + "".join(f"{value:{COLUMN}.3f}" for value in row.values()), flush=True)
 
 
 def main() -> None:
