@@ -40,22 +40,22 @@ def main() -> None:
 
     ours = microseconds(lambda: kernels.five_point(x1[five], x2[five]), SAMPLES)
     theirs = microseconds(lambda: [poselib.essential_matrix_5pt(a, b) for a, b in zip(h1, h2, strict=True)], SAMPLES)
-    print(f"five_point             {ours:8.2f} µs a sample   poselib {theirs:8.2f} µs   ratio {ours / theirs:.2f}")
+    print(f"five_point             {ours:8.2f} µs per sample   poselib {theirs:8.2f} µs   ratio {ours / theirs:.2f}")
     ours = microseconds(lambda: kernels.seven_point(x1[seven], x2[seven]), SAMPLES)
-    print(f"seven_point            {ours:8.2f} µs a sample")
+    print(f"seven_point            {ours:8.2f} µs per sample")
 
     essentials, sample = kernels.five_point(x1[five], x2[five])
     members = five[sample]
     per_model = microseconds(lambda: kernels.pose_from_essential(essentials, x1[members], x2[members]), len(essentials))
-    print(f"pose_from_essential    {per_model:8.2f} µs a model")
+    print(f"pose_from_essential    {per_model:8.2f} µs per model")
     per_model = microseconds(lambda: kernels.top_models(essentials, x1, x2, 1e-3, 4), len(essentials))
-    print(f"top_models             {per_model:8.2f} µs a model")
+    print(f"top_models             {per_model:8.2f} µs per model")
     rotations, translations, _ = kernels.pose_from_essential(essentials, x1[members], x2[members])
     top, _ = kernels.top_models(kernels.essential_from_pose(rotations, translations), x1, x2, 1e-3, 64)
     per_model = microseconds(
         lambda: kernels.refine_pose(rotations[top], translations[top], x1, x2, loss_scale=1e-3, max_residual=2e-3), 64
     )
-    print(f"refine_pose            {per_model:8.2f} µs a model")
+    print(f"refine_pose            {per_model:8.2f} µs per model")
 
     camera = {"model": "PINHOLE", "width": 1024, "height": 768}
     camera["params"] = [pair.camera1.fx, pair.camera1.fy, pair.camera1.K[0, 2], pair.camera1.K[1, 2]]

@@ -66,7 +66,7 @@ def make_database(path: Path, num_pairs: int, num_matches: int) -> Truth:
 
 def command(database: Path, workers: int) -> list[str]:
     """The command that verifies a database."""
-    return [sys.executable, "-m", "caransac.cli", "verify", str(database), "--workers", str(workers)]
+    return [sys.executable, "-m", "caransac", "verify", str(database), "--workers", str(workers)]
 
 
 def run_caransac(database: Path, workers: int) -> None:

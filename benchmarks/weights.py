@@ -1,4 +1,4 @@
-"""What the weights are worth off the beaten track: robustness, calibration, and where the time goes.
+"""What the weights are worth in unusual settings: robustness, calibration, and where the time goes.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/weights.py TABLE ... [--json FILE]
 
@@ -27,24 +27,26 @@ from caransac._support.files import replacing
 from caransac.bench import machine
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.breakdown import parts_ms
-from caransac.bench.contract import ProblemName, Settings
+from caransac.bench.contract import ProblemName, RunSettings
 from caransac.bench.filters import ratio_filter
-from caransac.bench.protocol import Job, Method, pose_of_fundamental, run_job
+from caransac.bench.protocol import BenchMethod, Job, pose_of_fundamental, run_job
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import calibration_bins, expected_calibration_error
 from caransac.synthetic import random_pair
 
+COLUMN = 17  # characters
+
 
 def job(name: str, problem: ProblemName, max_ratio: float = 0.85) -> Job:
     """A method of the benchmark by its name, at the benchmark's default settings."""
-    record = ESTIMATORS[name]
-    method = Method(name, ratio_filter(max_ratio) if record.filtered else None, name)
-    return Job(method, problem, Settings(max_error_px=record.max_error_px, iterations=1024))
+    estimator = ESTIMATORS[name]
+    method = BenchMethod(name, ratio_filter(max_ratio) if estimator.filtered else None, name)
+    return Job(method, problem, RunSettings(max_error_px=estimator.max_error_px, iterations=1024))
 
 
 def robustness(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """CA-RANSAC and LM-LO on synthetic pairs off the beaten track, with the standard error of their difference."""
+    """CA-RANSAC and LM-LO on synthetic pairs in unusual settings, with the standard error of their difference."""
     settings: dict[str, dict[str, Any]] = {
         "typical": {},
         "no scores": {},
@@ -80,7 +82,7 @@ def calibration(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
     true: dict[str, list[bool]] = defaultdict(list)
     options = Options(early_stop=False)
     for pair in read_ransac_tutorial(arguments.root, max_pairs=arguments.max_pairs):
-        given = {"scores": pair.scores, "options": options}
+        given = {"scores": pair.scores, "score_kind": pair.score_kind, "options": options}
         result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
         said["probabilities"] += result.probabilities.tolist()
         true["probabilities"] += pair.right_matches().astype(bool).tolist()
@@ -91,7 +93,7 @@ def calibration(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
         pose = None if found.F is None else pose_of_fundamental(found.F, pair)
         true["confidence, F"].append(pose is not None and pose_error_deg(*pose, pair.R, pair.t) < 5)
     for pair in read_ransac_tutorial(arguments.unrelated, max_pairs=arguments.max_pairs):
-        given = {"scores": pair.scores, "options": options}
+        given = {"scores": pair.scores, "score_kind": pair.score_kind, "options": options}
         result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
         said["unrelated"].append(result.confidence)
         said["unrelated, F"].append(caransac.estimate_fundamental(pair.points1, pair.points2, **given).confidence)
@@ -140,8 +142,8 @@ def print_table(rows: dict[str, dict[str, float]]) -> None:
     for name, row in rows.items():
         if list(row) != header:
             header = list(row)
-            print(f"{'':{width}}" + "".join(f"{figure:>12}" for figure in header))
-        print(f"{name:{width}}" + "".join(f"{value:12.3f}" for value in row.values()), flush=True)
+            print(f"{'':{width}}" + "".join(f"{figure:>{COLUMN}}" for figure in header))
+        print(f"{name:{width}}" + "".join(f"{value:{COLUMN}.3f}" for value in row.values()), flush=True)
 
 
 def main() -> None:

@@ -13,5 +13,6 @@ if E is None:
 print("E =", E.round(4).tolist())
 print(f"{mask.sum()} inliers of {len(mask)} matches, mask of shape {mask.shape} and type {mask.dtype}")
 
-F, mask = cv2.findFundamentalMat(pair.points1, pair.points2, RANSAC, 3.0, 0.99, scores=pair.scores)  # scores are new
+scores = {"scores": pair.scores, "score_kind": "ratio"}  # these arguments are new
+F, mask = cv2.findFundamentalMat(pair.points1, pair.points2, RANSAC, 3.0, 0.99, **scores)
 print(f"{mask.sum()} inliers of the fundamental matrix")

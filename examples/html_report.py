@@ -14,7 +14,8 @@ result = caransac.estimate_relative_pose(
     pair.camera1,
     pair.camera2,
     scores=pair.scores,
-    options=caransac.Options(keep_trace=True, early_stop=False),  # what every round saw
+    score_kind="ratio",
+    options=caransac.Options(keep_trace=True, early_stop=False),  # a record of every round
 )
 path = write_report(
     Path(tempfile.mkdtemp()) / "report.html",

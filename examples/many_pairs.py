@@ -8,11 +8,18 @@ truth = []
 
 
 def read_pairs():
-    """Stands in for reading your own matches: (points1, points2, camera1, camera2, scores) each."""
+    """Stands in for reading your own matches: the arguments of `estimate_relative_pose` for each pair."""
     for seed in range(20):
         pair = make_pair(num_points=500, outlier_ratio=0.6, seed=seed)
         truth.append(pair)
-        yield pair.points1, pair.points2, pair.camera1, pair.camera2, pair.scores
+        yield {
+            "points1": pair.points1,
+            "points2": pair.points2,
+            "camera1": pair.camera1,
+            "camera2": pair.camera2,
+            "scores": pair.scores,
+            "score_kind": "ratio",
+        }
 
 
 results = caransac.estimate_relative_poses(read_pairs(), options=caransac.Options(seed=1))

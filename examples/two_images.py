@@ -12,7 +12,13 @@ from caransac.render import render_pair
 pair = render_pair(seed=1)
 points1, points2, ratios = match_images(pair.image1, pair.image2, max_features=2000)
 result = caransac.estimate_relative_pose(
-    points1, points2, pair.camera, pair.camera, scores=ratios, options=caransac.Options(keep_trace=True)
+    points1,
+    points2,
+    pair.camera,
+    pair.camera,
+    scores=ratios,
+    score_kind="ratio",
+    options=caransac.Options(keep_trace=True),
 )
 if not result.success:
     raise SystemExit(f"no pose: {result.stop_reason}")

@@ -37,7 +37,7 @@ def solve(problem, pair, **arguments):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_pose_is_found_among_outliers(method, seed):
     pair = make_pair(1500, outlier_ratio=0.7, noise_px=0.5, seed=seed)
-    result = solve("pose", pair, scores=pair.scores, options=Options(method=method))
+    result = solve("pose", pair, scores=pair.scores, score_kind="ratio", options=Options(method=method))
     assert result.success
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1.0
     assert np.allclose(result.R @ result.R.T, np.eye(3), atol=1e-12)
@@ -56,7 +56,9 @@ def test_the_pose_is_found_among_outliers(method, seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_fundamental_matrix_is_found_among_outliers(method, seed):
     pair = make_pair(1500, outlier_ratio=0.6, noise_px=0.5, seed=seed)
-    result = solve("fundamental", pair, scores=pair.scores, options=Options(method=method, rounds=8))
+    result = solve(
+        "fundamental", pair, scores=pair.scores, score_kind="ratio", options=Options(method=method, rounds=8)
+    )
     assert result.success
     assert np.linalg.norm(result.F) == pytest.approx(1)
     assert abs(np.linalg.det(result.F / np.abs(result.F).max())) < 1e-10
@@ -83,7 +85,7 @@ def test_points_the_lens_cannot_show_are_outliers():
     lens = Camera("SIMPLE_RADIAL", (pair.camera1.fx, 512, 384, -0.05))
     points1 = lens.rays_to_pixels(pair.camera1.pixels_to_rays(pair.points1))
     points1[5] = (1e5, 1e5)
-    result = estimate_relative_pose(points1, pair.points2, lens, pair.camera2, scores=pair.scores)
+    result = estimate_relative_pose(points1, pair.points2, lens, pair.camera2, scores=pair.scores, score_kind="ratio")
     assert result.success
     assert not result.inliers[5]
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1.0
@@ -130,15 +132,15 @@ def test_inputs_are_not_written_to():
     before = [array.copy() for array in (pair.points1, pair.points2, pair.scores)]
     for array in (pair.points1, pair.points2, pair.scores):
         array.setflags(write=False)
-    solve("pose", pair, scores=pair.scores)
-    solve("fundamental", pair, scores=pair.scores)
+    solve("pose", pair, scores=pair.scores, score_kind="ratio")
+    solve("fundamental", pair, scores=pair.scores, score_kind="ratio")
     assert all(np.array_equal(a, b) for a, b in zip(before, (pair.points1, pair.points2, pair.scores), strict=True))
 
 
 def test_scores_have_a_direction():
     pair = make_pair(3000, outlier_ratio=0.9, noise_px=0.5, seed=8)
     budget = Options(method="lm-lo", rounds=1, samples_per_round=64, max_ratio=2.0, early_stop=False)
-    right = solve("pose", pair, scores=pair.scores, options=budget)
+    right = solve("pose", pair, scores=pair.scores, score_kind="ratio", options=budget)
     as_confidence = solve("pose", pair, scores=1 - pair.scores, score_kind="confidence", options=budget)
     wrong = solve("pose", pair, scores=1 - pair.scores, score_kind="ratio", options=budget)
     assert np.array_equal(right.E, as_confidence.E)
@@ -147,10 +149,10 @@ def test_scores_have_a_direction():
 
 def test_the_ratio_filter_leaves_matches_out_but_reports_on_them():
     pair = make_pair(1000, outlier_ratio=0.5, noise_px=0.3, seed=9)
-    result = solve("pose", pair, scores=pair.scores, options=Options(method="lm-lo", max_ratio=0.5))
+    result = solve("pose", pair, scores=pair.scores, score_kind="ratio", options=Options(method="lm-lo", max_ratio=0.5))
     beyond = pair.scores >= 0.5
     assert result.inliers[beyond & pair.inliers].mean() > 0.9
-    few = solve("pose", pair, scores=pair.scores, options=Options(method="lm-lo", max_ratio=1e-6))
+    few = solve("pose", pair, scores=pair.scores, score_kind="ratio", options=Options(method="lm-lo", max_ratio=1e-6))
     assert few.success, "the best 20 matches always remain"
 
 
@@ -160,7 +162,7 @@ def test_same_seed_same_bits_from_any_number_of_threads(problem, method):
     pairs = [make_pair(500, outlier_ratio=0.5, seed=seed) for seed in range(4)] * 4
 
     def run(pair):
-        result = solve(problem, pair, scores=pair.scores, options=Options(method=method, seed=3))
+        result = solve(problem, pair, scores=pair.scores, score_kind="ratio", options=Options(method=method, seed=3))
         model = result.E if problem == "pose" else result.F
         return model.tobytes() + result.inliers.tobytes() + np.float64(result.score).tobytes()
 
@@ -437,7 +439,7 @@ def test_kernels_release_the_interpreter_lock():
 
 def test_probabilities_tell_right_from_wrong():
     pair = make_pair(1500, outlier_ratio=0.7, noise_px=0.3, seed=4)
-    probabilities = solve("pose", pair, scores=pair.scores).probabilities
+    probabilities = solve("pose", pair, scores=pair.scores, score_kind="ratio").probabilities
     assert probabilities.shape == (1500,)
     assert np.all((probabilities >= 0) & (probabilities <= 1))
     assert probabilities[pair.inliers].mean() > 0.8

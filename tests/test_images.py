@@ -128,7 +128,9 @@ def test_broken_files_give_an_answer_or_a_plain_error(tmp_path, rng):
 
 def test_rootsift_finds_the_pose_and_is_not_biased(pair):
     points1, points2, ratios = images.match_images(pair.image1, pair.image2, max_features=3000)
-    result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+    result = caransac.estimate_relative_pose(
+        points1, points2, pair.camera, pair.camera, scores=ratios, score_kind="ratio"
+    )
     assert result.num_inliers > 500
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.1
     assert ratios.min() > 0
@@ -158,7 +160,9 @@ def test_rootsift_keypoints_are_where_the_blobs_are(rng):
 
 def test_orb_finds_the_pose(pair):
     points1, points2, ratios = images.match_images(pair.image1, pair.image2, features="orb")
-    result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+    result = caransac.estimate_relative_pose(
+        points1, points2, pair.camera, pair.camera, scores=ratios, score_kind="ratio"
+    )
     assert result.num_inliers > 300
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.5
 
@@ -166,7 +170,9 @@ def test_orb_finds_the_pose(pair):
 def test_akaze_finds_the_pose_or_says_what_to_install(pair):
     if hasattr(cv2, "AKAZE_create") or hasattr(cv2, "xfeatures2d"):
         points1, points2, ratios = images.match_images(pair.image1, pair.image2, features="akaze")
-        result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+        result = caransac.estimate_relative_pose(
+            points1, points2, pair.camera, pair.camera, scores=ratios, score_kind="ratio"
+        )
         assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.2
     else:
         with pytest.raises(ImportError, match="pip install opencv-contrib-python-headless"):

@@ -25,7 +25,9 @@ def pair():
 def result(pair):
     options = caransac.Options(keep_trace=True, early_stop=False, rounds=3)
     cameras = pair.camera1, pair.camera2
-    return caransac.estimate_relative_pose(pair.points1, pair.points2, *cameras, scores=pair.scores, options=options)
+    return caransac.estimate_relative_pose(
+        pair.points1, pair.points2, *cameras, scores=pair.scores, score_kind="ratio", options=options
+    )
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def test_mistakes_are_named(tmp_path, pair, result):
     path, points = tmp_path / "x.png", pair.points1
     with pytest.raises(ValueError, match=r"points1 must have shape \(N, 2\)"):
         plot.draw_matches(path, points[:, :1], points, pair.inliers)
-    with pytest.raises(ValueError, match=r"shape \(300,\), one a match"):
+    with pytest.raises(ValueError, match=r"shape \(300,\), one per match"):
         plot.draw_matches(path, points, points, pair.inliers[:5])
     for draw in (
         lambda: plot.draw_matches(path, points, points[:5], pair.inliers),
@@ -127,7 +129,7 @@ def test_mistakes_are_named(tmp_path, pair, result):
     bare = caransac.estimate_relative_pose(points, pair.points2, pair.camera1, pair.camera2)
     with pytest.raises(ValueError, match="keep_trace=True"):
         plot.draw_progression(path, bare, points)
-    with pytest.raises(ValueError, match="one a match"):
+    with pytest.raises(ValueError, match="one per match"):
         plot.draw_progression(path, result, points[:10])
     assert not path.exists()
 

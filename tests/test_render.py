@@ -92,7 +92,9 @@ def test_sift_and_the_estimator_recover_the_pose():
     points1 = np.array([found[0][0][best.queryIdx].pt for best, _ in nearest])
     points2 = np.array([found[1][0][best.trainIdx].pt for best, _ in nearest])
     ratios = np.array([best.distance / second.distance for best, second in nearest])
-    result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, scores=ratios)
+    result = caransac.estimate_relative_pose(
+        points1, points2, pair.camera, pair.camera, scores=ratios, score_kind="ratio"
+    )
     assert result.num_inliers > 300
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.2
 

@@ -23,7 +23,7 @@ def draw_matches(
     path: str | Path,
     points1: ArrayLike,
     points2: ArrayLike,
-    right: ArrayLike,
+    probabilities: ArrayLike,
     *,
     image1: ArrayLike | None = None,
     image2: ArrayLike | None = None,
@@ -37,7 +37,7 @@ def draw_matches(
         path: where to write it; the ending chooses the format.
         points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
         points2: (n, 2) pixels in image 2.
-        right: (n,) probabilities, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
+        probabilities: (n,) of being right, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
         image2: the same of image 2.
         size1: (width, height) of the frame in pixels without an image; None encloses the points.
@@ -48,7 +48,7 @@ def draw_matches(
         The path.
     """
     first, second, _ = as_matches(points1, points2, None)
-    certainty = _certainty(right, len(first))
+    shown = _as_probabilities(probabilities, len(first))
     (width1, height1), (width2, height2) = _size(image1, size1, first), _size(image2, size2, second)
     shift = round(1.03 * width1)
     height = max(height1, height2)
@@ -58,9 +58,9 @@ def draw_matches(
     axes = figure.add_subplot()
     _draw_image(axes, image1, (width1, height1))
     _draw_image(axes, image2, (width2, height2), shift)
-    order = np.argsort(certainty, kind="stable")  # the right ones above the wrong ones
+    order = np.argsort(shown, kind="stable")  # the probable ones above the others
     lines = np.stack([first, second + np.array([shift, 0])], axis=1)[order]
-    axes.add_collection(LineCollection(list(lines), colors=_colours(certainty[order]), linewidths=0.8))
+    axes.add_collection(LineCollection(list(lines), colors=_colours(shown[order]), linewidths=0.8))
     axes.set(xlim=(-1, shift + width2), ylim=(height, -1), aspect="equal", title=title)
     axes.set_axis_off()
     return save(figure, path)
@@ -79,7 +79,7 @@ def draw_epipolar_lines(
     max_lines: int = 20,
     title: str = "",
 ) -> Path:
-    """Save a picture of both images with points and the epipolar lines of their matches, one colour a match.
+    """Save a picture of both images with points and the epipolar lines of their matches, one colour per match.
 
     Args:
         path: where to write it; the ending chooses the format.
@@ -157,16 +157,16 @@ def draw_progression(
     figure = new_figure((3 * len(chosen), 3 * size[1] / size[0] + 2))
     grid = figure.add_gridspec(2, len(chosen), height_ratios=[3 * size[1] / size[0], 1.2])
     for column, step in enumerate(chosen):
-        certainty = _certainty(result.trace[step].probabilities, len(points))
-        order = np.argsort(certainty, kind="stable")
+        probabilities = _as_probabilities(result.trace[step].probabilities, len(points))
+        order = np.argsort(probabilities, kind="stable")
         axes = figure.add_subplot(grid[0, column])
         _draw_image(axes, image1, size)
-        axes.scatter(points[order, 0], points[order, 1], s=8, c=_colours(certainty[order]), linewidths=0)
+        axes.scatter(points[order, 0], points[order, 1], s=8, c=_colours(probabilities[order]), linewidths=0)
         axes.set(xlim=(-0.5, size[0] - 0.5), ylim=(size[1] - 0.5, -0.5), aspect="equal")
         axes.set(title="before any model" if step == 0 else f"round {step}")
         axes.set_axis_off()
         axes = figure.add_subplot(grid[1, column])
-        counts, edges = np.histogram(certainty, bins=20, range=(0, 1))
+        counts, edges = np.histogram(probabilities, bins=20, range=(0, 1))
         axes.bar(edges[:-1], counts, width=0.05, align="edge", color=_colours(edges[:-1] + 0.025)[:, :3])
         axes.set(yscale="symlog", ylim=(0, 2 * max(len(points), 1)), xlim=(0, 1), xlabel="probability")
         axes.set(ylabel="matches" if column == 0 else "")
@@ -174,20 +174,20 @@ def draw_progression(
     return save(figure, path)
 
 
-def _certainty(right: ArrayLike, count: int) -> Array:
-    """Probabilities (n,) of probabilities or booleans."""
-    certainty = np.asarray(right, float)
-    if certainty.shape != (count,):
-        raise ValueError(f"probabilities must have shape ({count},), one a match, got {certainty.shape}")
-    return np.asarray(np.clip(certainty, 0, 1))
+def _as_probabilities(values: ArrayLike, count: int) -> Array:
+    """Probabilities or booleans, one per match, as numbers (n,) from 0 to 1."""
+    probabilities = np.asarray(values, float)
+    if probabilities.shape != (count,):
+        raise ValueError(f"probabilities must have shape ({count},), one per match, got {probabilities.shape}")
+    return np.asarray(np.clip(probabilities, 0, 1))
 
 
-def _colours(certainty: Array) -> Array:
+def _colours(probabilities: Array) -> Array:
     """RGBA (n, 4): from faint red at 0 to solid green at 1."""
     from matplotlib import colormaps
 
-    colours = colormaps["RdYlGn"](certainty)
-    colours[:, 3] = 0.15 + 0.55 * certainty
+    colours = colormaps["RdYlGn"](probabilities)
+    colours[:, 3] = 0.15 + 0.55 * probabilities
     return np.asarray(colours)
 
 
@@ -217,7 +217,7 @@ def draw_training(path: str | Path, log: Sequence[Mapping[str, float]], panels: 
 
     Args:
         path: where to write it.
-        log: one row a validation, as the trainer logs it.
+        log: one row per validation, as the trainer logs it.
         panels: figures by the title of the panel they belong to.
 
     Returns:

@@ -52,7 +52,7 @@ class RenderedViews:
     """Views of one scene, and the truth about their cameras.
 
     Attributes:
-        images: one (height, width, 3) uint8 RGB array a view.
+        images: one (height, width, 3) uint8 RGB array per view.
         camera: the camera of all views, in OpenCV's pixel convention.
         rotations: (V, 3, 3) and
         translations: (V, 3): a point X of the world is ``rotations[i] X + translations[i]`` in camera i, in metres.

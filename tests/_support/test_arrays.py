@@ -46,4 +46,4 @@ def test_lists_and_integers_are_taken():
 def test_scores_are_one_a_match():
     for take in (Matches, load_filter().judge):
         with pytest.raises(ValueError, match=r"scores must have shape \(10,\)"):
-            take(POINTS, POINTS, np.ones(9))
+            take(POINTS, POINTS, np.ones(9), "ratio")

@@ -29,13 +29,13 @@ def pairs_of_all_forms(rng):
     """Pairs in every form a batch accepts, and the calls they stand for."""
     cameras, scored = ("points1", "points2", "camera1", "camera2"), ("scores", "score_kind")
     one, two, three, four = (random_pair(rng, num_points=n) for n in (60, 400, 3, 900))
-    ratios = make_pair(150, seed=8)
+    five = make_pair(150, seed=8)
     calls = [
         as_call(one, *cameras, *scored) | {"options": Options(method="lm-lo", seed=3, rounds=2)},
         as_call(two, *cameras, *scored),
         as_call(three, *cameras, *scored),
         as_call(four, *cameras),
-        as_call(ratios, *cameras, "scores"),
+        as_call(five, *cameras),
     ]
     pairs = [calls[0], two, Pair.from_synthetic(three), tuple(calls[3].values()), list(calls[4].values())]
     return pairs, [{"options": FEW} | call for call in calls]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.contract import Settings, installed_version
-from caransac.bench.protocol import Job, Method, pose_of_essential, pose_of_fundamental, run_job
+from caransac.bench.contract import RunSettings, installed_version
+from caransac.bench.protocol import BenchMethod, Job, pose_of_essential, pose_of_fundamental, run_job
 from caransac.datasets import Pair
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
@@ -33,7 +33,7 @@ def errors(estimator, problem, given=None, **settings):
     """Pose errors, clamped at 30 degrees, of an estimator as it is, without the final refinement of the protocol."""
     if estimator.missing:
         pytest.skip(estimator.missing)  # a peer without a wheel for this platform; the message names it
-    told = Settings(**{"max_error_px": estimator.max_error_px, "iterations": 1024} | settings)
+    told = RunSettings(**{"max_error_px": estimator.max_error_px, "iterations": 1024} | settings)
     pose_of = pose_of_essential if problem == "E" else pose_of_fundamental
     clamped = []
     for pair in given or pairs():
@@ -67,14 +67,14 @@ def test_reported_iterations_are_those_asked_for(name, problem):
     estimator = ESTIMATORS[name]
     pair = next(pairs(1))
     wanted = estimator.iterations or 768
-    assert estimator.run(pair, problem, Settings(iterations=wanted)).iterations == wanted
+    assert estimator.run(pair, problem, RunSettings(iterations=wanted)).iterations == wanted
 
 
 @pytest.mark.parametrize(("estimator", "problem"), CASES)
 def test_own_stopping_and_too_few_matches(estimator, problem):
     assert np.median(errors(estimator, problem, iterations=None)) < 3
     few = next(pairs(1, num_points=3))
-    job = Job(Method(estimator.name, None, estimator.name), problem, Settings(iterations=10))
+    job = Job(BenchMethod(estimator.name, None, estimator.name), problem, RunSettings(iterations=10))
     assert run_job(job, few).status == "failed"
 
 
@@ -85,7 +85,7 @@ def test_seeds_repeat_and_differ(estimator, problem):
     hard = list(pairs(3, outlier_ratio=0.6))
 
     def found(seed):
-        job = Job(Method(estimator.name, None, estimator.name), problem, Settings(iterations=64, seed=seed))
+        job = Job(BenchMethod(estimator.name, None, estimator.name), problem, RunSettings(iterations=64, seed=seed))
         return [run_job(job, pair).error_deg for pair in hard]
 
     assert found(1) == found(1)

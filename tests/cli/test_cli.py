@@ -38,7 +38,7 @@ def test_demo_does_without_the_extras(tmp_path, capsys, monkeypatch):
     [(["--version"], caransac.__version__), (["--help"], "demo"), (["demo", "--help"], "--out")],
 )
 def test_help_and_version(arguments, expected):
-    command = [sys.executable, "-m", "caransac.cli", *arguments]
+    command = [sys.executable, "-m", "caransac", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert expected in done.stdout
 
@@ -52,7 +52,7 @@ def test_help_shows_no_escapes(command, capsys):
 
 def test_a_reader_that_has_gone_is_no_error():
     with subprocess.Popen(
-        [sys.executable, "-m", "caransac.cli", "bench", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "caransac", "bench", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

@@ -145,7 +145,7 @@ def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_pat
     for pair in read_pair_list(path):
         assert pair.score_kind == "ratio"
         result = caransac.estimate_relative_pose(
-            pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores
+            pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, score_kind=pair.score_kind
         )
         assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 1
     assert match_pair_list(path, tmp_path) == path.with_suffix(".h5")

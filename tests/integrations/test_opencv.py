@@ -249,7 +249,7 @@ def test_settings_reach_the_estimator():
     zero = np.zeros(5)
     assert same(stated, ours.findEssentialMat(*points, K, K, zero, zero, params, options=Options(early_stop=False)))
     assert not same(stated, ours.findEssentialMat(*points, K, cv2.RANSAC, 0.9, 0.8, options=base))
-    scored = ours.findEssentialMat(*points, K, scores=PAIR.scores, options=base)
+    scored = ours.findEssentialMat(*points, K, scores=PAIR.scores, score_kind="ratio", options=base)
     assert not same(scored, ours.findEssentialMat(*points, K, options=base))
     assert same(ours.findFundamentalMat(*points), ours.findFundamentalMat(*points, cv2.FM_RANSAC, 3.0, 0.99, 1000))
 

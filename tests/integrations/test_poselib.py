@@ -89,7 +89,7 @@ def test_scores_compare_in_the_same_way():
 
 
 def test_probabilities_and_confidence_come_with_it():
-    _, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, scores=PAIR.scores)
+    _, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, scores=PAIR.scores, score_kind="ratio")
     assert info["probabilities"][PAIR.inliers].mean() > 0.8 > 0.2 > info["probabilities"][~PAIR.inliers].mean()
     assert info["confidence"] > 0.9
 

@@ -117,8 +117,9 @@ def test_distorted_cameras_of_all_models():
     ],
 )  # fmt: skip
 def test_settings_mean_the_same(settings, options):
-    expected = caransac.estimate_relative_pose(*POINTS, DICT, DICT, scores=PAIR.scores, options=Options(**options))
-    found = ours.estimate_essential_matrix(*POINTS, CAMERA, CAMERA, settings, scores=PAIR.scores)
+    scores = {"scores": PAIR.scores, "score_kind": "ratio"}
+    expected = caransac.estimate_relative_pose(*POINTS, DICT, DICT, **scores, options=Options(**options))
+    found = ours.estimate_essential_matrix(*POINTS, CAMERA, CAMERA, settings, **scores)
     assert np.array_equal(found["E"], expected.E)
     assert np.array_equal(found["inlier_mask"], expected.inliers)
     assert np.array_equal(found["probabilities"], expected.probabilities)

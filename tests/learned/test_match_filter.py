@@ -91,7 +91,7 @@ def inlier_share(match_filter, pair):
 def test_a_short_training_raises_the_share_of_right_matches(trained):
     pairs = [replace(pair, scores=None) for pair in make_synthetic(8)]  # the scores would tell too much
     filtered = saved_filter(f"mine={trained}")
-    assert filtered.weights == LearnedFilter(str(trained))
+    assert filtered.weigh == LearnedFilter(str(trained))
     before = np.array([pair.right_matches().mean() for pair in pairs])
     after = np.array([inlier_share(filtered, pair) for pair in pairs])
     assert np.all(after > before)
@@ -121,11 +121,11 @@ def test_rows_behind_the_filter(trained):
     plan = Plan(
         sources=("synthetic:1",), methods=("mine + LM-LO", "filtered"), filters=(saved_filter(f"mine={trained}"),)
     )
-    rows, missing = plan.rows()
-    assert "mine + LM-LO" in [row.label for row in rows]
-    assert "ContextFilter + LM-LO" in [row.label for row in rows]
+    methods, missing = plan.choose_methods()
+    assert "mine + LM-LO" in [method.label for method in methods]
+    assert "ContextFilter + LM-LO" in [method.label for method in methods]
     featured = "CA-RANSAC with filter features"  # its weights need not be in the package
-    assert (featured in missing) != (featured in [row.label for row in rows])
+    assert (featured in missing) != (featured in [method.label for method in methods])
 
 
 def test_other_files_are_refused(tmp_path):

@@ -95,10 +95,10 @@ def test_every_method_knows_oversampling(method):
     errors, matrices = [], []
     for oversampling in (1, 8):
         options = Options(method=method, rounds=1, samples_per_round=64, oversampling=oversampling, early_stop=False)
-        pose = estimate_relative_pose(*images, *cameras, scores=pair.scores, options=options)
+        pose = estimate_relative_pose(*images, *cameras, scores=pair.scores, score_kind="ratio", options=options)
         assert pose.num_hypotheses == 64
         errors.append(pose_error_deg(pose.R, pose.t, pair.R, pair.t))
-        matrices.append(estimate_fundamental(*images, scores=pair.scores, options=options).F)
+        matrices.append(estimate_fundamental(*images, scores=pair.scores, score_kind="ratio", options=options).F)
     assert max(errors) < 5
     assert errors[0] != errors[1]
     assert not np.array_equal(*matrices)
@@ -138,6 +138,6 @@ def test_a_short_training_finds_good_samples(tmp_path):
     pair = make_pair(300, outlier_ratio=0.5, noise_px=0.3, seed=1)
     options = Options(oversampling=8, sample_quality=str(weights))
     cameras, images = (pair.camera1, pair.camera2), (pair.points1, pair.points2)
-    pose = estimate_relative_pose(*images, *cameras, scores=pair.scores, options=options)
+    pose = estimate_relative_pose(*images, *cameras, scores=pair.scores, score_kind="ratio", options=options)
     assert pose_error_deg(pose.R, pose.t, pair.R, pair.t) < 2
-    assert estimate_fundamental(*images, scores=pair.scores, options=options).success
+    assert estimate_fundamental(*images, scores=pair.scores, score_kind="ratio", options=options).success

@@ -17,8 +17,9 @@ from caransac.synthetic import make_pair
 answers = []
 for seed in range(3):
     pair = make_pair(700, outlier_ratio=0.5, seed=seed)
-    pose = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores)
-    fundamental = caransac.estimate_fundamental(pair.points1, pair.points2, scores=pair.scores)
+    points, scored = (pair.points1, pair.points2), {"scores": pair.scores, "score_kind": pair.score_kind}
+    pose = caransac.estimate_relative_pose(*points, pair.camera1, pair.camera2, **scored)
+    fundamental = caransac.estimate_fundamental(*points, **scored)
     answers.append([pose.E.tolist(), (fundamental.F / fundamental.F[1, 1]).tolist()])
 print(json.dumps([kernels.instruction_set(), answers]))
 """

@@ -15,7 +15,9 @@ from caransac.synthetic import make_pair
 
 
 def estimate(pair, scores=None):
-    return estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, scores=scores)
+    return estimate_relative_pose(
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=scores, score_kind="ratio"
+    )
 
 
 def test_the_shipped_weights_carry_the_confidence():
@@ -30,10 +32,12 @@ def test_right_answers_are_trusted_and_answers_from_nothing_are_not(seed, rng):
     pair = make_pair(1000, outlier_ratio=0.5, seed=seed)
     assert estimate(pair, pair.scores).confidence > 0.9
     shuffled = rng.permutation(pair.points2)
-    result = estimate_relative_pose(pair.points1, shuffled, pair.camera1, pair.camera2, scores=pair.scores)
+    result = estimate_relative_pose(
+        pair.points1, shuffled, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio"
+    )
     assert result.confidence < 0.3
-    fundamental = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores)
-    noise = estimate_fundamental(pair.points1, shuffled, scores=pair.scores)
+    fundamental = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, score_kind="ratio")
+    noise = estimate_fundamental(pair.points1, shuffled, scores=pair.scores, score_kind="ratio")
     assert noise.confidence < fundamental.confidence
     assert noise.confidence < 0.3
 

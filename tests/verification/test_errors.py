@@ -205,7 +205,7 @@ def test_it_runs_on_numpy_alone(database):
 
 
 def test_the_help_has_examples():
-    command = [sys.executable, "-m", "caransac.cli", "verify", "--help"]
+    command = [sys.executable, "-m", "caransac", "verify", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "caransac verify database.db" in shown and "skip_geometric_verification" in shown
     assert max(map(len, shown.splitlines())) <= 80

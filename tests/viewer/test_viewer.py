@@ -37,7 +37,7 @@ def pair():
 @pytest.fixture(scope="module")
 def pose(pair):
     return caransac.estimate_relative_pose(
-        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, options=TRACED
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio", options=TRACED
     )
 
 
@@ -86,7 +86,9 @@ def test_the_cloud_lies_where_the_matches_are_seen(tmp_path, pair, pose):
 
 
 def test_a_fundamental_matrix_needs_no_cameras_and_takes_them(tmp_path, pair):
-    found = caransac.estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, options=TRACED)
+    found = caransac.estimate_fundamental(
+        pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=TRACED
+    )
     content = content_of(write_report(tmp_path / "f.html", found, pair.points1, pair.points2))
     assert content["kind"] == "fundamental"
     assert content["estimate"] is None
@@ -129,7 +131,7 @@ def test_hopeless_data_make_a_report_too(tmp_path, pair, count):
         )
         content = content_of(path)
         assert content["summary"]["stopReason"] == "too_few_points"
-        assert len(unpack(content["sides"][0]["points"], "<f4")) == 2 * count
+        assert len(unpack(content["images"][0]["points"], "<f4")) == 2 * count
         found = caransac.estimate_fundamental(points1, points2, options=options)
         assert content_of(write_report(tmp_path / "r.html", found, points1, points2))["summary"]["success"] is False
 
@@ -138,7 +140,7 @@ def test_sizes_come_from_what_is_known(tmp_path, pair, pose):
     def sizes(**arguments):
         cameras = {"camera1": pair.camera1.K, "camera2": pair.camera2.K} | arguments
         content = content_of(write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, **cameras))
-        return [side["size"] for side in content["sides"]]
+        return [image["size"] for image in content["images"]]
 
     image = np.zeros((50, 70), np.uint8)
     assert sizes(image1=image, size2=(30, 20)) == [[70, 50], [30, 20]]
@@ -160,7 +162,7 @@ def test_images_are_embedded_in_their_colours_and_not_too_large(tmp_path, pair, 
         image1=image[::-1],  # any strides
         image2=image[..., 0],
     )
-    first, second = (side["image"].removeprefix("data:image/jpeg;base64,") for side in content_of(path)["sides"])
+    first, second = (image["picture"].removeprefix("data:image/jpeg;base64,") for image in content_of(path)["images"])
     seen = cv2.imdecode(unpack(first, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
     assert seen.shape == (400, 1600, 3)
     np.testing.assert_allclose(seen[200, 300].astype(int), (250, 120, 10), atol=6)
@@ -184,7 +186,7 @@ def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
     coefficients = {"k1": -0.3, "k2": 0.1, "p1": 1e-3, "p2": -2e-3, "k3": 0.02, "k4": 0.01, "k5": 0.03, "k6": 0.04}
     lens = Camera("FULL_OPENCV", (900, 910, 500, 380, *coefficients.values()), 1024, 768)
     path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=lens, camera2=pair.camera2)
-    first, second = (side["lens"] for side in content_of(path)["sides"])
+    first, second = (image["lens"] for image in content_of(path)["images"])
     assert second is None
     reach = first.pop("reach")
     assert first == {"fx": 900, "fy": 910, "cx": 500, "cy": 380, **coefficients}

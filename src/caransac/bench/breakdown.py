@@ -1,4 +1,4 @@
-"""Where the time of a run goes: the verbs of the estimators and of the protocol, watched while they work."""
+"""Where the time of a run goes: the functions of the estimators and of the protocol, timed while they run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from caransac import api
 from caransac.bench import protocol
-from caransac.bench.filters import Filter
+from caransac.bench.filters import BenchFilter
 from caransac.bench.protocol import Job
 from caransac.datasets import Pair
 from caransac.learned.state_network import StateNetwork
@@ -18,8 +18,8 @@ from caransac.robust import ca_ransac
 from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.robust.sampling import SelectiveSampler
 
-VERBS: tuple[tuple[Any, str, str], ...] = (
-    (Filter, "apply", "filter"),
+TIMED: tuple[tuple[Any, str, str], ...] = (
+    (BenchFilter, "apply", "filter"),
     (api, "side_information", "side information"),
     (ca_ransac, "likely_inliers", "sample"),
     (SelectiveSampler, "draw", "sample"),
@@ -40,12 +40,13 @@ VERBS: tuple[tuple[Any, str, str], ...] = (
     (protocol, "polish_pose", "final refinement"),
     (protocol, "polish_fundamental", "final refinement"),
 )
-PARTS = (*dict.fromkeys(part for *_, part in VERBS), "other")  # "other" is all of it in a peer, which shows no verbs
+# "other" is all of a peer's run: none of its functions is timed.
+PARTS = (*dict.fromkeys(part for *_, part in TIMED), "other")
 
 
 def parts_ms(job: Job, pair: Pair) -> dict[str, float]:
     """Milliseconds of a run by the part they went to; the parts of `PARTS` that took none are left out."""
-    with watching() as spent:
+    with timing() as spent:
         ms = protocol.run_job(job, pair).ms
     if ms is None:
         return {}
@@ -54,12 +55,12 @@ def parts_ms(job: Job, pair: Pair) -> dict[str, float]:
 
 
 @contextmanager
-def watching() -> Iterator[dict[str, float]]:
-    """Seconds spent in the verbs while the block runs; a verb that another one calls counts as the other."""
+def timing() -> Iterator[dict[str, float]]:
+    """Seconds spent in each part while the block runs; a function that another one calls counts as the other."""
     spent: dict[str, float] = defaultdict(float)
     inside: list[str] = []
 
-    def watched(call: Callable[..., Any], part: str) -> Callable[..., Any]:
+    def time_calls(call: Callable[..., Any], part: str) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             if inside:
                 return call(*args, **kwargs)
@@ -73,9 +74,9 @@ def watching() -> Iterator[dict[str, float]]:
 
         return run
 
-    originals = [(owner, name, owner.__dict__[name]) for owner, name, _ in VERBS]
-    for (owner, name, original), (*_, part) in zip(originals, VERBS, strict=True):
-        setattr(owner, name, watched(original, part))
+    originals = [(owner, name, owner.__dict__[name]) for owner, name, _ in TIMED]
+    for (owner, name, original), (*_, part) in zip(originals, TIMED, strict=True):
+        setattr(owner, name, time_calls(original, part))
     try:
         yield spent
     finally:

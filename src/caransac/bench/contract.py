@@ -22,7 +22,7 @@ ADAPTIVE_CONFIDENCE, ADAPTIVE_ITERATIONS = 0.9999, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RunSettings:
     """What every method is told.
 
     Attributes:
@@ -47,7 +47,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate:
+class Answer:
     """What a method found: a matrix, or a pose.
 
     Attributes:
@@ -92,7 +92,7 @@ class Estimator:
     module: str
     package: str
     min_version: str
-    run: Callable[[Pair, ProblemName, Settings], Estimate | None]
+    run: Callable[[Pair, ProblemName, RunSettings], Answer | None]
     refines: bool = False
     filtered: bool = True
     seeding: Seeding = "seed"

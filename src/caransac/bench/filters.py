@@ -20,21 +20,21 @@ CONTEXT_FILTER = "ContextFilter"  # the name of our own learned filter in tables
 
 
 @dataclass(frozen=True)
-class Filter:
+class BenchFilter:
     """A filter by name.
 
     Attributes:
         name: its name in tables.
-        weights: (n,) numbers for a pair's matches, higher for better ones, above zero for those to keep; None if
+        weigh: gives a pair's matches weights (n,), higher for better ones, above zero for those to keep; None if
             nothing is known of them, and all stay in their order. Must be picklable: it runs in worker processes.
     """
 
     name: str
-    weights: Callable[[Pair], Array | None]
+    weigh: Callable[[Pair], Array | None]
 
     def apply(self, pair: Pair) -> Pair:
         """The matches that pass, best first, with the weights as their confidences."""
-        weights = self.weights(pair)
+        weights = self.weigh(pair)
         if weights is None:
             return pair
         if weights.shape != (len(pair.points1),):
@@ -58,7 +58,7 @@ class BelowRatio:
     max_ratio: float
 
     def __call__(self, pair: Pair) -> Array | None:
-        """See `Filter.weights`."""
+        """See `BenchFilter.weigh`."""
         if pair.scores is None:
             return None
         if pair.score_kind == "ratio":
@@ -67,14 +67,14 @@ class BelowRatio:
 
 
 @dataclass(frozen=True)
-class SavedWeights:
-    """Weights that another program computed: an npz file with an array (n,) for every ``scene/pair``."""
+class SavedMatchWeights:
+    """Weights of matches that another program computed: an npz file with an array (n,) for every ``scene/pair``."""
 
     path: Path
     threshold: float = 0.0
 
     def __call__(self, pair: Pair) -> Array:
-        """See `Filter.weights`."""
+        """See `BenchFilter.weigh`."""
         saved, key = _load(self.path), f"{pair.scene}/{pair.name}"
         if key not in saved:
             raise ValueError(f"{self.path}: no weights of {key}")
@@ -83,10 +83,10 @@ class SavedWeights:
 
 @dataclass(frozen=True)
 class LearnedFilter:
-    """Keeps matches that a network of `caransac.learned.match_filter` thinks right.
+    """Keeps matches that a network of `caransac.learned.match_filter` holds for right.
 
     Attributes:
-        weights: its weights, a name in the package or a path.
+        weights: the network's weights, a name in the package or a path.
         threshold: probability above which a match stays.
     """
 
@@ -94,14 +94,14 @@ class LearnedFilter:
     threshold: float = 0.5
 
     def __call__(self, pair: Pair) -> Array:
-        """See `Filter.weights`."""
+        """See `BenchFilter.weigh`."""
         judgement = load_filter(self.weights).judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
         return judgement.probabilities.astype(float) - self.threshold
 
 
-def own_filters() -> list[Filter]:
+def own_filters() -> list[BenchFilter]:
     """The learned filters that come with the package."""
-    return [Filter(CONTEXT_FILTER, LearnedFilter("filter"))] if weights_path("filter").is_file() else []
+    return [BenchFilter(CONTEXT_FILTER, LearnedFilter("filter"))] if weights_path("filter").is_file() else []
 
 
 @lru_cache(maxsize=4)
@@ -110,12 +110,12 @@ def _load(path: Path) -> dict[str, Array]:
         return {key: np.asarray(arrays[key], float) for key in arrays.files}
 
 
-def ratio_filter(max_ratio: float) -> Filter:
+def ratio_filter(max_ratio: float) -> BenchFilter:
     """The classical filter by the second-nearest-neighbour ratio."""
-    return Filter(f"ratio<{max_ratio:g}", BelowRatio(max_ratio))
+    return BenchFilter(f"ratio<{max_ratio:g}", BelowRatio(max_ratio))
 
 
-def saved_filter(text: str) -> Filter:
+def saved_filter(text: str) -> BenchFilter:
     """The filter ``NAME=FILE`` or ``NAME=FILE:THRESHOLD`` of the command line.
 
     The file holds the weights of matches, or those of a network that ``caransac train --filter`` has trained.
@@ -130,7 +130,9 @@ def saved_filter(text: str) -> Filter:
     if not name or not Path(path).is_file():
         raise ValueError(f"--filter must be NAME=FILE with a file of weights, not {text!r}")
     given = {} if limit is None else {"threshold": limit}
-    return Filter(name, LearnedFilter(path, **given) if _is_network(path) else SavedWeights(Path(path), **given))
+    return BenchFilter(
+        name, LearnedFilter(path, **given) if _is_network(path) else SavedMatchWeights(Path(path), **given)
+    )
 
 
 def _is_network(path: str) -> bool:

@@ -9,7 +9,7 @@ from caransac.bench.contract import ProblemName
 COLUMNS = ("AUC5", "AUC1", "MAP20", "Med", "Avg")
 PHOTOTOURISM = frozenset({"sacre_coeur", "st_peters_square"})  # the validation scenes of the RANSAC Tutorial 2020
 SCANNET = frozenset({"scannet_test_pairs_with_gt"})  # the pair list of SuperGlue
-Figures = tuple[float, ...]
+PaperFigures = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PaperTable:
     title: str
     scenes: frozenset[str]
     problem: ProblemName
-    rows: dict[str, Figures]
+    rows: dict[str, PaperFigures]
     absent: tuple[str, ...] = ()
 
     def figures(self, method: str, scenes: frozenset[str]) -> dict[str, float]:
@@ -37,7 +37,7 @@ class PaperTable:
         return dict(zip(COLUMNS, self.rows[method], strict=False))
 
 
-_HARDNET_ROWS: dict[str, Figures] = {
+_HARDNET_ROWS: dict[str, PaperFigures] = {
     "CA-RANSAC": (69.1, 37.4, 96.3, 0.691, 4.75),
     "OpenCV USAC_DEFAULT": (60.7, 31.1, 90.6, 1.020, 9.73),
     "LM-LO": (63.9, 34.0, 91.8, 0.845, 8.84),
@@ -49,7 +49,7 @@ _HARDNET_ROWS: dict[str, Figures] = {
 }
 
 
-def _weak(title: str, *rows: Figures) -> PaperTable:
+def _weak(title: str, *rows: PaperFigures) -> PaperTable:
     names = ("MAGSAC++", "OpenCV USAC_DEFAULT", "OpenCV VSAC", "GC-RANSAC", "LM-LO", "CA-RANSAC")
     return PaperTable(f"E, {title} matches, PhotoTourism", PHOTOTOURISM, "E", dict(zip(names, rows, strict=True)))
 

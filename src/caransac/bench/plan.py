@@ -1,4 +1,4 @@
-"""What a benchmark is asked to do, and the rows that follow from it."""
+"""What a benchmark is asked to do, and the methods that follow from it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from difflib import get_close_matches
 
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import ProblemName
-from caransac.bench.filters import CONTEXT_FILTER, Filter, own_filters, ratio_filter
-from caransac.bench.protocol import Method
+from caransac.bench.filters import CONTEXT_FILTER, BenchFilter, own_filters, ratio_filter
+from caransac.bench.protocol import BenchMethod
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "peers": tuple(name for name, e in ESTIMATORS.items() if e.module != "caransac"),
@@ -39,10 +39,10 @@ class Plan:
         seeds: runs of every method on every pair, with seeds 0, 1, ...
         max_ratio: ratio filter of the methods that want one.
         filters: filters that take the ratio filter's place in further rows.
-        max_pairs: pairs a scene at most; None for all.
+        max_pairs: pairs per scene at most; None for all.
         timing_pairs: pairs of the timing pass, spread over the data set; 0 for none.
         tune: data set on which thresholds are tuned; None for each method's default.
-        tune_pairs: pairs a scene of it, at most.
+        tune_pairs: pairs per scene of it, at most.
     """
 
     sources: tuple[str, ...]
@@ -52,7 +52,7 @@ class Plan:
     budget_ms: float | None = None
     seeds: int = 1
     max_ratio: float = 0.85
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[BenchFilter, ...] = ()
     max_pairs: int | None = None
     timing_pairs: int = 20
     tune: str | None = None
@@ -76,26 +76,26 @@ class Plan:
             if value is not None and not least <= value < math.inf:
                 raise ValueError(f"{name.replace('_', '-')} must be at least {least}, not {value!r}")
 
-    def rows(self) -> tuple[list[Method], dict[str, str]]:
+    def choose_methods(self) -> tuple[list[BenchMethod], dict[str, str]]:
         """The methods to run, and those that cannot with the reason.
 
         Raises:
             ValueError: a name is unknown; the message suggests the nearest one.
         """
-        found, missing = dict[str, Method](), dict[str, str]()
+        found, missing = dict[str, BenchMethod](), dict[str, str]()
         plain = [name for name in self.methods if " + " not in name]
         names = list(self.methods) + [f"{f.name} + {name}" for f in self.filters for name in plain]
         for label in (label for name in names for label in _expand(name)):
-            first, plus, estimator = label.rpartition(" + ")
-            record = ESTIMATORS[estimator]
+            first, plus, name = label.rpartition(" + ")
+            estimator = ESTIMATORS[name]
             filters = {f.name: f for f in (*own_filters(), *self.filters)}
             if plus and first not in filters:
                 missing[label] = f"needs the weights of {first}: --filter {first}=FILE"
-            elif record.missing:
-                missing[label] = record.missing
+            elif estimator.missing:
+                missing[label] = estimator.missing
             else:
-                own = ratio_filter(self.max_ratio) if record.filtered else None
-                found[label] = Method(estimator, filters[first] if plus else own, label)
+                own = ratio_filter(self.max_ratio) if estimator.filtered else None
+                found[label] = BenchMethod(name, filters[first] if plus else own, label)
         return list(found.values()), missing
 
 

@@ -1,4 +1,4 @@
-"""The rules: what every method gets, what is done to its answer, and how that is judged."""
+"""The rules: what every method gets, what is done to its answer, and how its error is measured."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from caransac.api import pose_from_fundamental
 from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
-from caransac.bench.filters import Filter
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.filters import BenchFilter
 from caransac.camera import Camera
 from caransac.datasets import Pair
 from caransac.geometry import (
@@ -29,23 +29,23 @@ NEAR_PX = 2.0  # matches this near tell which of the poses of a matrix is meant
 
 
 @dataclass(frozen=True)
-class Method:
+class BenchMethod:
     """A row of a table: an estimator, perhaps behind a filter of its own.
 
     Attributes:
-        estimator: what estimates.
+        estimator_name: what estimates, by its name, so that a method can travel to other processes.
         filter: what its matches pass first; None hands it all matches with their scores.
         label: its name in tables.
     """
 
-    estimator: str
-    filter: Filter | None
+    estimator_name: str
+    filter: BenchFilter | None
     label: str
 
     @property
-    def record(self) -> Estimator:
-        """The estimator itself; a method holds its name, so that it can travel to other processes."""
-        return ESTIMATORS[self.estimator]
+    def estimator(self) -> Estimator:
+        """What estimates."""
+        return ESTIMATORS[self.estimator_name]
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Job:
         timed: whether this run is for its time alone.
     """
 
-    method: Method
+    method: BenchMethod
     problem: ProblemName
-    settings: Settings
+    settings: RunSettings
     timed: bool = False
 
     def key(self, dataset: str, scene: str, pair: str) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Outcome:
 
 
 def run_job(job: Job, pair: Pair) -> Outcome:
-    """Run a method on a pair of undistorted points with known truth, and judge its answer."""
+    """Run a method on a pair of undistorted points with known truth, and measure the error of its answer."""
     assert pair.R is not None and pair.t is not None
     right = pair.right_matches()
     outcome = Outcome(status="failed", inlier_ratio=float(right.mean()) if len(right) else 0.0, num_matches=len(right))
@@ -126,7 +126,7 @@ def run_job(job: Job, pair: Pair) -> Outcome:
     try:
         found = estimate(job, pair)
     except Exception as error:  # a peer may raise anything, and that is its failure, not ours
-        if isinstance(error, ImportError) or job.method.record.module == "caransac":
+        if isinstance(error, ImportError) or job.method.estimator.module == "caransac":
             raise
         return replace(outcome, status="crashed")
     ms = 1e3 * (time.perf_counter() - started)
@@ -148,20 +148,20 @@ def run_job(job: Job, pair: Pair) -> Outcome:
     )
 
 
-def estimate(job: Job, pair: Pair) -> Estimate | None:
+def estimate(job: Job, pair: Pair) -> Answer | None:
     """What a method finds on a pair, refined if it does not refine by itself: a pose for E, a matrix for F."""
     method, settings = job.method, job.settings
     given = method.filter.apply(pair) if method.filter else pair
-    if method.record.seeding == "shuffle" and settings.seed:
+    if method.estimator.seeding == "shuffle" and settings.seed:
         given = reordered(given, settings.seed)
-    found = method.record.run(given, job.problem, settings)
+    found = method.estimator.run(given, job.problem, settings)
     if found is None:
         return None
     if job.problem == "F":
         assert found.matrix is not None
-        return found if method.record.refines else replace(found, matrix=polish_fundamental(found.matrix, given))
+        return found if method.estimator.refines else replace(found, matrix=polish_fundamental(found.matrix, given))
     pose = found.pose or pose_of_essential(found.matrix, given)
-    return replace(found, pose=pose if method.record.refines else polish_pose(pose, given), matrix=None)
+    return replace(found, pose=pose if method.estimator.refines else polish_pose(pose, given), matrix=None)
 
 
 def polish_pose(pose: tuple[Array, Array], pair: Pair) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ from caransac.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac.datasets import Dataset, Pair
 
 IN_FLIGHT = 3  # tasks a worker that are read ahead
-PATIENCE_S = 300.0  # for one method on one pair; whatever takes longer hangs
+TIME_LIMIT_S = 300.0  # for one method on one pair; whatever takes longer hangs
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,10 @@ class Task:
 
     pair: Pair
     jobs: tuple[Job, ...]
-    patience_s: float
+    time_limit_s: float
 
 
-Report = Callable[[Key, Outcome], None]
+OnOutcome = Callable[[Key, Outcome], None]
 Finish = Callable[[Pair, Job, Outcome], None]
 
 
@@ -42,8 +42,8 @@ def run(
     journal: Journal,
     *,
     workers: int,
-    report: Report,
-    patience_s: float = PATIENCE_S,
+    on_outcome: OnOutcome,
+    time_limit_s: float = TIME_LIMIT_S,
 ) -> None:
     """Run all jobs on all pairs of a data set that the journal does not know yet.
 
@@ -52,8 +52,8 @@ def run(
         jobs: what to run on each.
         journal: where outcomes go.
         workers: processes, of one thread each. One keeps runs from disturbing each other's times.
-        report: called with every outcome, those the journal knew included.
-        patience_s: seconds that one method may take on one pair; it has crashed if it takes longer.
+        on_outcome: called with every outcome, those the journal knew included.
+        time_limit_s: seconds that one method may take on one pair; it has crashed if it takes longer.
 
     Raises:
         ValueError: a pair has no truth.
@@ -62,7 +62,7 @@ def run(
     def finish(pair: Pair, job: Job, outcome: Outcome) -> None:
         key = job.key(dataset.name, pair.scene, pair.name)
         journal.add(key, outcome)
-        report(key, outcome)
+        on_outcome(key, outcome)
 
     def tasks() -> Iterator[Task]:
         for pair in dataset.read():
@@ -71,9 +71,9 @@ def run(
             keys = {job: job.key(dataset.name, pair.scene, pair.name) for job in jobs}
             for key in keys.values():
                 if key in journal.outcomes:
-                    report(key, journal.outcomes[key])
+                    on_outcome(key, journal.outcomes[key])
             if pending := tuple(job for job, key in keys.items() if key not in journal.outcomes):
-                yield Task(undistorted(pair), pending, patience_s)
+                yield Task(undistorted(pair), pending, time_limit_s)
 
     with single_threads():
         suspects = _run_tasks(tasks(), workers, finish)
@@ -110,7 +110,7 @@ def run_task(task: Task) -> list[Outcome]:
     outcomes = []
     with Path(os.devnull).open("w") as nowhere:
         for job in task.jobs:
-            faulthandler.dump_traceback_later(task.patience_s, exit=True, file=nowhere)
+            faulthandler.dump_traceback_later(task.time_limit_s, exit=True, file=nowhere)
             outcomes.append(timed(job, task.pair) if job.timed else run_job(job, task.pair))
             faulthandler.cancel_dump_traceback_later()
     return outcomes

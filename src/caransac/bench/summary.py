@@ -1,4 +1,4 @@
-"""From outcomes to figures: what a table prints, and the record that is published."""
+"""From outcomes to figures: what a table prints, and what is published."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caransac.bench.benchmark import Row
+from caransac.bench.benchmark import TableRow
 from caransac.bench.breakdown import PARTS
 from caransac.bench.protocol import Outcome
 from caransac.geometry import Array
@@ -41,7 +41,7 @@ def by_scene(outcomes: Outcomes) -> dict[str, dict[str, float]]:
     return {scene: figures(found) for scene, found in scenes.items()}
 
 
-def mean_and_deviation(row: Row) -> dict[str, dict[str, float]]:
+def mean_and_deviation(row: TableRow) -> dict[str, dict[str, float]]:
     """Every figure as the mean over scenes, and over seeds its mean and standard deviation."""
     runs = []
     for outcomes in row.outcomes:
@@ -51,7 +51,7 @@ def mean_and_deviation(row: Row) -> dict[str, dict[str, float]]:
     return {n: {"mean": float(m), "std": float(d)} for n, m, d in zip(FIGURES, means, deviations, strict=True)}
 
 
-def by_inlier_ratio(row: Row) -> list[dict[str, float]]:
+def by_inlier_ratio(row: TableRow) -> list[dict[str, float]]:
     """AUC@5 of the pairs, all seeds together, in bins of their inlier ratio; empty bins are left out."""
     outcomes = [outcome for run in row.outcomes for outcome in run.values()]
     bins = []
@@ -63,7 +63,7 @@ def by_inlier_ratio(row: Row) -> list[dict[str, float]]:
     return bins
 
 
-def reliability(row: Row) -> Array | None:
+def reliability(row: TableRow) -> Array | None:
     """Rows (mean probability, frequency, count) over the matches of all pairs; None if the method gives none."""
     tables = [np.array(o.reliability) for run in row.outcomes for o in run.values() if o.reliability]
     if not tables:
@@ -87,8 +87,8 @@ def mean_parts_ms(timed: Sequence[Outcome]) -> dict[str, float]:
     return {part: float(np.mean([found.get(part, 0.0) for found in breakdowns])) for part in parts}
 
 
-def summarise_row(row: Row) -> dict[str, Any]:
-    """A row of the published record."""
+def summarise_row(row: TableRow) -> dict[str, Any]:
+    """A row of the published results."""
     first = row.outcomes[0]
     everything = [outcome for run in row.outcomes for outcome in run.values()]
     drawn = [outcome.iterations for outcome in everything if outcome.iterations is not None]
@@ -96,13 +96,13 @@ def summarise_row(row: Row) -> dict[str, Any]:
         "dataset": row.dataset,
         "problem": row.problem,
         "method": row.method.label,
-        "about": row.method.record.about,
+        "about": row.method.estimator.about,
         "filter": row.method.filter.name if row.method.filter else None,
         "max_error_px": row.settings.max_error_px,
         "iterations": row.settings.iterations,
         "mean_iterations": float(np.mean(drawn)) if drawn else None,
         "within_budget": row.within_budget,
-        "repeatable": row.method.record.seeding != "none",
+        "repeatable": row.method.estimator.seeding != "none",
         "pairs": len(first),
         "failures": sum(outcome.status == "failed" for outcome in everything),
         "crashes": sum(outcome.status == "crashed" for outcome in everything),
@@ -114,7 +114,7 @@ def summarise_row(row: Row) -> dict[str, Any]:
     }
 
 
-# The published record: a type, a tuple of types, [the entries' shape], {name: shape}, or {"*": shape} for any names.
+# The published results: a type, a tuple of types, [the entries' shape], {name: shape}, or {"*": shape} for any names.
 _FIGURE = {"mean": float, "std": float}
 _NUMBER, _TEXT = (int, float, type(None)), (str, type(None))
 SHAPE: dict[str, Any] = {
@@ -158,26 +158,26 @@ SHAPE: dict[str, Any] = {
 }
 
 
-def check(record: Any, shape: Any = None, place: str = "results") -> None:
-    """Check a published record against `SHAPE`.
+def check(value: Any, shape: Any = None, place: str = "results") -> None:
+    """Check published results against `SHAPE`.
 
     Raises:
         ValueError: something is missing, unknown or of another type; the message says where.
     """
     shape = SHAPE if shape is None else shape
     if isinstance(shape, dict):
-        if not isinstance(record, dict):
-            raise ValueError(f"{place}: an object is wanted, not {record!r}")
-        if "*" not in shape and record.keys() != shape.keys():
-            raise ValueError(f"{place}: missing or unknown entries {sorted(record.keys() ^ shape.keys())}")
-        for name, value in record.items():
-            check(value, shape.get("*", shape.get(name)), f"{place}.{name}")
+        if not isinstance(value, dict):
+            raise ValueError(f"{place}: an object is wanted, not {value!r}")
+        if "*" not in shape and value.keys() != shape.keys():
+            raise ValueError(f"{place}: missing or unknown entries {sorted(value.keys() ^ shape.keys())}")
+        for name, entry in value.items():
+            check(entry, shape.get("*", shape.get(name)), f"{place}.{name}")
     elif isinstance(shape, list):
-        if not isinstance(record, list):
-            raise ValueError(f"{place}: a list is wanted, not {record!r}")
-        for number, value in enumerate(record):
-            check(value, shape[0], f"{place}[{number}]")
-    elif not isinstance(record, shape) or (isinstance(record, bool) and shape is not bool):
-        raise ValueError(f"{place}: {record!r} has the wrong type")
-    elif isinstance(record, float) and not np.isfinite(record):
-        raise ValueError(f"{place}: {record!r} is not a finite number")
+        if not isinstance(value, list):
+            raise ValueError(f"{place}: a list is wanted, not {value!r}")
+        for number, entry in enumerate(value):
+            check(entry, shape[0], f"{place}[{number}]")
+    elif not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):
+        raise ValueError(f"{place}: {value!r} has the wrong type")
+    elif isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"{place}: {value!r} is not a finite number")

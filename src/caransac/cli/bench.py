@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from caransac._support.batch import count_cores
+from caransac._support.progress import Progress
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import installed_version
 from caransac.bench.filters import saved_filter
@@ -19,9 +20,6 @@ from caransac.bench.paper import TABLES
 from caransac.bench.plan import GROUPS, Plan
 from caransac.datasets import match_pair_list
 from caransac.images import FeatureKind
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
 
@@ -58,7 +56,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="processes of the accuracy pass; any number gives the same figures (default: %(default)s)",
     )
+    _add_methods(parser)
+    _add_rules(parser)
+    parser.set_defaults(run=bench)
 
+
+def _add_methods(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is compared")
     what.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"], help="E, F or both (default: E)")
     what.add_argument(
@@ -81,8 +84,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     what.add_argument(
         "--features", choices=get_args(FeatureKind), default="rootsift", help="to match by (default: %(default)s)"
     )
-    what.add_argument("--max-pairs", type=int, metavar="N", help="pairs a scene at most (default: all)")
+    what.add_argument("--max-pairs", type=int, metavar="N", help="pairs per scene at most (default: all)")
 
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules = parser.add_argument_group("the rules")
     amount = rules.add_mutually_exclusive_group()
     amount.add_argument(
@@ -100,7 +105,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     rules.add_argument("--tune", metavar="DIR", help="data set to tune each method's threshold on (default: their own)")
     rules.add_argument(
-        "--tune-pairs", type=int, default=20, metavar="N", help="pairs a scene of it, at most (default: %(default)s)"
+        "--tune-pairs", type=int, default=20, metavar="N", help="pairs per scene of it, at most (default: %(default)s)"
     )
     rules.add_argument(
         "--timing-pairs",
@@ -109,7 +114,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="pairs of the timing pass, 0 for none (default: %(default)s)",
     )
-    parser.set_defaults(run=bench)
 
 
 def bench(arguments: argparse.Namespace) -> int:
@@ -152,36 +156,21 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
 
 
 def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
-    """Match the images of pair lists that come without matches, with a progress bar."""
-    try:
-        from rich.progress import Progress
-    except ImportError as error:
-        raise _needs_extra(error) from error
+    """Match the images of pair lists that come without matches, and show how far it is."""
     if not arguments.images.is_dir():
         raise ValueError(f"--images: no such folder: {arguments.images}")
-    for path in lists:
-        with Progress() as bar:
-            task = bar.add_task(f"matching {path.stem}")
-            match_pair_list(
-                path,
-                arguments.images,
-                features=arguments.features,
-                progress=partial(_advance, bar, task),
-            )
-
-
-def _advance(bar: Progress, task: TaskID, done: int, total: int) -> None:
-    bar.update(task, completed=done, total=total)
+    with Progress() as progress:
+        for path in lists:
+            show = partial(progress.show, f"match {path.stem}", unit="pairs")
+            match_pair_list(path, arguments.images, features=arguments.features, progress=show)
 
 
 def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
-    """Run a plan with a live table, write the results, and print the table."""
+    """Run a plan, write the results, and print the table: it alone goes to stdout."""
     try:
         import matplotlib  # noqa: F401  # plots come last; that they will be missing shows now
-        from rich.console import Console
-        from rich.markdown import Markdown
 
-        from caransac.bench import machine, report
+        from caransac.bench import machine, publication
         from caransac.bench.benchmark import Benchmark
         from caransac.bench.display import Display
         from caransac.bench.journal import Journal
@@ -201,7 +190,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         for name, why in benchmark.missing.items():
             print(f"missing: {name}: {why}", file=sys.stderr)
         rows = benchmark.run()
-    report.publish(
+    publication.publish(
         out,
         plan,
         rows,
@@ -209,13 +198,22 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         command=shlex.join(["caransac", *sys.argv[1:]]),
         table=TABLES[table] if table else None,
     )
-    console = Console()
-    text = (out / report.MARKDOWN).read_text()
-    if console.is_terminal:
-        console.print(Markdown(text))
+    print_table((out / publication.MARKDOWN).read_text())
+    print(f"Results: {out.resolve()}", file=sys.stderr)
+
+
+def print_table(markdown: str) -> None:
+    """Print a table to stdout: laid out in a terminal that rich can draw on, else as it is."""
+    try:
+        from rich.console import Console
+        from rich.markdown import Markdown
+    except ImportError:
+        print(markdown)
+        return
+    if (console := Console()).is_terminal:
+        console.print(Markdown(markdown))
     else:
-        print(text)
-    print(f"Results: {out.resolve()}")
+        print(markdown)
 
 
 def _needs_extra(error: ImportError) -> ImportError:

@@ -53,6 +53,7 @@ def compare_methods(out: Path) -> bool:
             pair.camera1,
             pair.camera2,
             scores=pair.scores,
+            score_kind=pair.score_kind,
             options=caransac.Options(method=method, early_stop=False),
         )
         if result.R is None or result.t is None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import caransac
-from caransac.cli import two_views
-from caransac.cli.two_views import TwoViews
+from caransac.cli import estimation, inputs
+from caransac.cli.inputs import TwoViews
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.matches import SUFFIXES, write_matches
 from caransac.options import Options
@@ -36,15 +36,9 @@ examples:
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "pose",
-        help="estimate the relative pose of two images, or of matches in a file",
-        usage=two_views.usage("pose"),
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    two_views.add_inputs(parser)
+    about = "estimate the relative pose of two images, or of matches in a file"
+    parser = inputs.add_command(commands, "pose", about=about, text=DESCRIPTION, examples=EXAMPLES)
+    estimation.add_options(parser, Options())
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the answer as one line of JSON, for other programs")
     output.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at in a browser")
@@ -58,21 +52,21 @@ def pose(arguments: argparse.Namespace) -> int:
     """Estimate, print the answer, and write what was asked for."""
     if arguments.save is not None and arguments.save.suffix not in SUFFIXES:
         raise ValueError(f"--save {arguments.save}: the name must end in one of {', '.join(SUFFIXES)}")
-    two_views.check_outputs(arguments, save=arguments.save, html=arguments.html)
-    options = two_views.read_options(arguments, keep_trace=arguments.html is not None)
-    views = two_views.read_views(arguments)
-    result = two_views.estimate(views, options)
+    inputs.check_outputs(arguments, save=arguments.save, html=arguments.html)
+    options = estimation.read_options(arguments, keep_trace=arguments.html is not None)
+    views = inputs.read_views(arguments)
+    result = estimation.estimate(views, options)
     if arguments.json:
         print(json.dumps(as_json(views, result)))
     elif result.success:
         print(as_text(views, result, options))
-    told = sys.stderr if arguments.json else sys.stdout
+    notices = sys.stderr if arguments.json else sys.stdout
     if arguments.save is not None:
-        print(f"Matches: {write_matches(arguments.save, views.matches).resolve()}", file=told)
+        print(f"Matches: {write_matches(arguments.save, views.matches).resolve()}", file=notices)
     if arguments.html is not None:
-        print(f"Report: {two_views.write_html(arguments.html, views, result, options).resolve()}", file=told)
+        print(f"Report: {estimation.write_html(arguments.html, views, result, options).resolve()}", file=notices)
     if not result.success:
-        print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
+        print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)
     return 0 if result.success else 1
 
 
@@ -89,12 +83,13 @@ def as_text(views: TwoViews, result: AnyResult, options: Options) -> str:
     if result.confidence is not None:
         doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
-    parallax = two_views.parallax_px(views, result)
+    parallax = estimation.parallax_px(views, result)
     if parallax is not None:
         doubt = "" if parallax > options.max_error_px else ": the cameras hardly moved, so the translation says nothing"
         lines.append(f"  parallax      {parallax:.1f} px{doubt}")
-    for number, (camera, origin) in enumerate(zip((matches.camera1, matches.camera2), views.origins, strict=True), 1):
-        text = "unknown" if camera is None else f"f = {camera.mean_focal:.1f} px, from {SOURCES[origin]}"
+    cameras = matches.camera1, matches.camera2
+    for number, (camera, source) in enumerate(zip(cameras, views.camera_sources, strict=True), 1):
+        text = "unknown" if camera is None else f"f = {camera.mean_focal:.1f} px, from {SOURCE_NAMES[source]}"
         lines.append(f"  camera {number}      {text}")
     times = {**views.seconds, "estimate": result.elapsed_s}
     lines.append(f"  time          {', '.join(f'{name} {1e3 * value:.0f} ms' for name, value in times.items())}")
@@ -110,7 +105,7 @@ def format_pose(R: Array, t: Array) -> str:
     )
 
 
-SOURCES = {"camera": "--camera", "focal": "--focal", "file": "the file of matches", "exif": "EXIF"}
+SOURCE_NAMES = {"camera": "--camera", "focal": "--focal", "file": "the file of matches", "exif": "EXIF"}
 
 
 def _matrix(matrix: Any, form: str) -> str:
@@ -130,7 +125,7 @@ def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
     }
     if calibrated:
         answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
-        answer["parallax_px"] = two_views.parallax_px(views, result)
+        answer["parallax_px"] = estimation.parallax_px(views, result)
     return answer | {
         "num_matches": len(matches.points1),
         "num_inliers": result.num_inliers,
@@ -138,7 +133,7 @@ def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
         "num_hypotheses": result.num_hypotheses,
         "camera1": matches.camera1 and matches.camera1.to_dict(),
         "camera2": matches.camera2 and matches.camera2.to_dict(),
-        "camera_sources": list(views.origins),
+        "camera_sources": list(views.camera_sources),
         "note": views.note,
         "seconds": {**views.seconds, "estimate": result.elapsed_s},
         "inliers": np.flatnonzero(result.inliers).tolist(),

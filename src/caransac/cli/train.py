@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
 from caransac._support.batch import count_cores
+from caransac._support.progress import Progress
 from caransac.training.recipe import Recipe
 
 
@@ -100,10 +102,8 @@ def _add_number(group: argparse._ArgumentGroup, name: str, default: float, text:
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Train, with a progress bar."""
+    """Train, and show how far it is."""
     try:
-        from rich import progress as bars
-
         from caransac.training import trainer, worker
     except ImportError as error:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
@@ -126,24 +126,10 @@ def train(arguments: argparse.Namespace) -> int:
         self_supervised=arguments.self_supervised,
         seed=arguments.seed,
     )
-    columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TimeRemainingColumn(),
-        bars.TextColumn("{task.fields[figures]}"),
-    )
-    with bars.Progress(*columns) as progress:
-        tasks: dict[str, bars.TaskID] = {}
+    with Progress() as progress:
 
         def report(stage: str, done: int, total: int, latest: Mapping[str, float]) -> None:
-            if stage not in tasks:
-                tasks[stage] = progress.add_task(stage, total=total, figures="")
-            figures = "  ".join(f"{name} {value:.3f}" for name, value in latest.items())
-            progress.update(tasks[stage], completed=done, figures=figures)
-            if not progress.console.is_terminal and (done % recipe.epoch == 0 or done == total):  # a log file
-                print(f"{stage} {done}/{total}  {figures}", flush=True)
+            progress.show(stage, done, total, figures=format_figures(latest))
 
         weights = trainer.train(
             recipe,
@@ -157,3 +143,12 @@ def train(arguments: argparse.Namespace) -> int:
     print(f"Weights: {weights}")
     print(f"Use them: {worker.TASKS[recipe.task].usage.format(path=str(weights))}")
     return 0
+
+
+def format_figures(latest: Mapping[str, float]) -> str:
+    """The latest figures, those of training and of validation together: ``train loss 0.3  val loss 0.4 auc5 61.2``."""
+    parts: dict[str, list[str]] = defaultdict(list)
+    for name, value in latest.items():
+        part, _, figure = name.partition("_")
+        parts[part].append(f"{figure} {value:.3f}")
+    return "  ".join(" ".join([part, *figures]) for part, figures in parts.items())

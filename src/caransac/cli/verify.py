@@ -6,13 +6,13 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 from caransac._support.batch import count_cores
-from caransac.options import MethodName, Options
+from caransac._support.progress import Progress
+from caransac.cli import estimation
 from caransac.verification import (
     CalibrationPolicy,
     ColmapDatabase,
@@ -46,7 +46,6 @@ EXAMPLES = """examples:
 An interrupted run continues when the same command is given again (without
 --overwrite), and ends with the same result as one that was not interrupted.
 """
-LOG_INTERVAL_S = 10.0
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -60,26 +59,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
+    _add_estimation(parser)
+    _add_run(parser)
+    _add_hloc(parser)
+    parser.set_defaults(run=run_verify)
 
-    how = parser.add_argument_group("estimation")
+
+def _add_estimation(parser: argparse.ArgumentParser) -> None:
     defaults = VerificationOptions()
-    options = defaults.estimation
+    how = estimation.add_options(parser, defaults.estimation)
     how.add_argument(
         "--calibrated",
         choices=get_args(CalibrationPolicy),
         default="auto",
         help="estimate a pose from the cameras' intrinsics where both have a prior focal length (auto), always, or "
         "never; elsewhere a fundamental matrix (default: %(default)s)",
-    )
-    how.add_argument(
-        "--method", choices=get_args(MethodName), default=options.method, help="estimator (default: %(default)s)"
-    )
-    how.add_argument(
-        "--max-error",
-        type=float,
-        default=options.max_error_px,
-        metavar="PX",
-        help="Sampson distance in pixels up to which a match is an inlier (default: %(default)s)",
     )
     how.add_argument(
         "--min-inliers",
@@ -101,10 +95,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="use second-nearest-neighbour ratios, computed again from the database's SIFT descriptors, as scores: "
         "slower, and better where inliers are few",
     )
-    how.add_argument(
-        "--seed", type=int, default=options.seed, metavar="N", help="seed of the run (default: %(default)s)"
-    )
 
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--overwrite", action="store_true", help="verify pairs again that have a geometry already")
     run.add_argument(
@@ -127,10 +120,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="run on a Dask cluster instead, tcp://host:8786 (needs the extra 'cluster')",
     )
 
+
+def _add_hloc(parser: argparse.ArgumentParser) -> None:
     hloc = parser.add_argument_group("hloc, in place of a database (needs the extra 'hloc')")
     hloc.add_argument("--features", type=Path, metavar="H5", help="keypoints")
     hloc.add_argument("--matches", type=Path, metavar="H5", help="matches; their scores are used as confidences")
-    hloc.add_argument("--pairs", type=Path, metavar="TXT", help="two image names a line")
+    hloc.add_argument("--pairs", type=Path, metavar="TXT", help="two image names per line")
     hloc.add_argument(
         "--out", type=Path, metavar="H5", help="inlier matches, in hloc's layout (default: MATCHES-verified.h5)"
     )
@@ -138,15 +133,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--cameras",
         type=Path,
         metavar="TXT",
-        help="intrinsics, 'name MODEL width height params...' a line; other images get a fundamental matrix",
+        help="intrinsics, 'name MODEL width height params...' per line; other images get a fundamental matrix",
     )
-    parser.set_defaults(run=run_verify)
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """Verify, with a progress bar and a summary."""
     options = VerificationOptions(
-        estimation=Options(method=arguments.method, max_error_px=arguments.max_error, seed=arguments.seed),
+        estimation=estimation.read_options(arguments),
         min_inliers=arguments.min_inliers,
         min_confidence=arguments.min_confidence,
     )
@@ -156,15 +150,13 @@ def run_verify(arguments: argparse.Namespace) -> int:
     reports, started = list(source.kept), time.perf_counter()
     workers = min(arguments.workers, max(len(source.pending) // source.batch_size, 1))
     try:
-        with (
-            open_executor(workers, arguments.scheduler) as (executor, in_flight),
-            show_progress(len(source.pending)) as advance,
-        ):
+        with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
 
             def on_batch(found: Sequence[PairGeometry]) -> None:
                 reports.extend(map(PairReport.of_geometry, found))
-                advance(len(found))
+                progress.show("verify", len(reports) - len(source.kept), len(source.pending), unit="pairs")
 
+            on_batch([])  # from here on the time counts
             verify(source, executor, options, in_flight=in_flight, on_batch=on_batch)
     except KeyboardInterrupt:
         done = len(reports) - len(source.kept)
@@ -216,52 +208,5 @@ def summarise(reports: Sequence[PairReport], num_kept: int, elapsed_s: float) ->
         f"{count} {kind.replace('_', ' ')}" for kind, count in Counter(r.config for r in reports).most_common()
     )
     kept = f" and kept {num_kept} from before" if num_kept else ""
-    speed = f" in {elapsed_s:.1f} s ({verified / elapsed_s:.1f} pairs a second)" if verified else ""
+    speed = f" in {elapsed_s:.1f} s ({verified / elapsed_s:.1f} pairs per second)" if verified else ""
     return f"Verified {verified} pairs{speed}{kept}: {kinds}"
-
-
-@contextmanager
-def show_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar in a terminal that rich can draw on, else a line now and then; yields what advances it."""
-    try:
-        from rich import progress as bars
-        from rich.console import Console
-    except ImportError:
-        bars = None  # type: ignore[assignment]  # rich is no dependency; lines do as well
-    if bars is None or not Console(stderr=True).is_terminal:
-        yield _Log(total).advance
-        return
-    columns = (
-        bars.TextColumn("verify"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TextColumn("{task.fields[speed]} pairs/s, left"),
-        bars.TimeRemainingColumn(),
-    )
-    started = time.monotonic()
-    with bars.Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("verify", total=total, speed="")
-
-        def advance(count: int) -> None:
-            progress.advance(task, count)
-            speed = progress.tasks[0].completed / (time.monotonic() - started)
-            progress.update(task, speed=f"{speed:.0f}")
-
-        yield advance
-
-
-class _Log:
-    """Progress as lines, for logs."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
-        self.started = self.printed = time.monotonic()
-
-    def advance(self, count: int) -> None:
-        """Count pairs, and say so every few seconds."""
-        self.done += count
-        now = time.monotonic()
-        if now - self.printed >= LOG_INTERVAL_S:
-            self.printed, speed = now, self.done / (now - self.started)
-            left = (self.total - self.done) / speed
-            print(f"{self.done}/{self.total}  {speed:.0f} pairs/s  {left:.0f} s left", file=sys.stderr, flush=True)

@@ -7,7 +7,8 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from caransac.cli import two_views
+from caransac.cli import estimation, inputs
+from caransac.options import Options
 
 DESCRIPTION = """\
 Estimate as 'caransac pose' does and write one HTML file that shows the images
@@ -24,15 +25,9 @@ examples:
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "view",
-        help="look at the matches of two images, round by round, in the browser",
-        usage=two_views.usage("view"),
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    two_views.add_inputs(parser)
+    about = "look at the matches of two images, round by round, in the browser"
+    parser = inputs.add_command(commands, "view", about=about, text=DESCRIPTION, examples=EXAMPLES)
+    estimation.add_options(parser, Options())
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="the file (default: %(default)s)"
@@ -43,14 +38,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def view(arguments: argparse.Namespace) -> int:
     """Estimate, write the report, and open it."""
-    two_views.check_outputs(arguments, out=arguments.out)
-    options = two_views.read_options(arguments, keep_trace=True)
-    views = two_views.read_views(arguments)
-    result = two_views.estimate(views, options)
-    path = two_views.write_html(arguments.out, views, result, options).resolve()
+    inputs.check_outputs(arguments, out=arguments.out)
+    options = estimation.read_options(arguments, keep_trace=True)
+    views = inputs.read_views(arguments)
+    result = estimation.estimate(views, options)
+    path = estimation.write_html(arguments.out, views, result, options).resolve()
     print(f"Report: {path}")
     if not result.success:
-        print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
+        print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)
     if not arguments.no_open and not webbrowser.open(path.as_uri()):
         print(f"caransac: no browser to open it with: open {path} yourself", file=sys.stderr)
     return 0 if result.success else 1

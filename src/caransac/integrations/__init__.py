@@ -1,1 +1,1 @@
-"""The calls of OpenCV, PoseLib and COLMAP, answered by caransac: one module a library, same arguments, same returns."""
+"""The calls of OpenCV, PoseLib and COLMAP, answered by caransac: one module per library, same arguments and returns."""

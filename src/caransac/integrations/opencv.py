@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.geometry import Array
-from caransac.integrations.settings import Meanings, means, translate
+from caransac.integrations.settings import Meanings, given, means, translate
 from caransac.options import Options, ScoreKind, in_rounds
 
 LMEDS, RANSAC = 4, 8
@@ -58,7 +58,7 @@ def findEssentialMat(
     points2: ArrayLike,
     *args: Any,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Array | None, NDArray[np.uint8] | None]:
@@ -77,8 +77,8 @@ def findEssentialMat(
             pixels, `maxIters` the largest number of hypotheses. Distortion coefficients are (k1, k2, p1, p2[, k3[, k4,
             k5, k6]]). Of `params`, a cv2.UsacParams, threshold, confidence, maxIterations and randomGeneratorState
             count; how to sample, score and polish is the estimator's own business.
-        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are.
+        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
         options: the options to start from; what the call does not state comes from here.
         **kwargs: the same by name.
 
@@ -95,8 +95,7 @@ def findEssentialMat(
         _as_points(points1),
         _as_points(points2),
         *request.cameras,
-        scores=scores,
-        score_kind=score_kind,
+        **given(scores=scores, score_kind=score_kind),
         options=_options(request, options, ESSENTIAL_DEFAULTS, SETTINGS),
     )
     E = None if found.E is None else found.E / np.linalg.norm(found.E)
@@ -108,7 +107,7 @@ def findFundamentalMat(
     points2: ArrayLike,
     *args: Any,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Array | None, NDArray[np.uint8] | None]:
@@ -130,8 +129,7 @@ def findFundamentalMat(
     found = api.estimate_fundamental(
         _as_points(points1),
         _as_points(points2),
-        scores=scores,
-        score_kind=score_kind,
+        **given(scores=scores, score_kind=score_kind),
         options=_options(request, options, FUNDAMENTAL_DEFAULTS, settings),
     )
     F = found.F
@@ -176,7 +174,7 @@ def _with_camera_matrix(
     mask: Any = None,
 ) -> _Request:
     camera = as_camera(cameraMatrix, "cameraMatrix")
-    return _Request(_given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
+    return _Request(given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
 
 
 def _with_focal(
@@ -192,7 +190,7 @@ def _with_focal(
         camera = Camera("SIMPLE_PINHOLE", (1.0 if focal is None else focal, *((0.0, 0.0) if pp is None else pp)))
     except (TypeError, ValueError) as error:
         raise ValueError(f"focal must be a positive length and pp a point (x, y), both in pixels: {error}") from error
-    return _Request(_given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
+    return _with_camera_matrix(camera, method, prob, threshold, maxIters, mask)
 
 
 def _with_two_cameras(
@@ -206,7 +204,7 @@ def _with_two_cameras(
     mask: Any = None,
 ) -> _Request:
     cameras = _lens(cameraMatrix1, distCoeffs1, 1), _lens(cameraMatrix2, distCoeffs2, 2)
-    return _Request(_given(method=method, prob=prob, threshold=threshold), mask, cameras)
+    return _Request(given(method=method, prob=prob, threshold=threshold), mask, cameras)
 
 
 def _with_two_cameras_and_params(
@@ -223,7 +221,7 @@ def _with_method(
     maxIters: Any = None,
     mask: Any = None,
 ) -> _Request:
-    asked = _given(method=method, ransacReprojThreshold=ransacReprojThreshold, confidence=confidence, maxIters=maxIters)
+    asked = given(method=method, ransacReprojThreshold=ransacReprojThreshold, confidence=confidence, maxIters=maxIters)
     return _Request(asked, mask)
 
 
@@ -239,10 +237,6 @@ def _with_params(params: Any, mask: Any = None) -> _Request:
 
 def _is_usac_params(value: object) -> bool:
     return all(hasattr(value, name) for name in USAC_SETTINGS)
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _lens(matrix: Any, coefficients: Any, number: int) -> Camera:

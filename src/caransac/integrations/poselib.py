@@ -25,15 +25,15 @@ from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.geometry import Array, quaternion_from_rotation
 from caransac.integrations.settings import (
-    THEIR_LIMIT,
     Meanings,
     at_least,
     at_most,
-    exactly,
+    given,
     means,
     means_nothing,
     must_be,
     translate,
+    translate_limited,
 )
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
@@ -113,7 +113,7 @@ def estimate_relative_pose(
     camera2: Any = None,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> tuple[CameraPose | None, dict[str, Any]]:
     """``poselib.estimate_relative_pose``.
 
@@ -132,8 +132,8 @@ def estimate_relative_pose(
         camera1: another name of `camera1_dict`.
         camera2: another name of `camera2_dict`.
         opt: another name of `ransac_opt`, as in version 3.
-        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are.
+        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 
     Returns:
         The pose, or None where the data determine none, and a dict with
@@ -159,8 +159,7 @@ def estimate_relative_pose(
         points2D_2,
         _as_camera(_either(camera1_dict, camera1, "camera1_dict", "camera1"), "camera1"),
         _as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2"),
-        scores=scores,
-        score_kind=score_kind,
+        **given(scores=scores, score_kind=score_kind),
         options=options,
     )
     pose = None if found.R is None or found.t is None else CameraPose(found.R, found.t)
@@ -176,7 +175,7 @@ def estimate_fundamental(
     *,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> tuple[Array | None, dict[str, Any]]:
     """``poselib.estimate_fundamental``.
 
@@ -187,7 +186,9 @@ def estimate_fundamental(
     """
     _refuse(initial_F, "initial_F")
     options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
-    found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    found = api.estimate_fundamental(
+        points2D_1, points2D_2, **given(scores=scores, score_kind=score_kind), options=options
+    )
     return found.F, _info(found, options)
 
 
@@ -218,8 +219,8 @@ def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, An
     flat = _as_dict(ransac, "ransac_opt")
     translate(Options(), _as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
     flat |= _as_dict(flat.pop("ransac", None), "ransac")
-    options = translate(Options(), flat, RANSAC_SETTINGS, "setting of ransac_opt")
-    return exactly(options, flat.get("min_iterations", 0), flat.get("max_iterations", THEIR_LIMIT))
+    what = "setting of ransac_opt"
+    return translate_limited(Options(), flat, RANSAC_SETTINGS, what, fewest="min_iterations", most="max_iterations")
 
 
 def _as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

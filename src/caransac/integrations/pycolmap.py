@@ -21,14 +21,13 @@ from numpy.typing import ArrayLike
 from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.integrations.settings import (
-    THEIR_LIMIT,
     Meanings,
     at_least,
     at_most,
-    exactly,
+    given,
     means,
     means_nothing,
-    translate,
+    translate_limited,
 )
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
@@ -58,7 +57,7 @@ def estimate_essential_matrix(
     estimation_options: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None = None,
     *,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
     """``pycolmap.estimate_essential_matrix``. Needs pycolmap, whose Rigid3d it returns.
 
@@ -72,8 +71,8 @@ def estimate_essential_matrix(
             Sampson distance in pixels, 4 by default), `confidence` and `random_seed` mean what they do there.
             `max_num_trials` is the limit of hypotheses; left at 100,000, ours holds. With an equal `min_num_trials`
             just that many are tried. The others have no influence.
-        scores: (N,) one number a match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are.
+        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 
     Returns:
         A dict with E (3, 3), cam2_from_cam1 (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,)
@@ -93,14 +92,13 @@ def estimate_essential_matrix(
         points2D2,
         _as_camera(camera1, "camera1"),
         _as_camera(camera2, "camera2"),
-        scores=scores,
-        score_kind=score_kind,
+        **given(scores=scores, score_kind=score_kind),
         options=_options(estimation_options),
     )
     if found.R is None or found.t is None:
         return None
     pose = pycolmap.Rigid3d(pycolmap.Rotation3d(found.R), found.t)
-    return {"E": found.E, "cam2_from_cam1": pose, **_report(found)}
+    return {"E": found.E, "cam2_from_cam1": pose, **_common_entries(found)}
 
 
 def estimate_fundamental_matrix(
@@ -110,7 +108,7 @@ def estimate_fundamental_matrix(
     use_sampson_refinement: bool = True,  # noqa: ARG001  # the refinement always is one of Sampson distances
     *,
     scores: ArrayLike | None = None,
-    score_kind: ScoreKind = "ratio",
+    score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
     """``pycolmap.estimate_fundamental_matrix``; pycolmap is not needed.
 
@@ -122,8 +120,10 @@ def estimate_fundamental_matrix(
         data determine no matrix.
     """
     options = _options(estimation_options)
-    found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
-    return None if found.F is None else {"F": found.F, **_report(found)}
+    found = api.estimate_fundamental(
+        points2D1, points2D2, **given(scores=scores, score_kind=score_kind), options=options
+    )
+    return None if found.F is None else {"F": found.F, **_common_entries(found)}
 
 
 def _as_camera(camera: Any, name: str) -> Camera:
@@ -137,12 +137,11 @@ def _options(settings: pycolmap.RANSACOptions | Mapping[str, Any] | Options | No
         settings = settings.todict()
     if not isinstance(settings, Mapping | None):
         raise ValueError(f"estimation_options must be a pycolmap.RANSACOptions, not a {type(settings).__name__}")
-    asked = dict(settings or {})
-    options = translate(Options(max_error_px=MAX_ERROR_PX), asked, SETTINGS, "setting of estimation_options")
-    return exactly(options, asked.get("min_num_trials", 0), asked.get("max_num_trials", THEIR_LIMIT))
+    defaults, what = Options(max_error_px=MAX_ERROR_PX), "setting of estimation_options"
+    return translate_limited(defaults, settings or {}, SETTINGS, what, fewest="min_num_trials", most="max_num_trials")
 
 
-def _report(found: Result) -> dict[str, Any]:
+def _common_entries(found: Result) -> dict[str, Any]:
     return {
         "num_inliers": found.num_inliers,
         "inlier_mask": found.inliers,

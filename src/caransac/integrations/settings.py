@@ -41,15 +41,14 @@ def at_most(hypotheses: int) -> dict[str, Any]:
 
 
 def at_least(hypotheses: int) -> dict[str, Any]:
-    """Hypotheses before stopping early, which here depends on what was found alone; see `exactly`."""
+    """Hypotheses before stopping early, which here depends on what was found alone; see `translate_limited`."""
     index(hypotheses)  # raises if it is not a whole number
     return {}
 
 
-def exactly(options: Options, fewest: int, most: int) -> Options:
-    """The options, without an early stop where the fewest hypotheses asked for are the most."""
-    changes: dict[str, Any] = {"early_stop": False, **in_rounds(most)} if fewest >= most else {}
-    return replace(options, **changes)
+def given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that were given: all but those that are None."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str) -> Options:
@@ -73,3 +72,22 @@ def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, wh
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from error
     return options
+
+
+def translate_limited(
+    options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str, *, fewest: str, most: str
+) -> Options:
+    """`translate`, but without an early stop where the fewest hypotheses asked for are the most.
+
+    Args:
+        options: where to start from.
+        asked: the foreign settings.
+        meanings: all settings that exist, and what each stands for.
+        what: what they are called in an error.
+        fewest: the setting that is the smallest number of hypotheses.
+        most: the setting that is the largest.
+    """
+    options = translate(options, asked, meanings, what)
+    limit = asked.get(most, THEIR_LIMIT)
+    changes: dict[str, Any] = {"early_stop": False, **in_rounds(limit)} if asked.get(fewest, 0) >= limit else {}
+    return replace(options, **changes)

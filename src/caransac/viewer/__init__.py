@@ -1,4 +1,4 @@
-"""The viewer: one HTML file that shows what an estimation saw, round by round, and needs no network."""
+"""The viewer: one HTML file that shows an estimation round by round, and needs no network."""
 
 from caransac.viewer.report import write_report
 

@@ -7,7 +7,7 @@ function unpack(text, Type) {
   return new Type(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 }
 
-const points = report.sides.map((side) => unpack(side.points, Float32Array)); // x, y, x, y, ...
+const points = report.images.map((image) => unpack(image.points, Float32Array)); // x, y, x, y, ...
 const numMatches = points[0].length / 2;
 const scores = report.scores === null ? null : unpack(report.scores, Float32Array);
 const rounds = report.rounds.map((round) => ({
@@ -21,7 +21,7 @@ const cloud = report.cloud && {
   points: unpack(report.cloud.points, Float32Array),
 };
 
-const pointOf = (side, match) => [points[side][2 * match], points[side][2 * match + 1]];
+const pointOf = (image, match) => [points[image][2 * match], points[image][2 * match + 1]];
 const distancePx = (round, match) => (round.distances[match] / STEPS_PER_THRESHOLD) * report.maxErrorPx;
 
 function roundName(number) {

@@ -33,37 +33,37 @@ Pose = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
-class Side:
+class DrawnImage:
     """One of the two images.
 
     Attributes:
         pixels: (n, 2) the matches' points.
         camera: its camera, or None.
         size: (width, height) in pixels.
-        image: JPEG of it, of any scale, or None for an empty frame.
+        jpeg: the picture, of any scale, or None for an empty frame.
     """
 
     pixels: Array
     camera: Camera | None
     size: tuple[int, int]
-    image: bytes | None
+    jpeg: bytes | None
 
 
 def describe(
     result: AnyResult,
-    sides: tuple[Side, Side],
+    images: tuple[DrawnImage, DrawnImage],
     *,
     scores: Array | None,
     max_error_px: float,
     title: str,
 ) -> dict[str, Any]:
     """The report's content, of plain JSON types; arrays are little-endian in base64."""
-    geometry: Geometry
+    geometry: DrawnGeometry
     if isinstance(result, RelativePoseResult):
-        geometry = Calibrated(sides, max_error_px)
+        geometry = DrawnPose(images, max_error_px)
         answer = None if result.R is None or result.t is None else np.concatenate([result.R, result.t], axis=None)
     else:
-        geometry = Uncalibrated(sides, max_error_px)
+        geometry = DrawnFundamental(images, max_error_px)
         answer = None if result.F is None else np.ravel(result.F)
     rounds = _rounds(result, answer)
     estimate = None if answer is None else geometry.pose(answer)
@@ -86,23 +86,23 @@ def describe(
             "angleDeg": None if estimate is None else rotation_angle_deg(estimate[0]),
         },
         "estimate": _pose(estimate),
-        "sides": [_side(side, geometry.straightens) for side in sides],
+        "images": [_image(image, geometry.undistorts) for image in images],
         "scores": None if scores is None else _pack(scores, "<f4"),
         "rounds": [_round(geometry, step, estimate, max_error_px) for step in rounds],
-        "cloud": None if estimate is None else _cloud(sides, estimate, rounds[-1].probabilities),
+        "cloud": None if estimate is None else _cloud(images, estimate, rounds[-1].probabilities),
     }
 
 
-class Geometry(ABC):
+class DrawnGeometry(ABC):
     """The models of a trace as what can be drawn of them.
 
     Attributes:
         kind: what is estimated: "pose" or "fundamental".
-        straightens: whether the models are of points without their lens distortion.
+        undistorts: whether the models are of points without their lens distortion.
     """
 
     kind: str
-    straightens: bool
+    undistorts: bool
 
     @abstractmethod
     def distances_px(self, model: Array) -> Array:
@@ -114,21 +114,21 @@ class Geometry(ABC):
 
     @abstractmethod
     def fundamental(self, model: Array) -> Array:
-        """Fundamental matrix (3, 3) of a model (d,), of pixels without lens distortion where `straightens`."""
+        """Fundamental matrix (3, 3) of a model (d,), of pixels without lens distortion where `undistorts`."""
 
     @abstractmethod
     def pose(self, model: Array) -> Pose | None:
         """Rotation (3, 3) and translation (3,) of a model (d,), or None where the cameras are unknown."""
 
 
-class Calibrated(Geometry):
+class DrawnPose(DrawnGeometry):
     """Relative poses: rows [R, t]."""
 
     kind = "pose"
-    straightens = True
+    undistorts = True
 
-    def __init__(self, sides: tuple[Side, Side], max_error_px: float) -> None:
-        first, second = sides
+    def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
+        first, second = images
         if first.camera is None or second.camera is None:
             missing = "camera1" if first.camera is None else "camera2"
             raise ValueError(f"{missing} is missing: the epipolar lines of a relative pose need both cameras")
@@ -137,51 +137,51 @@ class Calibrated(Geometry):
         self._max_error_px = max_error_px
 
     def distances_px(self, model: Array) -> Array:
-        """See `Geometry.distances_px`."""
+        """See `DrawnGeometry.distances_px`."""
         return self._problem.distances(model) / self._problem.max_error * self._max_error_px
 
     def num_inliers(self, model: Array) -> int:
-        """See `Geometry.num_inliers`."""
+        """See `DrawnGeometry.num_inliers`."""
         return int(self._problem.inliers(model).sum())
 
     def fundamental(self, model: Array) -> Array:
-        """See `Geometry.fundamental`."""
+        """See `DrawnGeometry.fundamental`."""
         F = fundamental_from_essential(essential_from_pose(*self.pose(model)), self._K1, self._K2)
         return np.asarray(F / np.linalg.norm(F))
 
     def pose(self, model: Array) -> Pose:
-        """See `Geometry.pose`."""
+        """See `DrawnGeometry.pose`."""
         rotations, translations = Essential.split(model[None])
         return rotations[0], translations[0]
 
 
-class Uncalibrated(Geometry):
+class DrawnFundamental(DrawnGeometry):
     """Fundamental matrices of pixels as they are: rows [F]."""
 
     kind = "fundamental"
-    straightens = False
+    undistorts = False
 
-    def __init__(self, sides: tuple[Side, Side], max_error_px: float) -> None:
-        self._sides = sides
-        self._problem = Fundamental.from_pixels(sides[0].pixels, sides[1].pixels, max_error_px)
+    def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
+        self._images = images
+        self._problem = Fundamental.from_pixels(images[0].pixels, images[1].pixels, max_error_px)
         self._max_error_px = max_error_px
 
     def distances_px(self, model: Array) -> Array:
-        """See `Geometry.distances_px`."""
+        """See `DrawnGeometry.distances_px`."""
         normalised = self._problem.from_matrix(self.fundamental(model))
         return self._problem.distances(normalised) / self._problem.max_error * self._max_error_px
 
     def num_inliers(self, model: Array) -> int:
-        """See `Geometry.num_inliers`."""
+        """See `DrawnGeometry.num_inliers`."""
         return int(self._problem.inliers(self._problem.from_matrix(self.fundamental(model))).sum())
 
     def fundamental(self, model: Array) -> Array:
-        """See `Geometry.fundamental`."""
+        """See `DrawnGeometry.fundamental`."""
         return model.reshape(3, 3)
 
     def pose(self, model: Array) -> Pose | None:
-        """See `Geometry.pose`."""
-        first, second = self._sides
+        """See `DrawnGeometry.pose`."""
+        first, second = self._images
         if first.camera is None or second.camera is None:
             return None
         near = self.distances_px(model) < self._max_error_px
@@ -203,7 +203,7 @@ def _rounds(result: AnyResult, answer: Array | None) -> list[Round]:
     return [*earlier, replace(last, best=last.best if answer is None else answer)]
 
 
-def _round(geometry: Geometry, step: Round, estimate: Pose | None, max_error_px: float) -> dict[str, Any]:
+def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_error_px: float) -> dict[str, Any]:
     content: dict[str, Any] = {
         "probabilities": _pack(np.rint(255 * np.clip(step.probabilities, 0, 1)), "u1"),
         "noisePx": step.noise * max_error_px,
@@ -227,23 +227,23 @@ def _round(geometry: Geometry, step: Round, estimate: Pose | None, max_error_px:
     return content
 
 
-def _side(side: Side, straightens: bool) -> dict[str, Any]:
+def _image(image: DrawnImage, undistorts: bool) -> dict[str, Any]:
     content: dict[str, Any] = {
-        "points": _pack(side.pixels, "<f4"),
-        "size": list(side.size),
-        "image": None,
+        "points": _pack(image.pixels, "<f4"),
+        "size": list(image.size),
+        "picture": None,
         "lens": None,
         "corners": None,
     }
-    if side.image is not None:
-        content["image"] = "data:image/jpeg;base64," + base64.b64encode(side.image).decode()
-    if side.camera is not None:
-        right, bottom = np.array(side.size) - 0.5  # the centre of the top-left pixel is (0, 0)
+    if image.jpeg is not None:
+        content["picture"] = "data:image/jpeg;base64," + base64.b64encode(image.jpeg).decode()
+    if image.camera is not None:
+        right, bottom = np.array(image.size) - 0.5  # the centre of the top-left pixel is (0, 0)
         pixels = [[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]]
-        corners = homogeneous(pixels) @ np.linalg.inv(side.camera.K).T
+        corners = homogeneous(pixels) @ np.linalg.inv(image.camera.K).T
         content["corners"] = corners[:, :2].tolist()
-        if straightens and side.camera.is_distorted:
-            content["lens"] = _lens(side.camera, side.size)
+        if undistorts and image.camera.is_distorted:
+            content["lens"] = _lens(image.camera, image.size)
     return content
 
 
@@ -258,9 +258,9 @@ def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
     return {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, **distortion, "reach": reach}
 
 
-def _cloud(sides: tuple[Side, Side], pose: Pose, probabilities: Floats) -> dict[str, str] | None:
+def _cloud(images: tuple[DrawnImage, DrawnImage], pose: Pose, probabilities: Floats) -> dict[str, str] | None:
     """Likely matches triangulated in the frame of camera 1, in baselines; those in front of both cameras."""
-    first, second = sides
+    first, second = images
     if first.camera is None or second.camera is None:
         return None
     rays1, rays2 = first.camera.pixels_to_rays(first.pixels), second.camera.pixels_to_rays(second.pixels)

@@ -11,13 +11,13 @@ function nullVector(rows) {
   return candidates.reduce((best, vector) => (Math.hypot(...vector) > Math.hypot(...best) ? vector : best));
 }
 
-// An image without distortion: its pixels are straight already.
-class Straight {
+// An image without distortion: its pixels stay where they are.
+class Pinhole {
   constructor([width, height]) {
     this.far = 4 * (width + height);
   }
 
-  straighten(pixel) {
+  undistort(pixel) {
     return pixel;
   }
 
@@ -38,7 +38,7 @@ class Lens {
   }
 
   // Distorted coordinates of a ray and their derivatives.
-  bend([x, y]) {
+  distort([x, y]) {
     const { k1, k2, p1, p2, k3, k4, k5, k6 } = this;
     const squared = x * x + y * y;
     const divisor = 1 + squared * (k4 + squared * (k5 + squared * k6));
@@ -55,22 +55,22 @@ class Lens {
   }
 
   // The pixel that an ideal lens would show, by Newton's method; null beyond what the lens can see.
-  straighten([px, py]) {
+  undistort([px, py]) {
     const [u, v] = [(px - this.cx) / this.fx, (py - this.cy) / this.fy];
     let [x, y] = [u, v];
     for (let step = 0; step < 20; step++) {
-      const bent = this.bend([x, y]);
-      const [du, dv] = [bent.u - u, bent.v - v];
-      const determinant = bent.ux * bent.vy - bent.mixed * bent.mixed;
-      x -= (bent.vy * du - bent.mixed * dv) / determinant;
-      y -= (bent.ux * dv - bent.mixed * du) / determinant;
+      const distorted = this.distort([x, y]);
+      const [du, dv] = [distorted.u - u, distorted.v - v];
+      const determinant = distorted.ux * distorted.vy - distorted.mixed * distorted.mixed;
+      x -= (distorted.vy * du - distorted.mixed * dv) / determinant;
+      y -= (distorted.ux * dv - distorted.mixed * du) / determinant;
     }
-    const { u: endU, v: endV } = this.bend([x, y]);
+    const { u: endU, v: endV } = this.distort([x, y]);
     const converged = Math.hypot(endU - u, endV - v) < 1e-9 && Math.hypot(x, y) <= 1.05 * this.reach;
     return converged ? [this.fx * x + this.cx, this.fy * y + this.cy] : null;
   }
 
-  // The line of straightened pixels as the lens shows it, within its reach.
+  // The line of undistorted pixels as the lens shows it, within its reach.
   curve([a, b, c]) {
     const line = [a * this.fx, b * this.fy, a * this.cx + b * this.cy + c]; // of rays
     const length = Math.hypot(line[0], line[1]);
@@ -79,17 +79,17 @@ class Lens {
     const half = Math.sqrt(this.reach ** 2 - offset ** 2);
     return Array.from({ length: 97 }, (_, i) => {
       const way = half * (i / 48 - 1);
-      const { u, v } = this.bend([-offset * nx - way * ny, -offset * ny + way * nx]);
+      const { u, v } = this.distort([-offset * nx - way * ny, -offset * ny + way * nx]);
       return [this.fx * u + this.cx, this.fy * v + this.cy];
     });
   }
 }
 
-const lenses = report.sides.map((side) => (side.lens ? new Lens(side.lens) : new Straight(side.size)));
+const lenses = report.images.map((image) => (image.lens ? new Lens(image.lens) : new Pinhole(image.size)));
 
 // The two epipolar curves of a match: in each image the one its partner in the other image demands.
 function curvesOfMatch(F, match) {
-  const [first, second] = [0, 1].map((side) => lenses[side].straighten(pointOf(side, match)));
+  const [first, second] = [0, 1].map((image) => lenses[image].undistort(pointOf(image, match)));
   return [
     second ? lenses[0].curve(apply(columnsOf(F), second), first ?? second) : [],
     first ? lenses[1].curve(apply(rowsOf(F), first), second ?? first) : [],
@@ -97,12 +97,12 @@ function curvesOfMatch(F, match) {
 }
 
 // The two epipolar curves of the plane through a pixel of one image: one through the pixel, one where its partner lies.
-function curvesOfPixel(F, side, pixel) {
-  const straight = lenses[side].straighten(pixel);
-  if (!straight) return [[], []];
-  const matrix = side === 0 ? rowsOf(F) : columnsOf(F);
-  const through = lenses[side].curve(cross(nullVector(matrix), [...straight, 1]), straight);
-  const [width, height] = report.sides[1 - side].size;
-  const partner = lenses[1 - side].curve(apply(matrix, straight), [width / 2, height / 2]);
-  return side === 0 ? [through, partner] : [partner, through];
+function curvesOfPixel(F, image, pixel) {
+  const undistorted = lenses[image].undistort(pixel);
+  if (!undistorted) return [[], []];
+  const matrix = image === 0 ? rowsOf(F) : columnsOf(F);
+  const through = lenses[image].curve(cross(nullVector(matrix), [...undistorted, 1]), undistorted);
+  const [width, height] = report.images[1 - image].size;
+  const partner = lenses[1 - image].curve(apply(matrix, undistorted), [width / 2, height / 2]);
+  return image === 0 ? [through, partner] : [partner, through];
 }

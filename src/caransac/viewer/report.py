@@ -19,7 +19,7 @@ from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array
 from caransac.options import Options
 from caransac.results import AnyResult
-from caransac.viewer.content import Side, describe
+from caransac.viewer.content import DrawnImage, describe
 
 SCRIPTS = (
     "content.js",
@@ -67,7 +67,7 @@ def write_report(
         image2: image 2.
         size1: (width, height) of image 1 in pixels; by default that of the image, of the camera, or of the points.
         size2: size of image 2.
-        scores: (N,) one number a match, shown with it, or None.
+        scores: (N,) one number per match, shown with it, or None.
         max_error_px: the threshold the estimation was told, in pixels.
         title: a line above it all, plain text.
 
@@ -83,12 +83,12 @@ def write_report(
     if not max_error_px > 0:
         raise ValueError(f"max_error_px must be positive, not {max_error_px!r}")
     count = len(result.inliers)
-    sides = (
-        _side("1", _reals(points1, "points1", (count, 2)), camera1, image1, size1),
-        _side("2", _reals(points2, "points2", (count, 2)), camera2, image2, size2),
+    images = (
+        _image("1", _reals(points1, "points1", (count, 2)), camera1, image1, size1),
+        _image("2", _reals(points2, "points2", (count, 2)), camera2, image2, size2),
     )
     checked = None if scores is None else _reals(scores, "scores", (count,))
-    content = describe(result, sides, scores=checked, max_error_px=float(max_error_px), title=title)
+    content = describe(result, images, scores=checked, max_error_px=float(max_error_px), title=title)
     path = Path(path)
     with replacing(path) as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
@@ -124,9 +124,9 @@ def _source_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _side(
+def _image(
     number: str, pixels: Array, camera: CameraLike | None, image: ArrayLike | None, size: tuple[int, int] | None
-) -> Side:
+) -> DrawnImage:
     lens = None if camera is None else as_camera(camera, f"camera{number}")
     shown = None if image is None else _checked_image(np.asarray(image), f"image{number}")
     if size is None:
@@ -141,7 +141,7 @@ def _side(
     width, height = int(size[0]), int(size[1])
     if width < 1 or height < 1:
         raise ValueError(f"size{number} must be a positive (width, height), not {size!r}")
-    return Side(pixels, lens, (width, height), None if shown is None else _jpeg(shown))
+    return DrawnImage(pixels, lens, (width, height), None if shown is None else _jpeg(shown))
 
 
 def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:

@@ -15,7 +15,7 @@ class Space {
   constructor(canvas) {
     this.canvas = canvas;
     this.exaggeration = EXAGGERATION;
-    this.corners = report.sides.map((side) => side.corners);
+    this.corners = report.images.map((image) => image.corners);
     // Turn about a place between the cameras and a little before them, towards what they see.
     const [x, y, z] = report.estimate ? centreOf(report.estimate) : [0, 0, 0];
     this.centre = [x / 2, y / 2, z / 2 + 0.5];
@@ -93,9 +93,9 @@ class Space {
     context.globalAlpha = 1;
   }
 
-  drawCamera(context, pose, side, size, colour, strength, width, label = "") {
+  drawCamera(context, pose, image, size, colour, strength, width, label = "") {
     const eye = centreOf(pose);
-    const corners = this.corners[side].map(([x, y]) => toWorld(pose, [size * x, size * y, size]));
+    const corners = this.corners[image].map(([x, y]) => toWorld(pose, [size * x, size * y, size]));
     this.fill(context, corners, colour, 0.12 * strength);
     this.stroke(context, [...corners, corners[0]], colour, strength, width);
     for (const corner of corners) this.stroke(context, [eye, corner], colour, 0.8 * strength, width);

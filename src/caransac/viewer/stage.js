@@ -11,21 +11,21 @@ class Stage {
     this.belief = Float32Array.from(rounds[lastRound].probabilities);
     this.threshold = 0;
     this.withLines = true;
-    report.sides.forEach((side, i) => {
-      if (!side.image) return;
+    report.images.forEach((image, i) => {
+      if (!image.picture) return;
       const picture = new Image();
       picture.onload = () => {
         this.pictures[i] = picture;
         if (this.frames) this.drawImages();
       };
-      picture.src = side.image;
+      picture.src = image.picture;
     });
   }
 
   // Where the images lie: {x, y, width, height, scale} in CSS pixels each.
   layOut() {
     const width = this.box.clientWidth;
-    const aspects = report.sides.map(({ size }) => size[0] / size[1]);
+    const aspects = report.images.map(({ size }) => size[0] / size[1]);
     if (width >= SIDE_BY_SIDE) {
       const height = Math.min((width - GAP) / (aspects[0] + aspects[1]), Math.max(320, 0.64 * window.innerHeight));
       let x = (width - GAP - height * (aspects[0] + aspects[1])) / 2;
@@ -45,25 +45,25 @@ class Stage {
       });
       this.height = y - GAP;
     }
-    this.frames.forEach((frame, i) => (frame.scale = frame.width / report.sides[i].size[0]));
+    this.frames.forEach((frame, i) => (frame.scale = frame.width / report.images[i].size[0]));
     this.width = width;
     this.box.style.height = `${this.height}px`;
   }
 
   // The centre of an image's top-left pixel is (0, 0), half a pixel inside its frame.
-  toScreen(side, [x, y]) {
-    const frame = this.frames[side];
+  toScreen(image, [x, y]) {
+    const frame = this.frames[image];
     return [frame.x + (x + 0.5) * frame.scale, frame.y + (y + 0.5) * frame.scale];
   }
 
   // The image under a place on the screen, and the pixel there; null between the images.
   toPixel([x, y]) {
-    const side = this.frames.findIndex(
+    const image = this.frames.findIndex(
       (f) => x >= f.x && x <= f.x + f.width && y >= f.y && y <= f.y + f.height,
     );
-    if (side < 0) return null;
-    const { x: left, y: top, scale } = this.frames[side];
-    return { side, pixel: [(x - left) / scale - 0.5, (y - top) / scale - 0.5] };
+    if (image < 0) return null;
+    const { x: left, y: top, scale } = this.frames[image];
+    return { image, pixel: [(x - left) / scale - 0.5, (y - top) / scale - 0.5] };
   }
 
   isShown(match) {
@@ -74,11 +74,11 @@ class Stage {
   matchAt(place, reach) {
     const hit = this.toPixel(place);
     if (!hit) return null;
-    const { scale } = this.frames[hit.side];
+    const { scale } = this.frames[hit.image];
     let [best, nearest] = [null, (reach / scale) ** 2];
     for (let match = 0; match < numMatches; match++) {
-      const dx = points[hit.side][2 * match] - hit.pixel[0];
-      const dy = points[hit.side][2 * match + 1] - hit.pixel[1];
+      const dx = points[hit.image][2 * match] - hit.pixel[0];
+      const dy = points[hit.image][2 * match + 1] - hit.pixel[1];
       // Of two the likelier one is meant, unless the other is twice as near.
       const distance = (dx * dx + dy * dy) * (4 - (3 * this.belief[match]) / 255);
       if (distance < nearest && this.isShown(match)) [best, nearest] = [match, distance];
@@ -161,8 +161,8 @@ class Stage {
       const value = Math.round(this.belief[match]);
       context.globalAlpha = 0.3 + 0.65 * (value / 255); // the places of unlikely ones stay visible
       context.fillStyle = RAMP[value];
-      for (const side of [0, 1]) {
-        const [x, y] = this.toScreen(side, pointOf(side, match));
+      for (const image of [0, 1]) {
+        const [x, y] = this.toScreen(image, pointOf(image, match));
         context.beginPath();
         context.arc(x, y, radius, 0, 2 * Math.PI);
         context.fill();
@@ -171,37 +171,37 @@ class Stage {
     context.globalAlpha = 1;
   }
 
-  // What is pointed at: a match, {match}, or a pixel, {side, pixel}; null clears. A match that is kept is magnified.
+  // What is pointed at: a match, {match}, or a pixel, {image, pixel}; null clears. A match that is kept is magnified.
   drawFocus(focus, F, kept) {
     const context = prepare(this.layers.overlay, this.width, this.height);
     if (!focus) return;
     const isMatch = focus.match !== undefined;
-    const pixels = isMatch ? [0, 1].map((side) => pointOf(side, focus.match)) : [];
-    if (!isMatch) pixels[focus.side] = focus.pixel;
-    const ends = pixels.map((pixel, side) => this.toScreen(side, pixel));
+    const pixels = isMatch ? [0, 1].map((image) => pointOf(image, focus.match)) : [];
+    if (!isMatch) pixels[focus.image] = focus.pixel;
+    const ends = pixels.map((pixel, image) => this.toScreen(image, pixel));
     const colour = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
     let curves = [[], []];
-    if (F) curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.side, focus.pixel);
-    curves.forEach((curve, side) => {
-      const { x, y, width, height } = this.frames[side];
+    if (F) curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.image, focus.pixel);
+    curves.forEach((curve, image) => {
+      const { x, y, width, height } = this.frames[image];
       context.save();
       context.beginPath();
       context.rect(x, y, width, height);
       context.clip();
-      this.strokeTwice(context, curve.map((point) => this.toScreen(side, point)), 2, themeColour("line"));
+      this.strokeTwice(context, curve.map((point) => this.toScreen(image, point)), 2, themeColour("line"));
       context.restore();
     });
     if (isMatch) this.strokeTwice(context, ends, 1.5, colour, [5, 4]);
     ends.forEach((end) => this.drawRing(context, end, 5.5, colour));
-    if (isMatch && kept) pixels.forEach((pixel, side) => this.drawLoupe(context, side, pixel, curves[side], colour));
+    if (isMatch && kept) pixels.forEach((pixel, image) => this.drawLoupe(context, image, pixel, curves[image], colour));
   }
 
   // A circle in the image's outer corner that shows the place of a point much larger.
-  drawLoupe(context, side, pixel, curve, colour) {
-    const frame = this.frames[side];
+  drawLoupe(context, image, pixel, curve, colour) {
+    const frame = this.frames[image];
     const radius = clamp(0.17 * Math.min(frame.height, frame.width), 40, 84);
-    const [px, py] = this.toScreen(side, pixel);
-    const x = side === 0 ? frame.x + radius + 8 : frame.x + frame.width - radius - 8;
+    const [px, py] = this.toScreen(image, pixel);
+    const x = image === 0 ? frame.x + radius + 8 : frame.x + frame.width - radius - 8;
     const low = frame.y + frame.height - radius - 8;
     const y = Math.hypot(px - x, py - low) > radius + 20 ? low : frame.y + radius + 8;
     const zoom = Math.max(LOUPE * frame.scale, 2);
@@ -213,8 +213,8 @@ class Stage {
     context.fillStyle = themeColour("frame");
     context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
     const [left, top] = magnified([-0.5, -0.5]);
-    const [width, height] = report.sides[side].size;
-    if (this.pictures[side]) context.drawImage(this.pictures[side], left, top, width * zoom, height * zoom);
+    const [width, height] = report.images[image].size;
+    if (this.pictures[image]) context.drawImage(this.pictures[image], left, top, width * zoom, height * zoom);
     this.strokeTwice(context, curve.map(magnified), 2, themeColour("line"));
     context.restore();
     this.drawRing(context, [x, y], 7, colour);

@@ -123,9 +123,9 @@ function describeFocus() {
   }
   const parts = [];
   if (focus.match === undefined) {
-    parts.push(`Pixel ${at(focus.pixel)} of image ${focus.side + 1}`);
-    if (!lenses[focus.side].straighten(focus.pixel)) parts.push("beyond what the lens can see");
-    else if (round.F) parts.push(`its partner in image ${2 - focus.side} lies on the line`);
+    parts.push(`Pixel ${at(focus.pixel)} of image ${focus.image + 1}`);
+    if (!lenses[focus.image].undistort(focus.pixel)) parts.push("beyond what the lens can see");
+    else if (round.F) parts.push(`its partner in image ${2 - focus.image} lies on the line`);
   } else {
     const value = round.probabilities[focus.match];
     const swatch = document.createElement("i");
@@ -306,7 +306,7 @@ function start() {
   element("round").value = lastRound;
   element("rounds").hidden = lastRound === 0;
   element("rounds").style.setProperty("--rounds", rounds.length);
-  element("space-card").hidden = !report.sides[0].corners || !report.sides[1].corners;
+  element("space-card").hidden = !report.images[0].corners || !report.images[1].corners;
   summarise();
   describeFocus();
   listenToStage();

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.camera import mean_pixel
 from caransac.datasets import Pair
 
 MIN_MATCHES = {"E": 6, "F": 8}
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings, *, flag: str) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -> Answer | None:
     """``cv2.findEssentialMat`` and ``cv2.findFundamentalMat`` with a method's flag."""
     import cv2
 
@@ -41,7 +41,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, *, flag: str) -> E
     return _only(matrix)
 
 
-def run_vsac(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """OpenCV's USAC framework as VSAC sets it up: MSAC, inner local optimisation, covariance polishing at the end.
 
     VSAC's authors put it into OpenCV as this framework's defaults; it is not their own program.
@@ -70,11 +70,11 @@ def run_vsac(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate |
     return _only(matrix)
 
 
-def _only(matrix: Any) -> Estimate | None:
+def _only(matrix: Any) -> Answer | None:
     """The answer, if it is one: OpenCV also returns nothing, or several matrices in a column."""
     if matrix is None or matrix.shape != (3, 3) or not np.all(np.isfinite(matrix)) or not np.any(matrix):
         return None
-    return Estimate(matrix=np.asarray(matrix, float))
+    return Answer(matrix=np.asarray(matrix, float))
 
 
 ESTIMATORS = (

@@ -1,4 +1,4 @@
-"""CA-RANSAC, its ablations and budgets, and its classical rival LM-LO."""
+"""CA-RANSAC, its ablations and budgets, and its classical counterpart LM-LO."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import caransac
-from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 from caransac.learned.match_filter import load_filter
 from caransac.learned.weights_file import weights_path
@@ -15,7 +15,7 @@ from caransac.options import ROUND, Options, in_rounds
 FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -> Answer | None:
     """One of our methods through the public call."""
     options = Options(
         **{
@@ -34,7 +34,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> E
         found = caransac.estimate_fundamental(pair.points1, pair.points2, **scores, options=options)
         if found.F is None:
             return None
-        return Estimate(
+        return Answer(
             matrix=found.F,
             iterations=found.num_hypotheses,
             probabilities=found.probabilities,
@@ -45,7 +45,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, **given: Any) -> E
     )
     if posed.R is None or posed.t is None:
         return None
-    return Estimate(
+    return Answer(
         pose=(posed.R, posed.t),
         iterations=posed.num_hypotheses,
         probabilities=posed.probabilities,

@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
 MIN_ITERATIONS = 1000  # PoseLib's own
 MIN_MATCHES = {"E": 5, "F": 7}
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings, *, prosac: bool) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool) -> Answer | None:
     """PoseLib's estimators."""
     import poselib
 
@@ -31,11 +31,11 @@ def run(pair: Pair, problem: ProblemName, settings: Settings, *, prosac: bool) -
     if problem == "F":
         F, info = poselib.estimate_fundamental(pair.points1, pair.points2, options, {})
         matrix = np.asarray(F, float)
-        found = Estimate(matrix=matrix, iterations=info["iterations"]) if np.any(matrix) else None
+        found = Answer(matrix=matrix, iterations=info["iterations"]) if np.any(matrix) else None
     else:
         cameras = pair.camera1.to_dict(), pair.camera2.to_dict()
         pose, info = poselib.estimate_relative_pose(pair.points1, pair.points2, *cameras, options, {})
-        found = Estimate(pose=(np.asarray(pose.R), np.asarray(pose.t)), iterations=info["iterations"])
+        found = Answer(pose=(np.asarray(pose.R), np.asarray(pose.t)), iterations=info["iterations"])
     return found if info["num_inliers"] > 0 else None  # PoseLib reports a failure as an identity
 
 

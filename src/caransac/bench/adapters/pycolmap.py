@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """COLMAP's estimators."""
     import pycolmap
 
@@ -22,10 +22,10 @@ def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None
         options.min_num_trials = fewest
     if problem == "F":
         found = pycolmap.estimate_fundamental_matrix(pair.points1, pair.points2, options)
-        return None if found is None else Estimate(matrix=np.asarray(found["F"], float))
+        return None if found is None else Answer(matrix=np.asarray(found["F"], float))
     camera1, camera2 = (pycolmap.Camera(**camera.to_dict()) for camera in (pair.camera1, pair.camera2))
     found = pycolmap.estimate_essential_matrix(pair.points1, pair.points2, camera1, camera2, options)
-    return None if found is None else Estimate(matrix=np.asarray(found["E"], float))
+    return None if found is None else Answer(matrix=np.asarray(found["E"], float))
 
 
 ESTIMATORS = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
 MIN_MATCHES = 8
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """Its fundamental matrix, with the check for degeneracy."""
     import pydegensac
 
@@ -25,7 +25,7 @@ def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None
         max_iters=settings.limits[1],
         seed=settings.seed,
     )
-    return Estimate(matrix=np.asarray(matrix, float)) if np.any(inliers) else None
+    return Answer(matrix=np.asarray(matrix, float)) if np.any(inliers) else None
 
 
 ESTIMATORS = (

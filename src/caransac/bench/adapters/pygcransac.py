@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.bench.adapters.gcransac_interface import find_matrix
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
-MIN_ITERATIONS = 50  # pygcransac's own
-MIN_MATCHES = {"E": 8, "F": 10}
-PROSAC, GRID, RADIUS = 1, 1, 0
+GRID, RADIUS = 1, 0
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """Its estimators with PROSAC sampling. The mask it returns is not used: some releases fill it with one value."""
     import pygcransac
 
-    if len(pair.points1) < MIN_MATCHES[problem]:
-        return None
-    fewest, most = settings.limits
-    options = {
-        "probabilities": np.empty(0),
-        "sampler": PROSAC,
-        "threshold": settings.max_error_px,
-        "conf": settings.confidence,
-        "min_iters": MIN_ITERATIONS if fewest is None else fewest,
-        "max_iters": most,
-    }
-    matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
-    sizes = [int(length) + 1 for points in (pair.points1, pair.points2) for length in points.max(axis=0)[::-1]]
     for neighbourhood in (GRID, RADIUS):  # the grid, its default, refuses to work where few matches leave it empty
-        options["neighborhood"] = neighbourhood
-        if problem == "F":
-            matrix, _ = pygcransac.findFundamentalMatrix(matches, *sizes, **options)
-        else:
-            matrix, _ = pygcransac.findEssentialMatrix(matches, pair.camera1.K, pair.camera2.K, *sizes, **options)
-        if matrix is not None:
-            return Estimate(matrix=np.asarray(matrix, float))
+        options = {"threshold": settings.max_error_px, "neighborhood": neighbourhood}
+        found = find_matrix(pygcransac, pair, problem, settings, image_sizes, **options)
+        if found is not None:
+            return found
     return None
+
+
+def image_sizes(pair: Pair) -> tuple[float, ...]:
+    """Height and width of both images, whole numbers, that hold all points."""
+    lengths = (length for points in (pair.points1, pair.points2) for length in points.max(axis=0)[::-1])
+    return tuple(int(length) + 1 for length in lengths)
 
 
 ESTIMATORS = (

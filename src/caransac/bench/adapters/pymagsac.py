@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from caransac.bench.contract import Estimate, Estimator, ProblemName, Settings
+from caransac.bench.adapters.gcransac_interface import find_matrix
+from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
-from caransac.geometry import Array
-
-MIN_ITERATIONS = 50  # pymagsac's own
-MIN_MATCHES = {"E": 8, "F": 10}  # it crashes on fewer
-PROSAC = 1
 
 
-def run(pair: Pair, problem: ProblemName, settings: Settings) -> Estimate | None:
+def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """Its estimators with PROSAC sampling."""
     import pymagsac
 
-    if len(pair.points1) < MIN_MATCHES[problem]:
-        return None
-    fewest, most = settings.limits
-    options = {
-        "probabilities": np.empty(0),
-        "sampler": PROSAC,
-        "use_magsac_plus_plus": True,
-        "sigma_th": settings.max_error_px,
-        "conf": settings.confidence,
-        "min_iters": MIN_ITERATIONS if fewest is None else fewest,
-        "max_iters": most,
-    }
-    matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
-    sizes = (*image_size(pair.points1), *image_size(pair.points2))
-    if problem == "F":
-        matrix, _ = pymagsac.findFundamentalMatrix(matches, *sizes, **options)
-    else:
-        matrix, _ = pymagsac.findEssentialMatrix(matches, pair.camera1.K, pair.camera2.K, *sizes, **options)
-    return None if matrix is None else Estimate(matrix=np.asarray(matrix, float))
+    options = {"use_magsac_plus_plus": True, "sigma_th": settings.max_error_px}
+    return find_matrix(pymagsac, pair, problem, settings, image_sizes, **options)
 
 
-def image_size(points: Array) -> tuple[float, float]:
-    """Width and height that hold all points (n, 2): cameras need not know theirs, and the samplers' grids want one."""
-    width, height = points.max(axis=0) + 1
-    return float(width), float(height)
+def image_sizes(pair: Pair) -> tuple[float, ...]:
+    """Width and height of both images that hold all points: the grids want sizes, and cameras need not know theirs."""
+    return tuple(float(length) + 1 for points in (pair.points1, pair.points2) for length in points.max(axis=0))
 
 
 ESTIMATORS = (

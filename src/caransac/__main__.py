@@ -1,4 +1,4 @@
-"""``python -m caransac.cli``."""
+"""``python -m caransac``, the command line."""
 
 import sys
 

@@ -13,22 +13,22 @@ import numpy as np
 
 from caransac import plot
 from caransac.bench import summary
-from caransac.bench.benchmark import Row
+from caransac.bench.benchmark import TableRow
 from caransac.bench.breakdown import PARTS
 
 BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
 
 
-def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
+def draw_all(out: Path, rows: Sequence[TableRow], results: Mapping[str, Any]) -> None:
     """Every plot of every data set and problem, into a folder."""
     for number, ((dataset, problem), group) in enumerate(groupby(rows, lambda row: (row.dataset, row.problem))):
         found = list(group)
-        records = [r for r in result["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
+        records = [r for r in results["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
         stem = f"{problem}-{number}-{re.sub('[^A-Za-z0-9]+', '-', dataset)}"
         title = f"{problem}, {dataset}"
         draw_curves(out / f"{stem}-curves.png", found, title)
         if any(record["ms"] is not None for record in records):
-            draw_points(out / f"{stem}-pareto.png", records, "ms", "milliseconds a pair", title)
+            draw_points(out / f"{stem}-pareto.png", records, "ms", "milliseconds per pair", title)
             draw_times(out / f"{stem}-times.png", records, title)
         if len({record["iterations"] for record in records}) > 1:
             draw_points(out / f"{stem}-iterations.png", records, "iterations", "hypotheses", title)
@@ -39,7 +39,7 @@ def draw_all(out: Path, rows: Sequence[Row], result: Mapping[str, Any]) -> None:
             plot.draw_reliability(out / f"{stem}-reliability.png", known)
 
 
-def draw_curves(path: Path, rows: Sequence[Row], title: str) -> Path:
+def draw_curves(path: Path, rows: Sequence[TableRow], title: str) -> Path:
     """Share of the pairs below an error, over the error."""
     figure, axes = _canvas()
     for row in rows:
@@ -78,7 +78,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
 
 
 def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
-    """Milliseconds a pair, a bar a method, of the parts they go to."""
+    """Milliseconds per pair, one bar per method, divided into the parts they go to."""
     timed = [record for record in records if record["ms"] is not None]
     figure = plot.new_figure((9, 1.5 + 0.3 * len(timed)))
     axes = figure.add_subplot()
@@ -92,7 +92,7 @@ def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> 
     axes.bar_label(bars, labels=[f"{total:.1f}" for total in left], padding=3)
     axes.margins(x=0.12)
     axes.invert_yaxis()
-    axes.set(xlabel="milliseconds a pair, mean", title=title)
+    axes.set(xlabel="milliseconds per pair, mean", title=title)
     _finish(axes)
     return plot.save(figure, path)
 

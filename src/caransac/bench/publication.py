@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from caransac._support.files import replacing
-from caransac.bench import figures, machine, summary
-from caransac.bench.benchmark import Row
+from caransac.bench import machine, plots, summary
+from caransac.bench.benchmark import TableRow
 from caransac.bench.contract import Estimator
 from caransac.bench.paper import COLUMNS, PaperTable
 from caransac.bench.plan import Plan
@@ -25,28 +25,28 @@ PLAIN = ("dataset", "problem", "method", "filter", "max_error_px", "iterations",
 def publish(
     out: Path,
     plan: Plan,
-    rows: Sequence[Row],
+    rows: Sequence[TableRow],
     missing: Mapping[str, str],
     *,
     command: str,
     table: PaperTable | None = None,
 ) -> dict[str, Any]:
-    """Write everything to a folder; returns the record."""
-    result = record(plan, rows, missing, command)
-    summary.check(result)
+    """Write everything to a folder; returns the content of results.json."""
+    results = collect_results(plan, rows, missing, command)
+    summary.check(results)
     with replacing(out / RESULTS) as path:
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        path.write_text(json.dumps(results, indent=1) + "\n")
     with replacing(out / MARKDOWN) as path:
-        path.write_text(markdown(result, table))
+        path.write_text(format_markdown(results, table))
     with replacing(out / CSV) as path:
-        write_csv(path, result)
-    figures.draw_all(out, rows, result)
-    return result
+        write_csv(path, results)
+    plots.draw_all(out, rows, results)
+    return results
 
 
-def record(plan: Plan, rows: Sequence[Row], missing: Mapping[str, str], command: str) -> dict[str, Any]:
-    """The published record, of the shape `summary.SHAPE`."""
-    used: list[Estimator] = [row.method.record for row in rows]
+def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, str], command: str) -> dict[str, Any]:
+    """What is published as results.json, of the shape `summary.SHAPE`."""
+    used: list[Estimator] = [row.method.estimator for row in rows]
     return {
         "schema": summary.SCHEMA,
         "command": command,
@@ -67,10 +67,10 @@ def record(plan: Plan, rows: Sequence[Row], missing: Mapping[str, str], command:
     }
 
 
-def markdown(result: Mapping[str, Any], table: PaperTable | None = None) -> str:
-    """The tables, one a data set and problem, with the command and the conditions."""
-    parts = [f"`{result['command']}`\n"]
-    for (dataset, problem), group in groupby(result["rows"], lambda row: (row["dataset"], row["problem"])):
+def format_markdown(results: Mapping[str, Any], table: PaperTable | None = None) -> str:
+    """The tables, one per data set and problem, with the command and the conditions."""
+    parts = [f"`{results['command']}`\n"]
+    for (dataset, problem), group in groupby(results["rows"], lambda row: (row["dataset"], row["problem"])):
         rows = list(group)
         scenes = frozenset(rows[0]["scenes"])
         beside = {row["method"]: table.figures(row["method"], scenes) if table else {} for row in rows}
@@ -84,16 +84,16 @@ def markdown(result: Mapping[str, Any], table: PaperTable | None = None) -> str:
         parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
         if table and not columns:
             parts.append(f"The paper's figures ({table.title}) belong to other data and are not shown.\n")
-    parts.append(_notes(result, table))
+    parts.append(_notes(results, table))
     return "\n".join(parts)
 
 
-def write_csv(path: Path, result: Mapping[str, Any]) -> None:
-    """One line a row, figures as mean and standard deviation."""
+def write_csv(path: Path, results: Mapping[str, Any]) -> None:
+    """One line per row, figures as mean and standard deviation."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*PLAIN, *(f"{name}{suffix}" for name in summary.FIGURES for suffix in ("", " std"))])
-        for row in result["rows"]:
+        for row in results["rows"]:
             values = [row["figures"][name][part] for name in summary.FIGURES for part in ("mean", "std")]
             writer.writerow([*(row[name] for name in PLAIN), *values])
 
@@ -120,33 +120,33 @@ def _conditions(row: Mapping[str, Any]) -> list[str]:
     return [ms, hypotheses, f"{row['max_error_px']:g} px", str(row["failures"] + row["crashes"])]
 
 
-def _notes(result: Mapping[str, Any], table: PaperTable | None) -> str:
-    rules, place = result["protocol"], result["machine"]
+def _notes(results: Mapping[str, Any], table: PaperTable | None) -> str:
+    rules, place = results["protocol"], results["machine"]
     notes = [
         "Figures are means over scenes. AUC and MAP in percent, Med and Avg in degrees; the sign of the translation "
         "counts but in the figures called folded; a pair without an answer counts 180°.",
         "Thresholds: "
         + (
-            f"tuned on {rules['tuned_on']}, {rules['tune_pairs']} pairs a scene at most."
+            f"tuned on {rules['tuned_on']}, {rules['tune_pairs']} pairs per scene at most."
             if rules["tuned_on"]
             else "each method's default."
         ),
     ]
-    if any(row["dataset"] == "synthetic" for row in result["rows"]):
+    if any(row["dataset"] == "synthetic" for row in results["rows"]):
         notes.append(
             "Synthetic pairs are of the kind that CA-RANSAC's weights were trained on: a first look, not a verdict."
         )
     if rules["budget_ms"]:
-        notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms a pair.")
+        notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms per pair.")
     if rules["seeds"] > 1:
         notes.append(f"Mean ± standard deviation over {rules['seeds']} seeds.")
-    if not all(row["repeatable"] for row in result["rows"]):
+    if not all(row["repeatable"] for row in results["rows"]):
         notes.append("†: takes no seed; its figures vary from run to run.")
-    if not all(row["within_budget"] for row in result["rows"]):
+    if not all(row["within_budget"] for row in results["rows"]):
         notes.append("‡: takes longer than the budget however few its hypotheses.")
-    notes += [f"Missing: {name}: {why}." for name, why in result["missing"].items()]
+    notes += [f"Missing: {name}: {why}." for name, why in results["missing"].items()]
     notes += [f"Missing: {name}: not part of this benchmark." for name in (table.absent if table else ())]
-    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     if rules["timing_pairs"]:
         notes.append(f"Times: median over {rules['timing_pairs']} pairs at most, one thread, {place['cpu']}.")
     notes.append(f"Commit {place['commit'] or 'unknown'}; {versions}; instruction set {place['instruction_set']}.")

@@ -1,4 +1,4 @@
-"""What `caransac pose` and `caransac view` share: images or matches in, an estimate out."""
+"""What `caransac pose` and `caransac view` read: two images or a file of their matches, and the cameras."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-import numpy as np
-
-import caransac
 from caransac import images
 from caransac.camera import Camera
-from caransac.geometry import homogeneous
 from caransac.images import FeatureKind, Image
 from caransac.matches import Matches, read_matches
-from caransac.options import MethodName, Options, ScoreKind
-from caransac.results import AnyResult, RelativePoseResult
+from caransac.options import ScoreKind
 
 
 class Photo(NamedTuple):
@@ -36,29 +31,46 @@ class TwoViews:
     Attributes:
         photos: the images, or None where there are only matches.
         matches: their correspondences, with the cameras as far as they are known.
-        origins: where each camera comes from: "camera", "focal", "file", "exif" or "unknown".
+        camera_sources: where each camera comes from: "camera", "focal", "file", "exif" or "unknown".
         note: why there will be no pose, and what to do about it; None where both cameras are known.
         seconds: how long reading and matching took.
     """
 
     photos: tuple[Photo, Photo] | None
     matches: Matches
-    origins: tuple[str, str]
+    camera_sources: tuple[str, str]
     note: str | None
     seconds: dict[str, float]
 
 
-def usage(command: str) -> str:
-    """The two ways to call a command."""
-    return f"caransac {command} IMAGE1 IMAGE2 [options]\n       caransac {command} --matches FILE [options]"
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, *, about: str, text: str, examples: str
+) -> argparse.ArgumentParser:
+    """Add a command that reads two views, with the options that say what they are.
 
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say what to estimate from, and how."""
-    defaults = Options()
+    Args:
+        commands: where to add it.
+        name: of the command.
+        about: one line, for the list of commands.
+        text: what the command does, for its own help.
+        examples: how to call it.
+    """
+    parser = commands.add_parser(
+        name,
+        help=about,
+        usage=f"caransac {name} IMAGE1 IMAGE2 [options]\n       caransac {name} --matches FILE [options]",
+        description=text,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="first image")
     parser.add_argument("image2", nargs="?", type=Path, metavar="IMAGE2", help="second image")
+    _add_matching(parser)
+    _add_cameras(parser)
+    return parser
 
+
+def _add_matching(parser: argparse.ArgumentParser) -> None:
     matching = parser.add_argument_group("matches")
     matching.add_argument(
         "--features",
@@ -71,7 +83,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=images.MAX_FEATURES,
         metavar="N",
-        help="keypoints an image at most (default: %(default)s)",
+        help="keypoints per image at most (default: %(default)s)",
     )
     matching.add_argument(
         "--matches",
@@ -87,6 +99,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "the file says, else ratio)",
     )
 
+
+def _add_cameras(parser: argparse.ArgumentParser) -> None:
     cameras = parser.add_argument_group(
         "cameras",
         "Given once for both images, or twice, for one each; else they come from the\nfile of matches or the images' "
@@ -110,37 +124,6 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="focal length in pixels; the principal point is the image's middle",
     )
 
-    estimation = parser.add_argument_group("estimation")
-    estimation.add_argument(
-        "--method", choices=get_args(MethodName), default=defaults.method, help="(default: %(default)s)"
-    )
-    estimation.add_argument(
-        "--max-error",
-        type=float,
-        default=defaults.max_error_px,
-        metavar="PX",
-        help="distance in pixels from which on a match supports nothing (default: %(default)s)",
-    )
-    estimation.add_argument(
-        "--rounds",
-        type=int,
-        default=defaults.rounds,
-        metavar="N",
-        help=f"rounds of {defaults.samples_per_round} hypotheses, at most (default: %(default)s)",
-    )
-    estimation.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="(default: %(default)s)")
-
-
-def read_options(arguments: argparse.Namespace, keep_trace: bool) -> Options:
-    """The options that the arguments describe."""
-    return Options(
-        method=arguments.method,
-        max_error_px=arguments.max_error,
-        rounds=arguments.rounds,
-        seed=arguments.seed,
-        keep_trace=keep_trace,
-    )
-
 
 def read_views(arguments: argparse.Namespace) -> TwoViews:
     """Read the images, their matches and their cameras; say on stderr when a camera stays unknown."""
@@ -150,9 +133,9 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
     seconds = {"read": time.perf_counter() - started}
 
     stored = (None, None) if matches is None else (matches.camera1, matches.camera2)
-    camera1, origin1 = _find_camera(arguments, 0, photos and photos[0], stored[0])
-    camera2, origin2 = _find_camera(arguments, 1, photos and photos[1], stored[1])
-    note = _missing_cameras(photos, (origin1, origin2))
+    camera1, source1 = _find_camera(arguments, 0, photos and photos[0], stored[0])
+    camera2, source2 = _find_camera(arguments, 1, photos and photos[1], stored[1])
+    note = _missing_cameras(photos, (source1, source2))
     if note is not None:
         print(f"caransac: {note}", file=sys.stderr)
 
@@ -165,7 +148,7 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
         seconds["match"] = time.perf_counter() - started
     score_kind = arguments.score_kind or matches.score_kind
     matches = replace(matches, score_kind=score_kind, camera1=camera1, camera2=camera2)
-    return TwoViews(photos, matches, (origin1, origin2), note, seconds)
+    return TwoViews(photos, matches, (source1, source2), note, seconds)
 
 
 def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
@@ -218,9 +201,9 @@ def _fit(camera: Camera, photo: Photo | None) -> Camera:
     return replace(camera, width=width, height=height)
 
 
-def _missing_cameras(photos: tuple[Photo, Photo] | None, origins: tuple[str, str]) -> str | None:
+def _missing_cameras(photos: tuple[Photo, Photo] | None, sources: tuple[str, str]) -> str | None:
     """Why there will be no pose, and what to do about it; None when there will be one."""
-    unknown = [number for number, origin in enumerate(origins) if origin == "unknown"]
+    unknown = [number for number, source in enumerate(sources) if source == "unknown"]
     if not unknown:
         return None
     if photos is None:
@@ -232,73 +215,9 @@ def _missing_cameras(photos: tuple[Photo, Photo] | None, origins: tuple[str, str
     )
 
 
-def estimate(views: TwoViews, options: Options) -> AnyResult:
-    """The relative pose, or the fundamental matrix where a camera is unknown."""
-    matches = views.matches
-    points, scores, kind = (matches.points1, matches.points2), matches.scores, matches.score_kind
-    if matches.camera1 is None or matches.camera2 is None:
-        return caransac.estimate_fundamental(*points, scores=scores, score_kind=kind, options=options)
-    cameras = matches.camera1, matches.camera2
-    return caransac.estimate_relative_pose(*points, *cameras, scores=scores, score_kind=kind, options=options)
-
-
-def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
-    """How far the inliers' points in image 2 lie from where the rotation alone would put them: the median, in pixels.
-
-    A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
-    pose.
-    """
-    matches = views.matches
-    if not isinstance(result, RelativePoseResult) or result.R is None:
-        return None
-    assert matches.camera1 is not None and matches.camera2 is not None  # a pose took both
-    turned = homogeneous(matches.camera1.pixels_to_rays(matches.points1[result.inliers])) @ result.R.T
-    seen = turned[:, 2] > 0
-    if not seen.any():
-        return None
-    moved = matches.camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - matches.points2[result.inliers][seen]
-    return float(np.median(np.linalg.norm(moved, axis=1)))
-
-
 def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:
     """Raise a ValueError for an output, by its option's name, that would replace an input."""
     inputs = [path.resolve() for path in (arguments.image1, arguments.image2, arguments.matches) if path is not None]
     for option, path in outputs.items():
         if path is not None and path.resolve() in inputs:
             raise ValueError(f"--{option} {path} is an input; choose another place")
-
-
-def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options) -> Path:
-    """Write the viewer's report."""
-    from caransac.viewer import write_report
-
-    matches = views.matches
-    return write_report(
-        path,
-        result,
-        matches.points1,
-        matches.points2,
-        camera1=matches.camera1,
-        camera2=matches.camera2,
-        image1=views.photos and views.photos[0].pixels,
-        image2=views.photos and views.photos[1].pixels,
-        scores=matches.scores,
-        max_error_px=options.max_error_px,
-        title=" and ".join(photo.path.name for photo in views.photos or ()),
-    )
-
-
-def explain_failure(views: TwoViews, result: AnyResult) -> str:
-    """Why there is no model, and what to do about it."""
-    model, least = ("pose", 5) if views.note is None else ("fundamental matrix", 7)
-    count = len(views.matches.points1)
-    if result.stop_reason == "too_few_points" and count >= least:
-        return f"no {model}: the lens distortion leaves fewer than {least} of the {count} matches; check the camera"
-    if result.stop_reason == "too_few_points":
-        return f"no {model}: {count} matches, but it takes {least} or more; use images that overlap more"
-    if result.stop_reason == "degenerate":
-        return (
-            f"no {model}: the {count} matches repeat each other or lie on one line, which determines none; use more of "
-            "the images"
-        )
-    return f"no {model} explains more of the {count} matches than chance: do the images show the same scene?"

@@ -1,0 +1,164 @@
+"""How far a run is, on stderr: a bar in a terminal, elsewhere a line now and then. stdout is left to the results."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.live import Live
+
+REFRESH_S = 0.5  # between two drawings of the bar
+LINE_INTERVAL_S = 10.0  # between two lines, where there is no terminal to draw on
+RATE_WINDOW_S = 60.0  # the rate is that of the last minute, so that what an earlier run had done soon counts no more
+
+
+class Progress:
+    """Shows how far a run is, stage after stage.
+
+    A terminal gets a bar for the stage that runs. Where stderr is no terminal, or rich is not installed, there is a
+    line every `LINE_INTERVAL_S` seconds. Every stage leaves one line behind that says how long it took.
+
+        with Progress() as progress:
+            progress.show("verify", 0, len(pairs), unit="pairs")
+            for done, pair in enumerate(pairs, 1):
+                verify(pair)
+                progress.show("verify", done, len(pairs), unit="pairs")
+    """
+
+    def __init__(self, below: Callable[[], RenderableType] | None = None) -> None:
+        """Prepare it.
+
+        Args:
+            below: makes what a terminal shows below the bar; called whenever the bar is drawn.
+        """
+        self._below = below
+        self._live = _open_live()
+        self._stage: _Stage | None = None
+        self._shown = -math.inf  # when, in seconds of the monotonic clock
+
+    def __enter__(self) -> Progress:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_stage()
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, description: str, done: int, total: int, *, unit: str = "", figures: str = "") -> None:
+        """Say how far a stage is; another description begins another stage.
+
+        Args:
+            description: the stage, in a word or a few.
+            done: how much of it is done. The first call of a stage is where its time starts.
+            total: how much there is to do.
+            unit: what is counted, a plural.
+            figures: further text, on a line of its own.
+        """
+        if self._stage is None or self._stage.description != description:
+            self._end_stage()
+            self._stage = _Stage(description, done)
+            self._shown = monotonic() if self._live is None else -math.inf
+        self._stage.update(done, total, unit, figures)
+        if done >= total:
+            self._end_stage()
+        elif monotonic() - self._shown >= (LINE_INTERVAL_S if self._live is None else REFRESH_S):
+            self._shown = monotonic()
+            if self._live is None:
+                self._write(self._stage.as_text())
+            else:
+                self._live.update(self._draw(self._stage), refresh=True)
+
+    def _end_stage(self) -> None:
+        """Leave a line about the stage, however far it came, if it came anywhere."""
+        if self._stage is not None and self._stage.done > 0:
+            self._write(self._stage.as_text())
+        self._stage = None
+
+    def _write(self, text: str) -> None:
+        if self._live is not None:
+            self._live.update("", refresh=True)
+            self._live.console.print(text, markup=False, highlight=False)
+        elif sys.stderr is not None:  # it may be closed
+            print(text, file=sys.stderr, flush=True)
+
+    def _draw(self, stage: _Stage) -> Group:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        row = Table.grid(padding=(0, 1), expand=True)
+        row.add_column(no_wrap=True)
+        row.add_column(ratio=1, min_width=8)
+        row.add_column(no_wrap=True)
+        row.add_row(Text(stage.description), ProgressBar(stage.total, stage.done), Text(stage.status()))
+        parts: list[RenderableType] = [row]
+        if stage.figures:
+            parts.append(Text(stage.figures))
+        if self._below is not None:
+            parts.append(self._below())
+        return Group(*parts)
+
+
+class _Stage:
+    """What is done of a stage, and how fast."""
+
+    def __init__(self, description: str, done: int) -> None:
+        self.description, self.total, self.unit, self.figures = description, 0, "", ""
+        self.start = monotonic(), done
+        self.recent = deque([self.start])  # moments, and what was done by then
+
+    @property
+    def done(self) -> int:
+        return self.recent[-1][1]
+
+    def update(self, done: int, total: int, unit: str, figures: str) -> None:
+        self.total, self.unit, self.figures = total, unit, figures
+        now = monotonic()
+        self.recent.append((now, done))
+        while self.recent[1][0] < now - RATE_WINDOW_S:
+            self.recent.popleft()
+
+    def status(self) -> str:
+        """``1200/5000 pairs, 35/s, 0:01:48 left``, or at the end ``5000/5000 pairs in 0:02:23, 35/s``."""
+        ended = self.done >= self.total
+        (begun, before), (now, done) = self.start if ended else self.recent[0], self.recent[-1]
+        count = f"{done}/{self.total} {self.unit}".rstrip()
+        rate = (done - before) / (now - begun) if now > begun else 0.0
+        speed = f", {rate:{'.0f' if rate >= 10 else '.2g'}}/s" if rate > 0 else ""
+        if ended:
+            return f"{count} in {_clock(now - begun)}{speed}"
+        return f"{count}{speed}" + (f", {_clock((self.total - done) / rate)} left" if rate > 0 else "")
+
+    def as_text(self) -> str:
+        """The description and the status, and the figures on the next line."""
+        return f"{self.description}: {self.status()}" + (f"\n  {self.figures}" if self.figures else "")
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def _open_live() -> Live | None:
+    """What draws on the terminal; None where there is none, or rich is not installed."""
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ImportError:
+        return None
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None
+    return Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False)

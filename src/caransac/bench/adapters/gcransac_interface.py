@@ -1,0 +1,52 @@
+"""The interface of pygcransac, which pymagsac shares: MAGSAC++ is built on GC-RANSAC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from caransac.bench.contract import Answer, ProblemName, RunSettings
+from caransac.datasets import Pair
+
+MIN_ITERATIONS = 50  # the libraries' own
+MIN_MATCHES = {"E": 8, "F": 10}  # pymagsac crashes on fewer
+PROSAC = 1
+
+
+def find_matrix(
+    library: Any,
+    pair: Pair,
+    problem: ProblemName,
+    settings: RunSettings,
+    image_sizes: Callable[[Pair], tuple[float, ...]],
+    **options: Any,
+) -> Answer | None:
+    """What a library finds with PROSAC sampling.
+
+    Args:
+        library: the module.
+        pair: the matches, best first.
+        problem: which of its functions to call.
+        settings: what every method is told.
+        image_sizes: sizes of both images that hold all points, in the library's order.
+        **options: the library's own.
+    """
+    if len(pair.points1) < MIN_MATCHES[problem]:
+        return None
+    fewest, most = settings.limits
+    options |= {
+        "probabilities": np.empty(0),
+        "sampler": PROSAC,
+        "conf": settings.confidence,
+        "min_iters": MIN_ITERATIONS if fewest is None else fewest,
+        "max_iters": most,
+    }
+    matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
+    if problem == "F":
+        matrix, _ = library.findFundamentalMatrix(matches, *image_sizes(pair), **options)
+    else:
+        cameras = pair.camera1.K, pair.camera2.K
+        matrix, _ = library.findEssentialMatrix(matches, *cameras, *image_sizes(pair), **options)
+    return None if matrix is None else Answer(matrix=np.asarray(matrix, float))

@@ -1,0 +1,116 @@
+"""How to estimate, as the commands let users say it, and what `caransac pose` and `caransac view` do with two views."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+import caransac
+from caransac.cli.inputs import TwoViews
+from caransac.geometry import homogeneous
+from caransac.options import MethodName, Options
+from caransac.results import AnyResult, RelativePoseResult
+
+
+def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse._ArgumentGroup:
+    """Add the group of options that say how to estimate; returns it, for a command's own ones."""
+    estimation = parser.add_argument_group("estimation")
+    estimation.add_argument(
+        "--method", choices=get_args(MethodName), default=defaults.method, help="estimator (default: %(default)s)"
+    )
+    estimation.add_argument(
+        "--max-error",
+        type=float,
+        default=defaults.max_error_px,
+        metavar="PX",
+        help="Sampson distance in pixels up to which a match is an inlier (default: %(default)s)",
+    )
+    estimation.add_argument(
+        "--rounds",
+        type=int,
+        default=defaults.rounds,
+        metavar="N",
+        help=f"rounds of {defaults.samples_per_round} hypotheses, at most (default: %(default)s)",
+    )
+    estimation.add_argument(
+        "--seed", type=int, default=defaults.seed, metavar="N", help="seed of the run (default: %(default)s)"
+    )
+    return estimation
+
+
+def read_options(arguments: argparse.Namespace, *, keep_trace: bool = False) -> Options:
+    """The options that the arguments of `add_options` describe."""
+    return Options(
+        method=arguments.method,
+        max_error_px=arguments.max_error,
+        rounds=arguments.rounds,
+        seed=arguments.seed,
+        keep_trace=keep_trace,
+    )
+
+
+def estimate(views: TwoViews, options: Options) -> AnyResult:
+    """The relative pose, or the fundamental matrix where a camera is unknown."""
+    matches = views.matches
+    points, scores, kind = (matches.points1, matches.points2), matches.scores, matches.score_kind
+    if matches.camera1 is None or matches.camera2 is None:
+        return caransac.estimate_fundamental(*points, scores=scores, score_kind=kind, options=options)
+    cameras = matches.camera1, matches.camera2
+    return caransac.estimate_relative_pose(*points, *cameras, scores=scores, score_kind=kind, options=options)
+
+
+def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
+    """How far the inliers' points in image 2 lie from where the rotation alone would put them: the median, in pixels.
+
+    A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
+    pose.
+    """
+    matches = views.matches
+    if not isinstance(result, RelativePoseResult) or result.R is None:
+        return None
+    assert matches.camera1 is not None and matches.camera2 is not None  # a pose took both
+    turned = homogeneous(matches.camera1.pixels_to_rays(matches.points1[result.inliers])) @ result.R.T
+    seen = turned[:, 2] > 0
+    if not seen.any():
+        return None
+    moved = matches.camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - matches.points2[result.inliers][seen]
+    return float(np.median(np.linalg.norm(moved, axis=1)))
+
+
+def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options) -> Path:
+    """Write the viewer's report."""
+    from caransac.viewer import write_report
+
+    matches = views.matches
+    return write_report(
+        path,
+        result,
+        matches.points1,
+        matches.points2,
+        camera1=matches.camera1,
+        camera2=matches.camera2,
+        image1=views.photos and views.photos[0].pixels,
+        image2=views.photos and views.photos[1].pixels,
+        scores=matches.scores,
+        max_error_px=options.max_error_px,
+        title=" and ".join(photo.path.name for photo in views.photos or ()),
+    )
+
+
+def explain_failure(views: TwoViews, result: AnyResult) -> str:
+    """Why there is no model, and what to do about it."""
+    model, least = ("pose", 5) if views.note is None else ("fundamental matrix", 7)
+    count = len(views.matches.points1)
+    if result.stop_reason == "too_few_points" and count >= least:
+        return f"no {model}: the lens distortion leaves fewer than {least} of the {count} matches; check the camera"
+    if result.stop_reason == "too_few_points":
+        return f"no {model}: {count} matches, but it takes {least} or more; use images that overlap more"
+    if result.stop_reason == "degenerate":
+        return (
+            f"no {model}: the {count} matches repeat each other or lie on one line, which determines none; use more of "
+            "the images"
+        )
+    return f"no {model} explains more of the {count} matches than chance: do the images show the same scene?"

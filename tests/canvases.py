@@ -1,0 +1,100 @@
+"""A report of the viewer opened in a browser, and the pixels of its canvases."""
+
+import base64
+from contextlib import contextmanager
+
+import cv2
+import numpy as np
+
+import caransac
+
+ALL_ROUNDS = caransac.Options(keep_trace=True, early_stop=False)  # every round runs, and the report shows it
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def estimate_all_rounds(pair):
+    """The pose of a synthetic pair."""
+    points, cameras = (pair.points1, pair.points2), (pair.camera1, pair.camera2)
+    scored = {"scores": pair.scores, "score_kind": pair.score_kind}
+    return caransac.estimate_relative_pose(*points, *cameras, **scored, options=ALL_ROUNDS)
+
+
+class ReportPage:
+    """A report opened in a page."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def settle(self):
+        self.page.evaluate(NEXT_FRAME)
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.settle()
+
+    def slide(self, name, value):
+        self.page.get_by_role("slider", name=name).fill(str(value))
+        self.settle()
+
+    def canvas(self, name):
+        """A canvas as drawn: (rows, columns, 4) RGBA, in CSS pixels at a device pixel ratio of one."""
+        url = self.page.evaluate("(name) => document.getElementById(name).toDataURL()", name)
+        data = np.frombuffer(base64.b64decode(url.split(",")[1]), np.uint8)
+        return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), cv2.COLOR_BGRA2RGBA)
+
+    def frames(self):
+        """Where the stage's canvases show the two images: {x, y, width, height, scale} in CSS pixels each."""
+        return self.page.evaluate("() => caransac.stage.frames")
+
+    def on_stage(self, image, pixels):
+        """Places (n, 2) of pixels of image 0 or 1 in the stage's canvases."""
+        frame = self.frames()[image]
+        return np.array([frame["x"], frame["y"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
+
+    def on_page(self, image, pixel):
+        """The place (2,) of a pixel of image 0 or 1 on the page."""
+        box = self.page.evaluate("() => caransac.stage.box.getBoundingClientRect().toJSON()")
+        return self.on_stage(image, pixel) + np.array([box["left"], box["top"]])
+
+    def hover(self, image, pixel):
+        self.page.mouse.move(*self.on_page(image, pixel))
+        self.settle()
+
+    def text(self, name):
+        return self.page.locator(f"#{name}").inner_text()
+
+
+@contextmanager
+def opened(browser, path, **settings):
+    """The report in a new page; afterwards it must have fetched nothing and complained of nothing."""
+    settings = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"} | settings
+    with browser.new_context(**settings) as context:
+        page = context.new_page()
+        requests, complaints = [], []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(path.as_uri())
+        report = ReportPage(page)
+        report.settle()
+        yield report
+        report.settle()
+        assert complaints == []
+        assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+
+
+def lonely(points):
+    """How far (n,) each point is from the nearest other one."""
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    return np.partition(distances, 1, axis=1)[:, 1]
+
+
+def at(canvas, places):
+    """Values (n, 4) of a canvas at places (n, 2)."""
+    columns, rows = np.rint(np.atleast_2d(places) - 0.5).astype(int).T
+    return canvas[rows, columns].astype(int)
+
+
+def inside(points, size=(1024, 768), margin=30):
+    return np.all((points > margin) & (points < np.array(size) - margin), axis=1)

@@ -1,0 +1,96 @@
+"""``caransac bench``: what it writes, prints and refuses."""
+
+import csv
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from caransac.bench import summary
+from caransac.bench.adapters import ESTIMATORS
+from caransac.bench.paper import PHOTOTOURISM, TABLES
+from caransac.bench.publication import format_markdown
+from caransac.cli import main
+from caransac.datasets import make_synthetic, write_npz
+
+
+def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
+    for scene in PHOTOTOURISM:
+        for pair in make_synthetic(1):
+            write_npz(tmp_path / "data", replace(pair, scene=scene))
+    arguments = ["bench", "--data", str(tmp_path / "data"), "--workers", "1", "--timing-pairs", "0"]
+    assert main([*arguments, "--paper", "table-1", "--out", str(tmp_path / "out")]) == 0
+    text = (tmp_path / "out" / "table-1" / "table.md").read_text()
+    row = next(line for line in text.splitlines() if line.startswith("| CA-RANSAC -C |"))
+    assert "55.8 | 28.8 | 88.8" in row
+    result = json.loads((tmp_path / "out" / "table-1" / "results.json").read_text())
+    elsewhere = result | {"rows": [row | {"scenes": {"elsewhere": {}}} for row in result["rows"]]}
+    assert "55.8" not in format_markdown(elsewhere, TABLES["table-1"])
+    assert "other data" in format_markdown(elsewhere, TABLES["table-1"])
+    capsys.readouterr()
+    for table in TABLES.values():
+        names = {name.rpartition(" + ")[2] for name in table.rows}
+        assert names <= set(ESTIMATORS)
+
+
+def test_missing_packages_are_listed_not_skipped(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(ESTIMATORS, "PoseLib", replace(ESTIMATORS["PoseLib"], module="no_such_module"))
+    assert main(["bench", "--list"]) == 0
+    assert "needs poselib>=2.0.4" in capsys.readouterr().out
+    arguments = ["bench", "synthetic:1", "--methods", "LM-LO", "PoseLib", "--timing-pairs", "0", "--workers", "1"]
+    assert main([*arguments, "--out", str(tmp_path)]) == 0
+    assert "missing: PoseLib" in capsys.readouterr().err
+    assert "Missing: PoseLib: needs poselib" in (tmp_path / "table.md").read_text()
+    assert "PoseLib" in json.loads((tmp_path / "results.json").read_text())["missing"]
+
+
+def test_quick_writes_everything(tmp_path, capsys):
+    arguments = ["bench", "--quick", "--max-pairs", "3", "--problem", "E", "F", "--timing-pairs", "1", "--seeds", "2"]
+    names = ("LM-LO", "OpenCV USAC_DEFAULT", "CA-RANSAC", "LM-LO 512")
+    assert main([*arguments, "--methods", *names, "DEGENSAC", "--workers", "1", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == (tmp_path / "table.md").read_text() + "\n"  # alone, so that it can be redirected to a file
+    assert "accuracy E, synthetic: 24/24 runs in" in printed.err
+    assert str(tmp_path) in printed.err
+    result = json.loads((tmp_path / "results.json").read_text())
+    summary.check(result)
+    assert [(row["problem"], row["method"]) for row in result["rows"]] == [
+        *(("E", name) for name in names),
+        *(("F", name) for name in (*names, "DEGENSAC")),
+    ]
+    for row in result["rows"]:
+        assert row["pairs"] == 3
+        assert row["ms"] > 0
+        assert f"| {row['method']} |" in printed.out
+        assert sum(part["count"] for part in row["by_inlier_ratio"]) == 6
+    with (tmp_path / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert float(rows[0]["AUC5"]) == result["rows"][0]["figures"]["AUC5"]["mean"]
+    pictures = {path.name.rpartition("-")[2] for path in tmp_path.glob("*.png")}
+    assert pictures >= {"curves.png", "pareto.png", "iterations.png", "times.png", "ratios.png", "reliability.png"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "no data"),
+        (["nowhere"], "nowhere"),
+        (["synthetic:0"], "no pairs in synthetic"),
+        (["synthetic:1", "--methods", "ca-ransack"], "CA-RANSAC"),
+        (["synthetic:1", "--paper", "table-99"], "table-99"),
+        (["synthetic:1", "--workers", "0"], "workers"),
+        (["synthetic:1", "--iterations", "0"], "iterations"),
+        (["synthetic:1", "--filter", "x=nowhere.npz"], "--filter"),
+    ],
+)
+def test_mistakes_are_named(arguments, expected, tmp_path, capsys):
+    assert main(["bench", *arguments, "--out", str(tmp_path / "out")]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_missing_plots_show_before_the_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["bench", "synthetic:2", "--methods", "LM-LO", "--out", str(tmp_path / "out")]) == 2
+    assert "the benchmark needs matplotlib: pip install 'caransac[bench]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,117 @@
+"""The viewer in a real browser: the matches and the rounds are drawn as they are."""
+
+import numpy as np
+from canvases import at, estimate_all_rounds, inside, lonely
+
+import caransac
+from caransac.synthetic import make_pair
+from caransac.viewer import write_report
+
+
+def test_the_matches_are_as_opaque_as_they_are_probable(open_report, report_path, pair, pose):
+    with open_report(report_path) as report:
+        report.press("l")  # points alone, so that one can be looked at
+        places = report.on_stage(0, pair.points1)
+        free = (lonely(places) > 8) & inside(pair.points1, margin=1)
+        for number, seen in enumerate(pose.trace):
+            report.slide("Round", number)
+            alpha = at(report.canvas("matches"), places[free])[:, 3] / 255
+            np.testing.assert_allclose(alpha, 0.3 + 0.65 * seen.probabilities[free], atol=0.03)
+        red, green, _, _ = at(report.canvas("matches"), places[free & pair.inliers & pose.inliers]).T
+        assert np.all(green > red)
+        red, green, _, _ = at(report.canvas("matches"), places[free & ~pair.inliers & ~pose.inliers]).T
+        assert np.all(red > green)
+
+
+def test_points_lie_on_what_they_are_points_of(open_report, tmp_path):
+    image, pixel = np.zeros((24, 32), np.uint8), np.array([20, 10])
+    image[pixel[1], pixel[0]] = 255
+    found = caransac.estimate_fundamental([pixel], [pixel])
+    path = write_report(tmp_path / "r.html", found, [pixel], [pixel], image1=image, image2=image)
+    with open_report(path) as report:
+        report.page.wait_for_function("caransac.stage.pictures.every((picture) => picture)")
+        report.settle()
+        (place,) = np.rint(report.on_stage(0, [pixel])).astype(int)
+        assert report.canvas("matches")[place[1], place[0], 3] > 0
+        frame = report.frames()[0]
+        radius = min(max(0.17 * min(frame["width"], frame["height"]), 40), 84)
+        report.page.mouse.click(*report.on_page(0, pixel))
+        report.settle()
+        loupe = np.rint([frame["x"] + radius + 8, frame["height"] - radius - 8]).astype(int)
+        for canvas, (x, y), across in (("images", place, 8), ("overlay", loupe, 30)):
+            light = report.canvas(canvas)[..., 0].astype(int)
+            middle = light[y, x]
+            sides = [light[y, x - across], light[y, x + across], light[y - across, x], light[y + across, x]]
+            assert np.ptp(sides) < 0.2 * middle
+            assert max(sides) < 0.9 * middle
+
+
+def test_the_round_slider_and_the_lines_change_the_picture(open_report, report_path):
+    with open_report(report_path) as report:
+        last = report.canvas("matches")
+        assert "Round 4 of 4" in report.text("round-text")
+        report.slide("Round", 0)
+        first = report.canvas("matches")
+        assert "Before any model" in report.text("round-text")
+        assert "need a model" in report.text("distance-text")
+        assert np.mean(first != last) > 0.05
+        report.slide("Round", 4)
+        assert np.array_equal(report.canvas("matches"), last)
+        report.page.get_by_label("Lines").uncheck()
+        report.settle()
+        assert (report.canvas("matches")[..., 3] > 0).mean() < 0.3 * (last[..., 3] > 0).mean()
+
+
+def test_the_threshold_hides_what_is_less_probable(open_report, report_path, pair, pose):
+    with open_report(report_path) as report:
+        report.press("l")
+        places = report.on_stage(1, pair.points2)
+        free = (lonely(places) > 8) & inside(pair.points2, margin=1)
+        report.slide("Hide below", 0.6)
+        shown = np.rint(255 * pose.probabilities) >= 255 * 0.6
+        assert 20 < shown.sum() < 200
+        assert np.array_equal(at(report.canvas("matches"), places[free])[:, 3] > 0, shown[free])
+        assert f"{shown.sum()} of 240" in report.text("threshold-text")
+        hidden = np.flatnonzero(~shown & free)[0]
+        report.hover(1, pair.points2[hidden])
+        assert f"Match {hidden + 1} " not in report.text("readout")
+
+
+def test_a_kept_match_stays_and_is_magnified(open_report, report_path, pair):
+    match = int(np.flatnonzero((lonely(pair.points1) > 25) & inside(pair.points1, margin=250))[0])
+    with open_report(report_path) as report:
+        report.hover(0, pair.points1[match])
+        pointed = report.canvas("overlay")
+        report.page.mouse.click(*report.on_page(0, pair.points1[match]))
+        report.settle()
+        kept = report.canvas("overlay")
+        assert (kept[..., 3] > 0).sum() > 2 * (pointed[..., 3] > 0).sum()
+        # In the middle of the loupe is the point's surrounding, a grey of the shaded image of this report.
+        frame = report.frames()[0]
+        radius = 0.17 * frame["height"]
+        places = np.array([frame["x"] + radius + 8, frame["height"] - radius - 8]) + 0.4 * radius * np.array(
+            [[np.cos(angle), np.sin(angle)] for angle in np.linspace(0, 6, 20)]
+        )
+        shade = 60 + 140 * pair.points1[match, 0] / 1023
+        assert np.sum(np.abs(at(kept, places)[:, :3] - shade).max(axis=1) < 12) > 10
+        report.hover(0, pair.points1[match] + 60)
+        assert np.array_equal(report.canvas("overlay"), kept)
+        report.press("Escape")
+        assert not report.canvas("overlay").any()
+
+
+def test_eight_thousand_matches_are_drawn_smoothly(open_report, tmp_path):
+    pair = make_pair(num_points=8000, outlier_ratio=0.6, seed=1)
+    found = estimate_all_rounds(pair)
+    path = write_report(
+        tmp_path / "r.html", found, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2
+    )
+    assert path.stat().st_size < 600_000
+    with open_report(path) as report:
+        milliseconds = report.page.evaluate("""() => {
+            const start = performance.now();
+            for (let i = 0; i < 5; i++) caransac.stage.drawMatches();
+            document.getElementById("matches").getContext("2d").getImageData(0, 0, 1, 1); // wait for the pixels
+            return (performance.now() - start) / 5;
+        }""")
+        assert milliseconds < 400  # without a graphics card, on a busy core

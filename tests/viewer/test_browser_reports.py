@@ -1,0 +1,81 @@
+"""The viewer in a real browser: what reports of all kinds of results say."""
+
+import numpy as np
+import pytest
+from canvases import ALL_ROUNDS
+
+import caransac
+from caransac.geometry import angle_between_deg, rotation_angle_deg, rotation_from_vector
+from caransac.viewer import write_report
+
+
+def test_differences_between_models_are_exaggerated_truly(open_report, report_path, pose, rng):
+    R, t = rotation_from_vector(0.02 * rng.normal(size=3)) @ pose.R, pose.t + 0.02 * rng.normal(size=3)
+    t /= np.linalg.norm(t)
+    poses = [{"R": np.ravel(R).tolist(), "t": t.tolist()}, {"R": np.ravel(pose.R).tolist(), "t": pose.t.tolist()}]
+    with open_report(report_path) as report:
+        for factor in (1, 5):
+            shown = report.page.evaluate(
+                "([pose, estimate, factor]) => caransac.exaggerate(pose, estimate, factor)", [*poses, factor]
+            )
+            turned, moved = np.reshape(shown["R"], (3, 3)), np.array(shown["t"])
+            np.testing.assert_allclose(turned @ turned.T, np.eye(3), atol=1e-12)
+            expected = factor * rotation_angle_deg(R @ pose.R.T)
+            assert rotation_angle_deg(turned @ pose.R.T) == pytest.approx(expected)
+            expected = factor * angle_between_deg(R.T @ t, pose.R.T @ pose.t)
+            assert angle_between_deg(turned.T @ moved, pose.R.T @ pose.t) == pytest.approx(expected)
+
+
+def test_a_title_is_text(open_report, tmp_path, pair, pose):
+    title = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+    path = write_report(
+        tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2, title=title
+    )
+    with open_report(path) as report:
+        assert report.page.locator("h1").inner_text() == title
+        assert report.page.title() == title
+        assert report.page.evaluate("window.hurt === undefined")
+
+
+def test_summary_of_a_pose(open_report, report_path, pose):
+    with open_report(report_path) as report:
+        facts = report.text("facts")
+        assert f"{pose.num_inliers} of 240" in facts
+        assert f"{pose.num_hypotheses:,}" in facts
+        assert f"{pose.t[2]:.5f}".replace("-", "−") in facts
+        assert f"{round(100 * pose.confidence)}" in report.text("hero")
+        assert report.page.locator("#failure").is_hidden()
+
+
+def test_failures_show_the_reason_and_the_matches(open_report, tmp_path, pair, rng):
+    points1 = np.repeat(pair.points1[:1], 30, axis=0)
+    points2 = rng.uniform(0, 700, (30, 2))
+    found = caransac.estimate_relative_pose(points1, points2, pair.camera1, pair.camera2, options=ALL_ROUNDS)
+    assert not found.success
+    path = write_report(tmp_path / "r.html", found, points1, points2, camera1=pair.camera1, camera2=pair.camera2)
+    with open_report(path) as report:
+        assert "No relative pose was found" in report.text("failure")
+        assert report.text("hero") == "No result"
+        assert report.canvas("matches").any()
+
+
+@pytest.mark.parametrize("case", ["fundamental", "with cameras", "classical", "without trace", "empty"])
+def test_other_results_open_too(open_report, tmp_path, pair, case):
+    cameras = {"camera1": pair.camera1, "camera2": pair.camera2}
+    points1, points2 = pair.points1, pair.points2
+    if case in ("fundamental", "with cameras"):
+        cameras = cameras if case == "with cameras" else {}
+        found = caransac.estimate_fundamental(
+            points1, points2, scores=pair.scores, score_kind="ratio", options=ALL_ROUNDS
+        )
+    else:
+        options = caransac.Options(method="lm-lo" if case == "classical" else "ca-ransac")
+        points1, points2 = (points1[:0], points2[:0]) if case == "empty" else (points1, points2)
+        found = caransac.estimate_relative_pose(points1, points2, *cameras.values(), options=options)
+    path = write_report(tmp_path / "r.html", found, points1, points2, **cameras)
+    with open_report(path) as report:
+        assert report.page.locator("#space-card").is_visible() is bool(cameras)
+        assert report.page.locator("#round").is_visible() is (found.trace is not None)
+        report.hover(0, (300, 300))
+        assert report.canvas("overlay").any()
+        assert bool(report.canvas("matches").any()) is (case != "empty")
