@@ -14,6 +14,7 @@ import poselib
 import caransac
 from caransac import kernels
 from caransac.geometry import homogeneous
+from caransac.kernels import POSES
 from caransac.synthetic import make_pair
 
 SAMPLES = 1024
@@ -38,33 +39,29 @@ def main() -> None:
     h1, h2 = homogeneous(x1)[five], homogeneous(x2)[five]
     print(f"instruction set {kernels.instruction_set()}, {SAMPLES} samples, {len(x1)} matches\n")
 
-    ours = microseconds(lambda: kernels.five_point(x1[five], x2[five]), SAMPLES)
+    points = kernels.pack(x1, x2)
+    ours = microseconds(lambda: kernels.five_point(points, five), SAMPLES)
     theirs = microseconds(lambda: [poselib.essential_matrix_5pt(a, b) for a, b in zip(h1, h2, strict=True)], SAMPLES)
     print(f"five_point             {ours:8.2f} µs per sample   poselib {theirs:8.2f} µs   ratio {ours / theirs:.2f}")
-    ours = microseconds(lambda: kernels.seven_point(x1[seven], x2[seven]), SAMPLES)
+    ours = microseconds(lambda: kernels.five_point_poses(points, five), SAMPLES)
+    print(f"five_point_poses       {ours:8.2f} µs per sample")
+    ours = microseconds(lambda: kernels.seven_point(points, seven), SAMPLES)
     print(f"seven_point            {ours:8.2f} µs per sample")
 
-    essentials, sample = kernels.five_point(x1[five], x2[five])
-    members = five[sample]
-    per_model = microseconds(lambda: kernels.pose_from_essential(essentials, x1[members], x2[members]), len(essentials))
-    print(f"pose_from_essential    {per_model:8.2f} µs per model")
-    per_model = microseconds(lambda: kernels.top_models(essentials, x1, x2, 1e-3, 4), len(essentials))
-    print(f"top_models             {per_model:8.2f} µs per model")
-    rotations, translations, _ = kernels.pose_from_essential(essentials, x1[members], x2[members])
-    top, _ = kernels.top_models(kernels.essential_from_pose(rotations, translations), x1, x2, 1e-3, 64)
-    per_model = microseconds(
-        lambda: kernels.refine_pose(rotations[top], translations[top], x1, x2, loss_scale=1e-3, max_residual=2e-3), 64
-    )
-    print(f"refine_pose            {per_model:8.2f} µs per model")
+    poses, _ = kernels.five_point_poses(points, five)
+    per_model = microseconds(lambda: POSES.top(poses, points, 1e-3, 4), len(poses))
+    print(f"poses, top             {per_model:8.2f} µs per model")
+    best = poses[POSES.top(poses, points, 1e-3, 64)]
+    options = kernels.RefineOptions(loss_scale=1e-3, max_residual=2e-3)
+    per_model = microseconds(lambda: POSES.refine(best, points, options), 64)
+    print(f"poses, refine          {per_model:8.2f} µs per model")
 
     camera = {"model": "PINHOLE", "width": 1024, "height": 768}
     camera["params"] = [pair.camera1.fx, pair.camera1.fy, pair.camera1.K[0, 2], pair.camera1.K[1, 2]]
     ransac = {"max_iterations": SAMPLES, "min_iterations": SAMPLES, "max_epipolar_error": 1.0}
-    options = caransac.Options(method="lm-lo-u", early_stop=False)
+    told = caransac.Options(method="lm-lo-u", early_stop=False)
     ours = microseconds(
-        lambda: caransac.estimate_relative_pose(
-            pair.points1, pair.points2, pair.camera1, pair.camera2, options=options
-        ),
+        lambda: caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, options=told),
         1,
     )
     theirs = microseconds(

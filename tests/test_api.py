@@ -1,23 +1,18 @@
-"""The public calls: accuracy, conventions of input and output, determinism, hostile input."""
+"""The public calls: accuracy, conventions of input and output, determinism."""
 
 import dataclasses
-import pickle
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 
-import cv2
 import numpy as np
 import pytest
 
 import caransac
-from caransac import Camera, Options, estimate_fundamental, estimate_relative_pose, kernels
+from caransac import Camera, Options, estimate_fundamental, estimate_relative_pose
 from caransac.geometry import (
     essential_from_pose,
     fundamental_from_essential,
     pose_error_deg,
-    rotation_angle_deg,
     sampson_sq,
 )
 from caransac.learned.state_network import load_network
@@ -48,7 +43,7 @@ def test_the_pose_is_found_among_outliers(method, seed):
     assert result.num_inliers == result.inliers.sum()
     assert np.mean(pair.inliers[result.inliers]) > 0.95
     assert np.mean(result.inliers[pair.inliers]) > 0.85
-    assert 0 < result.score <= result.num_inliers
+    assert 0 < result.consensus <= result.num_inliers
     assert result.elapsed_s > 0
 
 
@@ -124,7 +119,7 @@ def test_dtype_and_strides_do_not_matter(problem):
     ]:
         result = solve(problem, dataclasses.replace(rounded, points1=points1, points2=points2))
         assert np.array_equal(result.inliers, expected.inliers)
-        assert result.score == expected.score
+        assert result.consensus == expected.consensus
 
 
 def test_inputs_are_not_written_to():
@@ -164,7 +159,7 @@ def test_same_seed_same_bits_from_any_number_of_threads(problem, method):
     def run(pair):
         result = solve(problem, pair, scores=pair.scores, score_kind="ratio", options=Options(method=method, seed=3))
         model = result.E if problem == "pose" else result.F
-        return model.tobytes() + result.inliers.tobytes() + np.float64(result.score).tobytes()
+        return model.tobytes() + result.inliers.tobytes() + np.float64(result.consensus).tobytes()
 
     alone = [run(pair) for pair in pairs]
     with ThreadPoolExecutor(4) as threads:
@@ -192,249 +187,8 @@ def test_early_stop_saves_samples_on_easy_pairs_only(method):
     assert solve("pose", hard, options=options).stop_reason == "budget"
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("problem", ["pose", "fundamental"])
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        ("empty", "too_few_points"),
-        ("four points", "too_few_points"),
-        ("all equal", "degenerate"),
-        ("all collinear", "degenerate"),
-        ("two distinct points", "degenerate"),
-        ("minimal", "no_consensus"),
-        ("nothing matches", "no_consensus"),
-    ],
-)
-def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason, method):
-    size = 5 if problem == "pose" else 7
-    pair = make_pair(60, outlier_ratio=0.0, seed=2)
-    points1, points2 = pair.points1, pair.points2
-    if kind == "empty":
-        points1, points2 = points1[:0], points2[:0]
-    elif kind == "four points":
-        points1, points2 = points1[:4], points2[:4]
-    elif kind == "all equal":
-        points1, points2 = np.tile(points1[:1], (60, 1)), np.tile(points2[:1], (60, 1))
-    elif kind == "all collinear":
-        points1, points2 = (np.array([10.0, 20]) + np.arange(60)[:, None] * (8, 5) for _ in range(2))
-    elif kind == "two distinct points":
-        points1, points2 = points1[np.arange(60) % 2], points2[np.arange(60) % 2]
-    elif kind == "minimal":
-        points1, points2 = points1[:size], points2[:size]
-    elif kind == "nothing matches":
-        points1, points2 = rng.uniform(0, 1000, (2, 9, 2))
-    options = Options(method=method, max_error_px=1e-6 if kind == "nothing matches" else 1.0)
-    result = solve(problem, dataclasses.replace(pair, points1=points1, points2=points2), options=options)
-    assert not result.success
-    assert result.stop_reason == reason
-    assert result.inliers.shape == (len(points1),)
-    assert not result.inliers.any()
-    assert result.num_inliers == 0
-    assert result.score == 0
-    model = [result.R, result.t, result.E] if problem == "pose" else [result.F]
-    assert all(part is None for part in model)
-    if method == "ca-ransac":
-        assert result.probabilities.shape == (len(points1),)
-        assert np.isfinite(result.probabilities).all()
-    else:
-        assert result.probabilities is None
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("problem", ["pose", "fundamental"])
-@pytest.mark.parametrize("kind", ["planar", "pure rotation", "identical images", "clusters"])
-def test_special_scenes_never_raise(problem, kind, method):
-    pair = make_pair(300, outlier_ratio=0.0, noise_px=0.2, seed=2)
-    if kind == "planar":
-        H = np.array([[1.1, 0.05, 10], [-0.03, 0.98, 5], [1e-5, 2e-5, 1]])
-        mapped = np.c_[pair.points1, np.ones(300)] @ H.T
-        points2 = mapped[:, :2] / mapped[:, 2:]
-    elif kind == "pure rotation":
-        mapped = np.c_[pair.points1, np.ones(300)] @ (pair.camera2.K @ pair.R @ np.linalg.inv(pair.camera1.K)).T
-        points2 = mapped[:, :2] / mapped[:, 2:]
-    elif kind == "identical images":
-        points2 = pair.points1
-    else:
-        pair.points1[:280], pair.points2[:280] = pair.points1[0], pair.points2[0]
-        points2 = pair.points2
-    result = solve(problem, dataclasses.replace(pair, points2=points2), options=Options(method=method))
-    model = result.E if problem == "pose" else result.F
-    assert (model is not None) == result.success
-    assert model is None or np.isfinite(model).all()
-    if kind == "pure rotation" and problem == "pose":
-        assert rotation_angle_deg(result.R @ pair.R.T) < 0.1, "the translation is free, the rotation is not"
-
-
-def test_a_planar_scene_has_one_of_its_two_poses():
-    pair = make_pair(400, outlier_ratio=0.0, noise_px=0.0, seed=2)
-    rays1 = np.c_[pair.camera1.pixels_to_rays(pair.points1), np.ones(400)]
-    on_plane = rays1 * (5 / (rays1 @ [0.2, -0.1, 1.0]))[:, None]
-    moved = on_plane @ pair.R.T + pair.t
-    points2 = pair.camera2.rays_to_pixels(moved[:, :2] / moved[:, 2:])
-    result = estimate_relative_pose(pair.points1, points2, pair.camera1, pair.camera2)
-    H = pair.R + np.outer(pair.t, [0.2, -0.1, 1.0]) / 5
-    _, rotations, translations, _ = cv2.decomposeHomographyMat(H, np.eye(3))
-    errors = [pose_error_deg(result.R, result.t, R, t.ravel()) for R, t in zip(rotations, translations, strict=True)]
-    assert min(errors) < 0.01
-
-
-BAD_ARGUMENTS = {
-    "points1": [
-        [[1, 2], [3]] * 5,
-        np.ma.masked_array(np.zeros((10, 2)), mask=True),
-        np.zeros((10, 3)),
-        np.zeros(20),
-        np.zeros((2, 10)),
-        [["a", "b"]] * 10,
-        np.zeros((10, 2), complex),
-        None,
-    ],
-    "points2": [np.zeros((9, 2)), np.full((10, 2), np.nan), np.full((10, 2), np.inf)],
-    "scores": [np.zeros(9), np.zeros((10, 1)), np.full(10, np.nan), "good"],
-    "score_kind": ["distance", None],
-    "options": [{"rounds": 4}, 4],
-}
-
-
-@pytest.mark.parametrize("problem", ["pose", "fundamental"])
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in BAD_ARGUMENTS.items() for value in values]
-)
-def test_a_callers_mistake_names_the_argument(rng, problem, name, value):
-    arguments = {"points1": rng.uniform(0, 100, (10, 2)), "points2": rng.uniform(0, 100, (10, 2)), name: value}
-    if problem == "pose":
-        arguments |= {"camera1": np.eye(3), "camera2": np.eye(3)}
-    call = estimate_relative_pose if problem == "pose" else estimate_fundamental
-    with pytest.raises(ValueError, match=name):
-        call(**arguments)
-
-
-@pytest.mark.parametrize("camera", ["camera1", "camera2"])
-def test_a_bad_camera_is_named(camera):
-    cameras = {"camera1": np.eye(3), "camera2": np.eye(3)} | {camera: np.eye(2)}
-    with pytest.raises(ValueError, match=camera):
-        estimate_relative_pose(np.zeros((10, 2)), np.zeros((10, 2)), **cameras)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("method", "ransac"),
-        ("weights", 3),
-        ("local_models", 0),
-        ("rounds", 0),
-        ("rounds", 2.5),
-        ("samples_per_round", -1),
-        ("oversampling", 0),
-        ("sample_quality", ""),
-        ("samples_per_round", True),
-        ("max_error_px", -1.0),
-        ("max_error_px", 0),
-        ("max_error_px", np.nan),
-        ("max_error_px", "1"),
-        ("max_error_px", True),
-        ("max_error_px", 1e200),
-        ("max_error_px", 1e-170),
-        ("top_models", 2**31),
-        ("samples_per_round", 2**31),
-        ("top_models", 0),
-        ("max_ratio", np.inf),
-        ("early_stop", "no"),
-        ("success_probability", 1.0),
-        ("seed", -1),
-        ("seed", 2**64),
-        ("seed", 0.5),
-    ],
-)
-def test_impossible_options_are_refused_by_name(name, value):
-    with pytest.raises(ValueError, match=f"^{name} must be"):
-        Options(**{name: value})
-
-
-def test_samples_that_no_memory_holds_are_refused():
-    with pytest.raises(ValueError, match=r"samples_per_round \* oversampling must be a million at most"):
-        Options(oversampling=10**6)
-
-
-@pytest.mark.parametrize("problem", ["pose", "fundamental"])
-def test_points_of_no_size_determine_nothing(problem):
-    pair = make_pair(100)
-    tiny = dataclasses.replace(pair, points1=pair.points1 * 1e-300, points2=pair.points2 * 1e-300)
-    assert solve(problem, tiny).stop_reason == "degenerate"
-
-
-def test_misspelt_options_are_refused_with_a_hint():
-    with pytest.raises(ValueError, match="unknown option 'max_eror_px'; did you mean 'max_error_px'"):
-        Options(max_eror_px=2.0)
-    with pytest.raises(ValueError, match="unknown option 'zzz'"):
-        Options(zzz=1)
-
-
-def test_options_are_frozen_comparable_and_picklable():
-    options = Options(rounds=7)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        options.rounds = 8
-    assert options == Options(rounds=7)
-    assert pickle.loads(pickle.dumps(options)) == options
-    assert dataclasses.replace(options, rounds=4) == Options()
-
-
 def test_versions_agree():
     assert caransac.__version__ == version("caransac")
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("problem", ["pose", "fundamental"])
-@pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e11])
-def test_one_absurd_match_changes_little(problem, size, method):
-    pair = make_pair(800, outlier_ratio=0.4, seed=3)
-    expected = solve(problem, pair, options=Options(method=method)).num_inliers
-    pair.points1[17] = (size, -size)
-    assert solve(problem, pair, options=Options(method=method)).num_inliers > 0.95 * expected
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("problem", ["pose", "fundamental"])
-def test_success_means_consensus(problem, method):
-    size = 5 if problem == "pose" else 7
-    for seed in range(150):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(size, 30))
-        points1 = rng.uniform(0, 100, (n, 2))
-        points2 = points1 + rng.normal(size=(n, 2)) * rng.choice([0, 1e-6, 0.5, 30])
-        pair = dataclasses.replace(make_pair(10), points1=points1, points2=points2)
-        result = solve(problem, pair, options=Options(method=method, rounds=1, samples_per_round=32))
-        assert not result.success or (result.num_inliers > size and result.score > 0)
-
-
-def test_kernels_release_the_interpreter_lock():
-    pair = make_pair(3000, seed=1)
-    rays = [pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2)]
-    samples = kernels.sample_uniform(np.arange(3000), 5, 20_000, seed=0)
-    models, _ = kernels.five_point(rays[0][samples], rays[1][samples])
-    calls = {
-        "five_point": lambda: kernels.five_point(rays[0][samples], rays[1][samples]),
-        "residuals_sq": lambda: kernels.residuals_sq(models[:2000], *rays),
-        "msac_scores": lambda: kernels.msac_scores(models[:2000], *rays, 1e-3),
-        "top_models": lambda: kernels.top_models(models, *rays, 1e-3, 4),
-        "sample_uniform": lambda: kernels.sample_uniform(np.arange(3000), 5, 300_000, seed=0),
-    }
-    for name, call in calls.items():
-        finished = threading.Event()
-
-        def work(call=call, finished=finished):
-            call()
-            finished.set()
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        ticks = 0
-        while not finished.is_set():  # with the lock held throughout, this loop would not turn until the end
-            time.sleep(1e-3)
-            ticks += 1
-        thread.join()
-        assert ticks >= 5, name
 
 
 def test_probabilities_tell_right_from_wrong():

@@ -109,7 +109,8 @@ def estimate_relative_poses(
         pairs: any iterable, also a generator: pairs are read as they are needed, in the caller's thread. A pair is
 
             - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
-            - a tuple ``(points1, points2, camera1, camera2)`` or ``(points1, points2, camera1, camera2, scores)``, or
+            - a tuple ``(points1, points2, camera1, camera2)`` or ``(points1, points2, camera1, camera2, scores,
+              score_kind)``, or
             - a record with these attributes, and `scores`, `score_kind`, `features` if it has them, such as
               `datasets.Pair`.
         options: for the pairs that do not bring their own.
@@ -137,7 +138,7 @@ def estimate_fundamentals(
     """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
 
     A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2)`` or ``(points1,
-    points2, scores)``, or a record, whose cameras are not looked at.
+    points2, scores, score_kind)``, or a record, whose cameras are not looked at.
     """
     return _estimate_all(estimate_fundamental, (), pairs, options, workers, progress)
 
@@ -176,8 +177,8 @@ def _arguments(pair: object, cameras: Sequence[str]) -> dict[str, Any]:
         refuse_unknown(pair, names, "argument")
         arguments = dict(pair)
     elif isinstance(pair, tuple | list):
-        if not len(required) <= len(pair) <= len(required) + 1:
-            raise ValueError(f"a tuple must be ({', '.join(required)}[, scores]), got {len(pair)} entries")
+        if len(pair) not in (len(required), len(required) + 2):
+            raise ValueError(f"a tuple must be ({', '.join(required)}[, scores, score_kind]), got {len(pair)} entries")
         arguments = dict(zip(names, pair, strict=False))
     else:
         arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}

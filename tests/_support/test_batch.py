@@ -93,7 +93,10 @@ def test_no_pairs_no_results():
     [
         ({"points1": [[0, 0]]}, r"pairs\[3\]: points2, camera1, camera2 missing"),
         (({"points": 1}), r"pairs\[3\]: unknown argument 'points'; did you mean 'points\d'"),
-        ((1, 2, 3), r"pairs\[3\]: a tuple must be \(points1, points2, camera1, camera2\[, scores\]\), got 3"),
+        (
+            (1, 2, 3),
+            r"pairs\[3\]: a tuple must be \(points1, points2, camera1, camera2\[, scores, score_kind\]\), got 3",
+        ),
         (([[0, 0]], [[np.nan, 0]], np.eye(3), np.eye(3)), r"pairs\[3\]: points2 must not contain NaN"),
         (([[0, 0]], [[1, 0]], np.eye(3), np.eye(2)), r"pairs\[3\]: camera2: K must be 3x3"),
         (None, r"pairs\[3\]: points1, points2, camera1, camera2 missing in a NoneType"),

@@ -100,7 +100,7 @@ def test_the_parts_of_a_run_add_up_to_its_time():
         parts = breakdown.parts_ms(job, pair)
         assert expected < set(parts) <= set(breakdown.PARTS)
         assert all(ms >= 0 for ms in parts.values())
-    original = breakdown.ca_ransac.likely_inliers
+    original = breakdown.strategies.likely_inliers
     with breakdown.timing():
-        assert breakdown.ca_ransac.likely_inliers is not original
-    assert breakdown.ca_ransac.likely_inliers is original
+        assert breakdown.strategies.likely_inliers is not original
+    assert breakdown.strategies.likely_inliers is original

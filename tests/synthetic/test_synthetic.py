@@ -113,7 +113,7 @@ def test_right_matches_agree_with_their_neighbours_and_some_wrong_ones_too(rng):
     right, wrong = [], []
     for _ in range(15):
         pair = random_pair(rng, num_points=800, inlier_ratio=0.3)
-        features = kernels.neighbour_features(in_spreads(pair.points1), in_spreads(pair.points2))
+        features = kernels.neighbour_features(kernels.pack(in_spreads(pair.points1), in_spreads(pair.points2)))
         agreement = features[:, SHARE_THAT_STAYS_CLOSE]
         right.append(agreement[pair.inliers].mean())
         wrong.append(np.mean(agreement[~pair.inliers] >= 0.5))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from canvases import estimate_all_rounds, opened
 
-from caransac.geometry import rotation_from_vector
+from caransac.geometry import join_pose, rotation_from_vector, split_pose
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 
@@ -51,8 +51,8 @@ def pose(pair):
     """A result whose first round had a model that is seen to differ from the last one's."""
     found = estimate_all_rounds(pair)
     before, first, *later = found.trace
-    turned = rotation_from_vector([0.08, 0.05, 0.1]) @ first.best[:9].reshape(3, 3)
-    first = replace(first, best=np.concatenate([turned, first.best[9:]], axis=None))
+    R, t = split_pose(first.best)
+    first = replace(first, best=join_pose(rotation_from_vector([0.08, 0.05, 0.1]) @ R, t))
     return replace(found, trace=(before, first, *later))
 
 

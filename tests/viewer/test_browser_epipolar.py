@@ -6,7 +6,7 @@ from canvases import ALL_ROUNDS, at, inside, lonely
 
 import caransac
 from caransac.camera import Camera
-from caransac.geometry import essential_from_pose, fundamental_from_essential, homogeneous
+from caransac.geometry import essential_from_pose, fundamental_from_essential, homogeneous, split_pose
 from caransac.viewer import write_report
 
 
@@ -60,7 +60,7 @@ def away_from_match(pair, match, image):
 
 @pytest.mark.parametrize("number", [1, 4])
 def test_hovering_a_match_draws_its_epipolar_lines(open_report, report_path, pair, pose, number):
-    R, t = pose.trace[number].best[:9].reshape(3, 3), pose.trace[number].best[9:]
+    R, t = split_pose(pose.trace[number].best)
     E = pose.E if number == 4 else essential_from_pose(R, t)
     F = fundamental_from_essential(E, pair.camera1.K, pair.camera2.K)
     usable = np.minimum(lonely(pair.points1), lonely(pair.points2)) > 25

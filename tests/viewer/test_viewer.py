@@ -12,7 +12,7 @@ import pytest
 
 import caransac
 from caransac.camera import Camera
-from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq
+from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq, split_pose
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 from caransac.viewer.report import SCRIPTS
@@ -54,7 +54,7 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
         assert len(shown["hypotheses"]) == len(seen.models)
         if seen.best is None:
             continue
-        R, t = seen.best[:9].reshape(3, 3), seen.best[9:]
+        R, t = split_pose(seen.best)
         F = fundamental_from_essential(essential_from_pose(R, t), K1, K2)
         np.testing.assert_allclose(np.reshape(shown["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
         # With equal cameras of square pixels, the distance between rays is that between pixels.

@@ -8,35 +8,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from caransac import api
 from caransac.bench import protocol
 from caransac.bench.filters import BenchFilter
 from caransac.bench.protocol import Job
 from caransac.datasets import Pair
 from caransac.learned.state_network import StateNetwork
-from caransac.robust import ca_ransac
+from caransac.robust import ca_ransac, methods, strategies
 from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.robust.sampling import SelectiveSampler
 
 TIMED: tuple[tuple[Any, str, str], ...] = (
     (BenchFilter, "apply", "filter"),
-    (api, "side_information", "side information"),
-    (ca_ransac, "likely_inliers", "sample"),
+    (methods, "side_information", "side information"),
+    (strategies, "likely_inliers", "sample"),
     (SelectiveSampler, "draw", "sample"),
     (Essential, "solve", "solve"),
     (Fundamental, "solve", "solve"),
-    (Problem, "rank", "score"),
-    (Essential, "score", "score"),
-    (Problem, "score", "score"),
-    (ca_ransac, "spread_consensus", "score"),
-    (Essential, "refine_locally", "refine"),
-    (Fundamental, "refine_locally", "refine"),
-    (Essential, "refine", "refine"),
-    (Fundamental, "refine", "refine"),
+    (ca_ransac, "likely_subset", "score"),
+    (Problem, "best", "score"),
+    (Problem, "msac_scores", "score"),
+    (Problem, "spread_consensus", "score"),
+    (ca_ransac, "distinct", "score"),
+    (Problem, "refine", "refine"),
+    (strategies, "estimate_noise", "refine"),
     (StateNetwork, "init_state", "network"),
     (StateNetwork, "update", "network"),
     (StateNetwork, "decode", "network"),
-    (api, "confidence", "confidence"),
+    (methods, "confidence", "confidence"),
     (protocol, "polish_pose", "final refinement"),
     (protocol, "polish_fundamental", "final refinement"),
 )

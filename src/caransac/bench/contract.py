@@ -18,7 +18,7 @@ Seeding = Literal["seed", "shuffle", "none"]
 # A library without a minimum number of iterations is kept from stopping early by asking for near certainty.
 NEAR_CERTAINTY = 1 - 1e-12
 # With their own stopping, all methods aim at the same certainty within the same limit.
-ADAPTIVE_CONFIDENCE, ADAPTIVE_ITERATIONS = 0.9999, 10_000
+ADAPTIVE_SUCCESS_PROBABILITY, ADAPTIVE_ITERATIONS = 0.9999, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class RunSettings:
         return (None, ADAPTIVE_ITERATIONS) if self.iterations is None else (self.iterations, self.iterations)
 
     @property
-    def confidence(self) -> float:
-        """The confidence to stop at, for libraries that know no smallest number of iterations."""
-        return ADAPTIVE_CONFIDENCE if self.iterations is None else NEAR_CERTAINTY
+    def success_probability(self) -> float:
+        """The probability of success to stop at, for libraries that know no smallest number of iterations."""
+        return ADAPTIVE_SUCCESS_PROBABILITY if self.iterations is None else NEAR_CERTAINTY
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,17 +12,19 @@ from caransac.api import pose_from_fundamental
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac.bench.filters import BenchFilter
-from caransac.camera import Camera
 from caransac.datasets import Pair
 from caransac.geometry import (
     Array,
     angle_between_deg,
     fundamental_from_essential,
+    join_pose,
     rotation_angle_deg,
     sampson_sq,
+    split_pose,
 )
 from caransac.metrics import FAILURE_DEG, calibration_bins
-from caransac.robust.problems import Essential, Fundamental
+from caransac.robust.problems import Essential, Fundamental, Problem
+from caransac.robust.refinement import refine_weighted
 
 POLISH_PX = 1.0  # matches this near take part in the final refinement of methods that have none; its loss scale too
 NEAR_PX = 2.0  # matches this near tell which of the poses of a matrix is meant
@@ -167,23 +169,23 @@ def estimate(job: Job, pair: Pair) -> Answer | None:
 def polish_pose(pose: tuple[Array, Array], pair: Pair) -> tuple[Array, Array]:
     """Levenberg-Marquardt on the inliers of a pose: Sampson distance, Cauchy loss. As it was with too few of them."""
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, POLISH_PX)
-    model = np.concatenate([pose[0].ravel(), pose[1] / np.linalg.norm(pose[1])])
-    inliers = problem.inliers(model)
-    if inliers.sum() <= problem.sample_size:
-        return pose
-    refined = problem.refine(model, inliers.astype(float), problem.max_error)
-    return refined[:9].reshape(3, 3), refined[9:]
+    return split_pose(polish(problem, join_pose(pose[0], pose[1] / np.linalg.norm(pose[1]))))
 
 
 def polish_fundamental(F: Array, pair: Pair) -> Array:
     """Levenberg-Marquardt on the inliers of a fundamental matrix of pixels, as `polish_pose`."""
     problem = Fundamental.from_pixels(pair.points1, pair.points2, POLISH_PX)
-    model = problem.from_matrix(F)
+    return polish(problem, F)
+
+
+def polish(problem: Problem, answer: Array) -> Array:
+    """A model as users see it, (3, 4) or (3, 3), refined on its inliers; as it was with too few of them."""
+    model = problem.from_public(answer)
     inliers = problem.inliers(model)
     if inliers.sum() <= problem.sample_size:
-        return F
-    refined = problem.refine(model, inliers.astype(float), problem.max_error)
-    return problem.in_pixels(refined[None]).reshape(3, 3)
+        return answer
+    refined = refine_weighted(problem, model, inliers.astype(float), problem.max_error)
+    return np.asarray(problem.public(refined[None])[0])
 
 
 def pose_of_essential(E: Array | None, pair: Pair) -> tuple[Array, Array]:
@@ -209,19 +211,14 @@ def reordered(pair: Pair, seed: int) -> Pair:
 
 def undistorted(pair: Pair) -> Pair:
     """The pair as pinhole cameras of the same calibration would see it: most methods know no other."""
-    points, cameras = [], []
-    for pixels, camera in ((pair.points1, pair.camera1), (pair.points2, pair.camera2)):
-        K = camera.K
-        pinhole = Camera("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), camera.width, camera.height)
-        points.append(pinhole.rays_to_pixels(camera.pixels_to_rays(pixels)) if camera.is_distorted else pixels)
-        cameras.append(pinhole)
-    usable = np.isfinite(points[0]).all(axis=1) & np.isfinite(points[1]).all(axis=1)
+    points1, points2 = pair.camera1.undistort_pixels(pair.points1), pair.camera2.undistort_pixels(pair.points2)
+    usable = np.isfinite(points1).all(axis=1) & np.isfinite(points2).all(axis=1)
     return replace(
         pair,
-        points1=np.ascontiguousarray(points[0][usable]),
-        points2=np.ascontiguousarray(points[1][usable]),
+        points1=np.ascontiguousarray(points1[usable]),
+        points2=np.ascontiguousarray(points2[usable]),
         scores=None if pair.scores is None else pair.scores[usable],
         features=None if pair.features is None else pair.features[usable],
-        camera1=cameras[0],
-        camera2=cameras[1],
+        camera1=pair.camera1.pinhole,
+        camera2=pair.camera2.pinhole,
     )

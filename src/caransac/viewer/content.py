@@ -19,8 +19,10 @@ from caransac.geometry import (
     essential_from_pose,
     fundamental_from_essential,
     homogeneous,
+    join_pose,
     pose_error_deg,
     rotation_angle_deg,
+    split_pose,
 )
 from caransac.results import AnyResult, RelativePoseResult, Round
 from caransac.robust.problems import Essential, Fundamental
@@ -61,10 +63,10 @@ def describe(
     geometry: DrawnGeometry
     if isinstance(result, RelativePoseResult):
         geometry = DrawnPose(images, max_error_px)
-        answer = None if result.R is None or result.t is None else np.concatenate([result.R, result.t], axis=None)
+        answer = None if result.R is None or result.t is None else join_pose(result.R, result.t)
     else:
         geometry = DrawnFundamental(images, max_error_px)
-        answer = None if result.F is None else np.ravel(result.F)
+        answer = result.F
     rounds = _rounds(result, answer)
     estimate = None if answer is None else geometry.pose(answer)
     return {
@@ -80,7 +82,7 @@ def describe(
             "numMatches": len(result.inliers),
             "numInliers": result.num_inliers,
             "numHypotheses": result.num_hypotheses,
-            "score": result.score,
+            "consensus": result.consensus,
             "elapsedMs": 1e3 * result.elapsed_s,
             "F": None if answer is None else geometry.fundamental(answer).ravel().tolist(),
             "angleDeg": None if estimate is None else rotation_angle_deg(estimate[0]),
@@ -106,23 +108,23 @@ class DrawnGeometry(ABC):
 
     @abstractmethod
     def distances_px(self, model: Array) -> Array:
-        """Sampson distances (n,) of the matches to a model (d,) in pixels, as the estimation measures them."""
+        """Sampson distances (n,) of the matches to a model in pixels, as the estimation measures them."""
 
     @abstractmethod
     def num_inliers(self, model: Array) -> int:
-        """How many matches support a model (d,)."""
+        """How many matches support a model."""
 
     @abstractmethod
     def fundamental(self, model: Array) -> Array:
-        """Fundamental matrix (3, 3) of a model (d,), of pixels without lens distortion where `undistorts`."""
+        """Fundamental matrix (3, 3) of a model, of pixels without lens distortion where `undistorts`."""
 
     @abstractmethod
     def pose(self, model: Array) -> Pose | None:
-        """Rotation (3, 3) and translation (3,) of a model (d,), or None where the cameras are unknown."""
+        """Rotation (3, 3) and translation (3,) of a model, or None where the cameras are unknown."""
 
 
 class DrawnPose(DrawnGeometry):
-    """Relative poses: rows [R, t]."""
+    """Relative poses [R | t]."""
 
     kind = "pose"
     undistorts = True
@@ -138,7 +140,8 @@ class DrawnPose(DrawnGeometry):
 
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
-        return self._problem.distances(model) / self._problem.max_error * self._max_error_px
+        distances = self._problem.distances(model) / self._problem.max_error * self._max_error_px
+        return self._problem.spread(distances, np.inf)
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""
@@ -151,12 +154,11 @@ class DrawnPose(DrawnGeometry):
 
     def pose(self, model: Array) -> Pose:
         """See `DrawnGeometry.pose`."""
-        rotations, translations = Essential.split(model[None])
-        return rotations[0], translations[0]
+        return split_pose(model)
 
 
 class DrawnFundamental(DrawnGeometry):
-    """Fundamental matrices of pixels as they are: rows [F]."""
+    """Fundamental matrices of pixels as they are."""
 
     kind = "fundamental"
     undistorts = False
@@ -168,16 +170,16 @@ class DrawnFundamental(DrawnGeometry):
 
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
-        normalised = self._problem.from_matrix(self.fundamental(model))
+        normalised = self._problem.from_public(model)
         return self._problem.distances(normalised) / self._problem.max_error * self._max_error_px
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(self._problem.from_matrix(self.fundamental(model))).sum())
+        return int(self._problem.inliers(self._problem.from_public(model)).sum())
 
     def fundamental(self, model: Array) -> Array:
         """See `DrawnGeometry.fundamental`."""
-        return model.reshape(3, 3)
+        return model
 
     def pose(self, model: Array) -> Pose | None:
         """See `DrawnGeometry.pose`."""
@@ -196,10 +198,17 @@ def _rounds(result: AnyResult, answer: Array | None) -> list[Round]:
         *earlier, last = result.trace
     else:
         belief = result.inliers if result.probabilities is None else result.probabilities
-        models = np.empty((0, 12 if isinstance(result, RelativePoseResult) else 9))
-        no_scores = np.empty((0, len(belief)), np.float32)
         earlier = []
-        last = Round(models=models, scores=no_scores, probabilities=belief.astype(np.float32), best=None, noise=0.0)
+        last = Round(
+            samples=np.empty((0, 0), np.int32),
+            num_hypotheses=result.num_hypotheses,
+            models=np.empty((0, 3, 4 if isinstance(result, RelativePoseResult) else 3)),
+            msac_scores=np.empty((0, len(belief)), np.float32),
+            state=np.empty((len(belief), 0), np.float32),
+            probabilities=belief.astype(np.float32),
+            best=None,
+            noise=0.0,
+        )
     return [*earlier, replace(last, best=last.best if answer is None else answer)]
 
 
@@ -211,11 +220,13 @@ def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_erro
         "F": None,
         "distances": None,
     }
-    for model, scores in zip(step.models, step.scores, strict=True):
+    for model, msac_scores in zip(step.models, step.msac_scores, strict=True):
         pose = geometry.pose(model)
         if pose is not None:
             apart = None if estimate is None else pose_error_deg(*pose, *estimate)
-            content["hypotheses"].append({**(_pose(pose) or {}), "consensus": float(scores.sum()), "apartDeg": apart})
+            content["hypotheses"].append(
+                {**(_pose(pose) or {}), "consensus": float(msac_scores.sum()), "apartDeg": apart}
+            )
     if step.best is not None:
         distances = np.nan_to_num(geometry.distances_px(step.best) / max_error_px, nan=np.inf)
         largest = np.iinfo(np.uint16).max

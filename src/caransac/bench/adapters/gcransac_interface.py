@@ -39,7 +39,7 @@ def find_matrix(
     options |= {
         "probabilities": np.empty(0),
         "sampler": PROSAC,
-        "conf": settings.confidence,
+        "conf": settings.success_probability,
         "min_iters": MIN_ITERATIONS if fewest is None else fewest,
         "max_iters": most,
     }

@@ -25,7 +25,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
     if problem == "F":
         method = cv2.FM_RANSAC if flag == "RANSAC" else method
         matrix, _ = cv2.findFundamentalMat(
-            pair.points1, pair.points2, method, settings.max_error_px, settings.confidence, iterations
+            pair.points1, pair.points2, method, settings.max_error_px, settings.success_probability, iterations
         )
         return _only(matrix)
     # One threshold serves both images, so it is measured on the normalised image plane.
@@ -34,7 +34,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
         *rays,
         np.eye(3),
         method=method,
-        prob=settings.confidence,
+        prob=settings.success_probability,
         threshold=settings.max_error_px * mean_pixel(pair.camera1, pair.camera2),
         maxIters=iterations,
     )
@@ -52,7 +52,7 @@ def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer 
     if len(pair.points1) < MIN_MATCHES[problem]:
         return None
     params = cv2.UsacParams()
-    params.confidence = settings.confidence
+    params.confidence = settings.success_probability
     params.maxIterations = settings.limits[1]
     params.threshold = settings.max_error_px
     params.randomGeneratorState = settings.seed

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import caransac
-from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY, Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 from caransac.learned.match_filter import load_filter
 from caransac.learned.weights_file import weights_path
@@ -21,7 +21,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -
         **{
             "max_error_px": settings.max_error_px,
             "early_stop": settings.iterations is None,
-            "success_probability": ADAPTIVE_CONFIDENCE,
+            "success_probability": ADAPTIVE_SUCCESS_PROBABILITY,
             "seed": settings.seed,
             **in_rounds(settings.iterations or ROUND * (40 if "method" in given else 4)),
             **given,

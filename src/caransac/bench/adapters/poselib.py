@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY, Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
 MIN_ITERATIONS = 1000  # PoseLib's own
@@ -24,7 +24,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool
         "max_epipolar_error": settings.max_error_px,
         "min_iterations": MIN_ITERATIONS if fewest is None else fewest,
         "max_iterations": most,
-        "success_prob": ADAPTIVE_CONFIDENCE,
+        "success_prob": ADAPTIVE_SUCCESS_PROBABILITY,
         "progressive_sampling": prosac,
         "seed": settings.seed,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.bench.contract import ADAPTIVE_CONFIDENCE, Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY, Answer, Estimator, ProblemName, RunSettings
 from caransac.datasets import Pair
 
 
@@ -15,7 +15,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     options = pycolmap.RANSACOptions()
     fewest, most = settings.limits
     options.max_error = settings.max_error_px
-    options.confidence = ADAPTIVE_CONFIDENCE
+    options.confidence = ADAPTIVE_SUCCESS_PROBABILITY
     options.max_num_trials = most
     options.random_seed = settings.seed
     if fewest is not None:

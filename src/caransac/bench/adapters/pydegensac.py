@@ -21,7 +21,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
         pair.points1,
         pair.points2,
         px_th=settings.max_error_px,
-        conf=settings.confidence,
+        conf=settings.success_probability,
         max_iters=settings.limits[1],
         seed=settings.seed,
     )

@@ -70,11 +70,11 @@ class Problem(ABC):
         """Values (N, ...) of the points as given as those of the problem's points: (n, ...)."""
         return values if self.usable is None else values[self.usable]
 
-    def spread(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
-        """Values (..., n) of the problem's points as those of the points as given, zero for the others: (..., N)."""
+    def spread(self, values: NDArray[Scalar], fill: float = 0.0) -> NDArray[Scalar]:
+        """Values (..., n) of the problem's points as those of the points as given, `fill` for the others: (..., N)."""
         if self.usable is None:
             return values
-        spread: NDArray[Any] = np.zeros((*values.shape[:-1], len(self.usable)), values.dtype)
+        spread: NDArray[Any] = np.full((*values.shape[:-1], len(self.usable)), fill, values.dtype)
         spread[..., self.usable] = values
         return spread
 

@@ -1,0 +1,85 @@
+"""Every kernel releases the interpreter lock while it works."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from caransac import _native, kernels
+from caransac.geometry import essential_from_pose, split_pose
+from caransac.kernels import FUNDAMENTALS, POSES, RefineOptions
+from caransac.synthetic import make_pair
+
+QUICK = {"instruction_set", "retract"}  # over before anybody could notice
+
+
+@pytest.fixture(scope="module")
+def calls():
+    """A long call of every kernel, by its name in the compiled module."""
+    pair = make_pair(3000, seed=1)
+    points1, points2 = (pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2))
+    points, pool = kernels.pack(points1, points2), np.arange(3000, dtype=np.int32)
+    many1, many2 = (np.tile(points, (400, 1)) for points in (points1, points2))
+    many = kernels.pack(many1, many2)
+    five, seven = (kernels.sample_uniform(pool, size, 30_000, seed=0) for size in (5, 7))
+    poses, _ = kernels.five_point_poses(points, five)
+    layer = (np.ones((100, 100), np.float32), np.ones(100, np.float32), kernels.Activation.TANH, False)
+    long = {
+        "five_point": lambda: kernels.five_point(points, five),
+        "five_point_poses": lambda: kernels.five_point_poses(points, five),
+        "seven_point": lambda: kernels.seven_point(points, seven),
+        "real_roots": lambda: kernels.real_roots(np.random.default_rng(0).normal(size=(100_000, 11))),
+        "sample_uniform": lambda: kernels.sample_uniform(pool, 5, 1_000_000, seed=0),
+        "sample_prosac": lambda: kernels.sample_prosac(pool, 5, 1_000_000, seed=0),
+        "mlp": lambda: kernels.mlp([np.ones((30_000, 100), np.float32)], [layer] * 3),
+        "neighbour_features": lambda: kernels.neighbour_features(many.subset(np.arange(100_000, dtype=np.int32))),
+        "Correspondences": lambda: kernels.pack(many1, many2),
+        "Regions": lambda: kernels.Regions(many),
+        "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
+    }
+    for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):
+        name, regions = kind.native.__name__, kernels.Regions(points)
+        long |= {
+            f"{name}.residuals_sq": lambda kind=kind, models=models: kind.residuals_sq(models[:3000], points),
+            f"{name}.msac_scores": lambda kind=kind, models=models: kind.msac_scores(models[:3000], points, 1e-3),
+            f"{name}.spread_consensus": lambda kind=kind, models=models, regions=regions: kind.spread_consensus(
+                models[:3000], points, 1e-3, regions
+            ),
+            f"{name}.top": lambda kind=kind, models=models: kind.top(models, points, 1e-3, 4),
+            f"{name}.refine": lambda kind=kind, models=models: kind.refine(models[:300], points, RefineOptions()),
+            f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),
+        }
+    return long
+
+
+def ticks_during(call):
+    """How often this thread got to run while another one was in the call."""
+    begun, finished = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        call()
+        finished.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    ticks = 0
+    while not finished.is_set():  # with the lock held throughout, this loop would not turn until the end
+        time.sleep(1e-3)
+        ticks += 1
+    thread.join()
+    return ticks
+
+
+def test_other_threads_run_meanwhile(calls):
+    for name, call in calls.items():
+        assert ticks_during(call) >= 5, name
+
+
+def test_no_kernel_is_forgotten(calls):
+    tested = {name.rpartition(".")[2] for name in calls} | QUICK
+    functions = {name for name in dir(_native) if callable(getattr(_native, name)) and name[0].islower()}
+    verbs = {name for name in dir(_native.Poses) + dir(_native.Fundamentals) if not name.startswith("_")}
+    assert functions | verbs <= tested
