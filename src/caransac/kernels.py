@@ -31,6 +31,7 @@ __all__ = [
     "ModelKernels",
     "RefineOptions",
     "Regions",
+    "distinct",
     "five_point",
     "five_point_poses",
     "instruction_set",
@@ -197,6 +198,11 @@ FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
 def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
     """1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n)."""
     return _native.Poses.positive_depths(_reals(poses), correspondences)
+
+
+def distinct(msac_scores: Floats, count: int, same: float) -> Indices:
+    """Indices of the first `count` rows of scores (m, n) whose cosine with every row kept before is below `same`."""
+    return _native.distinct(np.ascontiguousarray(msac_scores, np.float32), count, same)
 
 
 # Samples -------------------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ def calls():
         "neighbour_features": lambda: kernels.neighbour_features(many.subset(np.arange(100_000, dtype=np.int32))),
         "Correspondences": lambda: kernels.pack(many1, many2),
         "Regions": lambda: kernels.Regions(many),
+        "distinct": lambda: kernels.distinct(np.eye(300, 40_000, dtype=np.float32), 300, 0.5),
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
     }
     for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):

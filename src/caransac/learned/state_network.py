@@ -8,12 +8,14 @@ n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from caransac import kernels
 from caransac.geometry import Floats
+from caransac.kernels import Layer
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
 
 
@@ -43,26 +45,38 @@ class StateNetwork:
         """Exponent of the prior probabilities in the refinement's weights."""
         return float(self.weights["beta"])
 
+    @cached_property
+    def layers(self) -> dict[str, list[Layer]]:
+        """The layers of every part, by its name."""
+        activations = {
+            "init": (LEAKY_RELU, NONE),
+            "decoder": (LEAKY_RELU, LEAKY_RELU, NONE),
+            "message": (TANH, TANH, NONE),
+            "digest": (TANH, TANH, NONE),
+            "update": (LEAKY_RELU, LEAKY_RELU, NONE),
+        }
+        return {name: layers_of(self.weights, name, *each) for name, each in activations.items()}
+
     def init_state(self, side: Floats) -> Floats:
         """State (n, c) from side information (n, d)."""
-        return kernels.mlp([side], layers_of(self.weights, "init", LEAKY_RELU, NONE))
+        return kernels.mlp([side], self.layers["init"])
 
     def decode(self, state: Floats) -> Floats:
         """Inlier probabilities (n,) from states (n, c)."""
-        log_odds = kernels.mlp([state], layers_of(self.weights, "decoder", LEAKY_RELU, LEAKY_RELU, NONE))[:, 0]
+        log_odds = kernels.mlp([state], self.layers["decoder"])[:, 0]
         return np.asarray(0.5 * (1 + np.tanh(0.5 * log_odds)))
 
     def update(self, state: Floats, msac_scores: Floats) -> Floats:
         """State (n, c) after seeing the MSAC scores (k, n) of k models."""
-        *hidden_layers, (weight, bias, _, _) = layers_of(self.weights, "message", TANH, TANH, NONE)
+        *hidden_layers, (weight, bias, _, _) = self.layers["message"]
         hidden = kernels.mlp([state], hidden_layers)
         totals = msac_scores.sum(axis=1, keepdims=True)
         gathered = ((msac_scores @ hidden) @ weight + totals * bias) / max(float(totals.sum()), 1e-6)  # (k, c)
 
-        (weight, bias, activation, residual), *layers = layers_of(self.weights, "digest", TANH, TANH, NONE)
+        (weight, bias, activation, residual), *layers = self.layers["digest"]
         digest = kernels.mlp([msac_scores.T], [(gathered @ weight, bias, activation, residual), *layers])
 
-        return kernels.mlp([state, digest], layers_of(self.weights, "update", LEAKY_RELU, LEAKY_RELU, NONE))
+        return kernels.mlp([state, digest], self.layers["update"])
 
     def try_out(self) -> None:
         """See `weights_file.Network.try_out`."""

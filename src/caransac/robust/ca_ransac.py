@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices, Regions
+from caransac.kernels import Indices, Regions, distinct
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.results import Round
@@ -16,8 +16,8 @@ from caransac.robust.selection import (
     COARSE_POINTS,
     FINALISTS,
     FINE_POINTS,
+    SAME_MODEL,
     SHORTLIST,
-    distinct,
     likely_subset,
     most_supported,
 )
@@ -108,7 +108,7 @@ def attend(problem: Problem, models: Array, last: Round, regions: Regions, count
     """
     models = most_supported(problem, models, FINALISTS * count, search_error(problem, last), regions)
     msac_scores = problem.msac_scores(models, problem.max_error)
-    kept = distinct(msac_scores, count)
+    kept = distinct(msac_scores, count, SAME_MODEL)
     return models[kept], msac_scores[kept]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import Loss, RefineOptions
@@ -47,15 +46,16 @@ def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: 
     return np.asarray(problem.refine(model[None], RefineOptions(loss_scale=loss_scale), weights)[0])
 
 
-def looked_right(prior: Floats) -> NDArray[np.bool_]:
-    """Which points (n,) looked right before any model was tried: the noise is measured on them."""
+def trusted_points(problem: Problem, prior: Floats) -> Problem:
+    """The problem of the points that looked right before any model was tried: the noise is measured on them."""
     least = min(FEWEST_TRUSTED, len(prior))
-    return np.asarray(prior > min(TRUSTED_PRIOR, float(np.partition(prior, -least)[-least])))
+    trusted = prior > min(TRUSTED_PRIOR, float(np.partition(prior, -least)[-least]))
+    return problem.subset(np.flatnonzero(trusted).astype(np.int32))
 
 
-def estimate_noise(problem: Problem, model: Array, trusted: NDArray[np.bool_]) -> float:
-    """Median distance, in thresholds, of the trusted points (n,) to the model."""
-    distances = problem.distances(model)[trusted] / problem.max_error
+def estimate_noise(trusted: Problem, model: Array) -> float:
+    """Median distance, in thresholds, of the `trusted_points` to the model."""
+    distances = trusted.distances(model) / trusted.max_error
     near = distances[distances < NEAR]
     noise = float(medians(near[None])[0, 0]) if len(near) > FEWEST_NEAR else TYPICAL_NOISE
     return min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)

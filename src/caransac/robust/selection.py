@@ -29,17 +29,3 @@ def most_supported(problem: Problem, models: Array, count: int, max_error: float
     """
     consensus = problem.spread_consensus(models, max_error, regions)
     return models[np.argsort(-consensus, kind="stable")[:count]]
-
-
-def distinct(msac_scores: Floats, count: int) -> list[int]:
-    """The first `count` rows of scores (m, n) that are not nearly parallel to an earlier one."""
-    products = msac_scores @ msac_scores.T
-    lengths = np.sqrt(np.diag(products))
-    similarity = products / np.maximum(np.outer(lengths, lengths), 1e-12)
-    kept = [0]
-    for row in range(1, len(msac_scores)):
-        if len(kept) == count:
-            break
-        if similarity[row, kept].max() < SAME_MODEL:
-            kept.append(row)
-    return kept

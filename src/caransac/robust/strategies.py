@@ -18,8 +18,8 @@ from caransac.robust.refinement import (
     LOSS_SCALE_IN_NOISE,
     belief_weights,
     estimate_noise,
-    looked_right,
     refine_weighted,
+    trusted_points,
 )
 from caransac.robust.sampling import SelectiveSampler, UniformSampler, likely_inliers
 
@@ -58,7 +58,7 @@ def choose_strategies(
         static_pool: (n,) what to sample by where sampling does not adapt.
         quality: what tells promising samples, with ``options.oversampling``.
     """
-    trusted = looked_right(prior)
+    trusted = trusted_points(problem, prior)
 
     def draw_from(likely: Floats, first: int) -> Indices:
         pool = likely_inliers(likely, problem.sample_size, options.samples_per_round)
@@ -71,12 +71,12 @@ def choose_strategies(
         return state, network.decode(state)
 
     def refine_by_belief(model: Array, probabilities: Floats) -> tuple[Array, float]:
-        noise = estimate_noise(problem, model, trusted)
+        noise = estimate_noise(trusted, model)
         weights = belief_weights(network, probabilities, prior)
         return refine_weighted(problem, model, weights, LOSS_SCALE_IN_NOISE * noise * problem.max_error), noise
 
     def refine_on_inliers(model: Array, _probabilities: Floats) -> tuple[Array, float]:
-        noise = estimate_noise(problem, model, trusted)
+        noise = estimate_noise(trusted, model)
         return refine_weighted(problem, model, problem.inliers(model).astype(float), problem.max_error), noise
 
     fixed = np.ones(problem.num_points, np.float32) if static_pool is None else static_pool

@@ -246,6 +246,27 @@ void bind_refine_options(nb::module_& m) {
             "max_points"_a = 0, "min_decrease"_a = 1e-7, "single_precision"_a = false);
 }
 
+// The first `count` rows whose cosine with every row kept before is below `same`.
+Out<int> distinct(const In<float, Any, Any>& msac_scores, int count, double same) {
+    const int m = count_of(msac_scores.shape(0)), n = count_of(msac_scores.shape(1));
+    std::vector<int> kept;
+    {
+        nb::gil_scoped_release release;
+        const auto row = [&](int i) { return msac_scores.data() + static_cast<size_t>(i) * n; };
+        std::vector<double> lengths(m);
+        for (int i = 0; i < m && static_cast<int>(kept.size()) < count; ++i) {
+            lengths[i] = std::sqrt(static_cast<double>(kernels().dot(row(i), row(i), n)));
+            const bool is_new = std::all_of(kept.begin(), kept.end(), [&](int k) {
+                const double product = static_cast<double>(kernels().dot(row(i), row(k), n));
+                return product < same * std::max(lengths[i] * lengths[k], 1e-12);
+            });
+            if (is_new) kept.push_back(i);
+        }
+    }
+    const size_t size = kept.size();
+    return to_numpy(std::move(kept), {size});
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -253,6 +274,7 @@ void bind_models(nb::module_& m) {
     bind_kind<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
     bind_kind<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
+    m.def("distinct", &distinct, "msac_scores"_a, "count"_a, "same"_a);
 }
 
 }  // namespace caransac

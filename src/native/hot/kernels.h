@@ -10,10 +10,22 @@
 #include "seven_point.h"
 
 // Every hot kernel, once: the table's entries have these names, the types of the functions, and this order.
-#define CARANSAC_KERNELS(entry)                                                                                        \
-    entry(five_point) entry(seven_point) entry(residuals_sq) entry(close_points) entry(msac_scores) entry(pose_scores) \
-        entry(positive_depths) entry(top_models) entry(normal_equations) entry(residual_jacobian) entry(mlp)           \
-            entry(neighbour_features)
+// clang-format off
+#define CARANSAC_KERNELS(entry) \
+    entry(five_point) \
+    entry(seven_point) \
+    entry(residuals_sq) \
+    entry(close_points) \
+    entry(msac_scores) \
+    entry(pose_scores) \
+    entry(positive_depths) \
+    entry(dot) \
+    entry(top_models) \
+    entry(normal_equations) \
+    entry(residual_jacobian) \
+    entry(mlp) \
+    entry(neighbour_features)
+// clang-format on
 
 namespace caransac {
 

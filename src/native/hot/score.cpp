@@ -76,6 +76,16 @@ void positive_depths(const double rotation[9], const double translation[3], cons
     }
 }
 
+float dot(const float* a, const float* b, int n) {
+    Floats sums[4] = {};
+    int i = 0;
+    for (; i + 4 * kFloats <= n; i += 4 * kFloats)
+        for (int k = 0; k < 4; ++k) sums[k] += load(a + i + k * kFloats) * load(b + i + k * kFloats);
+    float total = static_cast<float>(sum((sums[0] + sums[1]) + (sums[2] + sums[3])));
+    for (; i < n; ++i) total += a[i] * b[i];
+    return total;
+}
+
 double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least) {
     constexpr int kBlock = 32 * kFloats;  // short enough for single-precision sums, long enough to make checks free
     Floats m[9];

@@ -23,6 +23,9 @@ void msac_scores(const double model[9], const Columns<double>& points, double ma
 void pose_scores(const double essential[9], const double rotation[9], const double translation[3],
                  const Columns<double>& points, double max_error_sq, float* out);
 
+// Sum of the products of two rows of n scores, in single precision.
+float dot(const float* a, const float* b, int n);
+
 // Total consensus of one model, the sum of its MSAC scores. Stops as soon as the total can no longer reach `at_least`,
 // and returns -1 then. Single precision per point, double precision across blocks of points.
 double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least);
