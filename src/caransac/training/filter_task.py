@@ -17,7 +17,7 @@ from caransac.training.task import Figures, PairLoss, TrainingTask, balanced_ent
 from caransac.training.trainable_module import Affine, TrainableModule, leaky_relu
 
 DEPTH = 8  # layers with context normalisation
-NUM_FEATURES = 16  # of a match, for CA-RANSAC
+NUM_FILTER_FEATURES = 16  # of a match, for CA-RANSAC
 
 
 class ContextLayer(nn.Module):
@@ -44,7 +44,7 @@ class FilterModule(TrainableModule):
         super().__init__()
         widths = [NUM_INPUTS] + [width] * DEPTH
         self.layers = [ContextLayer(a, b) for a, b in pairwise(widths)]
-        self.heads = [Affine(width, NUM_FEATURES), Affine(NUM_FEATURES, 1)]
+        self.heads = [Affine(width, NUM_FILTER_FEATURES), Affine(NUM_FILTER_FEATURES, 1)]
         self.add_module("context", nn.ModuleList(self.layers))
         for name, head in zip(("features", "decoder"), self.heads, strict=True):
             self.add_module(name, nn.ModuleList([head]))
