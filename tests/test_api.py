@@ -6,9 +6,10 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
+from calls import METHODS, solve
 
 import caransac
-from caransac import Camera, Options, estimate_fundamental, estimate_relative_pose
+from caransac import Camera, Options, estimate_relative_pose
 from caransac.geometry import (
     essential_from_pose,
     fundamental_from_essential,
@@ -17,15 +18,6 @@ from caransac.geometry import (
 )
 from caransac.learned.state_network import load_network
 from caransac.synthetic import make_pair
-
-METHODS = ("ca-ransac", "lm-lo", "lm-lo-u")
-
-
-def solve(problem, pair, **arguments):
-    points = pair.points1, pair.points2
-    if problem == "pose":
-        return estimate_relative_pose(*points, pair.camera1, pair.camera2, **arguments)
-    return estimate_fundamental(*points, **arguments)
 
 
 @pytest.mark.parametrize("method", METHODS)

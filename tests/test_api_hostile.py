@@ -5,6 +5,7 @@ import dataclasses
 import cv2
 import numpy as np
 import pytest
+from calls import METHODS, solve
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
 from caransac.geometry import (
@@ -12,15 +13,6 @@ from caransac.geometry import (
     rotation_angle_deg,
 )
 from caransac.synthetic import make_pair
-
-METHODS = ("ca-ransac", "lm-lo", "lm-lo-u")
-
-
-def solve(problem, pair, **arguments):
-    points = pair.points1, pair.points2
-    if problem == "pose":
-        return estimate_relative_pose(*points, pair.camera1, pair.camera2, **arguments)
-    return estimate_fundamental(*points, **arguments)
 
 
 @pytest.mark.parametrize("method", METHODS)
