@@ -12,13 +12,14 @@ import caransac
 # Bottom to top. A name stands for a module, or for a package and everything in it that no longer name stands for.
 LAYERS = [
     {"_native", "_support", "geometry"},
-    {"camera", "options", "results", "metrics"},
+    {"camera", "options", "metrics"},
+    {"results"},
     {"kernels"},
     {"learned.weights_file"},
     {"learned.side_information", "learned.sample_quality"},
     {"learned"},
     {"robust.problems.base"},
-    {"robust.problems.essential", "robust.problems.fundamental"},
+    {"robust.problems.essential", "robust.problems.fundamental", "robust.problems.focal"},
     {"robust.problems"},
     {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.selection", "robust.stopping"},
     {"robust.refinement"},
@@ -27,6 +28,7 @@ LAYERS = [
     {"robust.methods"},
     {"robust"},
     {"api"},
+    {"many_pairs"},
     {"caransac"},  # the package itself: what users import
     {"integrations"},
     {"descriptors"},

@@ -4,14 +4,9 @@ Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^
 order points1, points2, camera1, camera2.
 """
 
-from caransac.api import (
-    estimate_fundamental,
-    estimate_fundamentals,
-    estimate_relative_pose,
-    estimate_relative_poses,
-    pose_from_fundamental,
-)
+from caransac.api import estimate_fundamental, estimate_relative_pose, pose_from_fundamental
 from caransac.camera import Camera
+from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
 from caransac.options import Options
 from caransac.results import FundamentalResult, RelativePoseResult, Round
 

@@ -3,78 +3,97 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypedDict, TypeVar
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac._support.batch import map_ordered
-from caransac.camera import CameraLike, as_camera
+from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_pose, split_pose
-from caransac.options import Options, ScoreKind, check_score_kind, refuse_unknown
+from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import FundamentalResult, RelativePoseResult, Round, StopReason
 from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.methods import MatchInfo
-from caransac.robust.problems import Essential, Fundamental, Problem
+from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
+from caransac.robust.refinement import ERRORS_IN_NOISE
 
-Found = TypeVar("Found", RelativePoseResult, FundamentalResult)
+ImageSize = ArrayLike  # (width, height)
+LARGEST_SIDE = 1e6  # pixels
 
 
 def estimate_relative_pose(
     points1: ArrayLike,
     points2: ArrayLike,
-    camera1: CameraLike,
-    camera2: CameraLike,
+    camera1: CameraLike | None = None,
+    camera2: CameraLike | None = None,
     *,
+    image_size1: ImageSize | None = None,
+    image_size2: ImageSize | None = None,
+    same_camera: bool | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
 ) -> RelativePoseResult:
-    """Estimate the relative pose of two calibrated cameras from correspondences with outliers.
+    """Estimate the relative pose of two cameras from correspondences with outliers.
 
     Args:
         points1: (N, 2) pixels in image 1, any real dtype and strides.
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
         camera1: a `Camera`, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}. Lens
-            distortion is removed from the points.
+            distortion is removed from the points. A camera with a ``focal_deviation`` is refined with the pose. None
+            for an unknown camera, with `image_size1`.
         camera2: camera of image 2.
-        scores: (N,) one number a match that says how good it looks, or None.
+        image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
+        image_size2: size of image 2.
+        same_camera: whether both images were taken by one camera at one zoom, so that doubtful focal lengths are one.
+            None decides by the cameras or, where they are unknown, by the sizes and the matches.
+        scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
         features: (N, d) further numbers about each match, for weights that were trained with them; None otherwise.
         options: see `Options`.
 
     Returns:
-        The pose with ``x2 = R x1 + t`` and the inliers; ``success`` is False, with a ``stop_reason``, when the data
-        determine no pose.
+        The pose with ``x2 = R x1 + t``, the cameras and the inliers; ``success`` is False, with a ``stop_reason``, when
+        the data determine no pose.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
-    lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
-    problem = Essential.from_pixels(pixels1, pixels2, lens1, lens2, options.max_error_px)
-    found = methods.run(problem, info, options)
-    R = t = E = None
-    if found.model is not None:
-        R, t = split_pose(problem.public(found.model[None])[0])
-        E = essential_from_pose(R, t)
-    return RelativePoseResult(R=R, t=t, E=E, **_report(problem, found, options, started))
+    lenses = _camera_or_unknown(camera1, image_size1, 1), _camera_or_unknown(camera2, image_size2, 2)
+    if all(lens.focal_deviation == 0 for lens in lenses):
+        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, options.max_error_px)
+        found = methods.run(problem, info, options)
+    else:
+        problem, found = methods.run_focal(pixels1, pixels2, *lenses, _check_same(same_camera), info, options)
+    if found.model is None:
+        return RelativePoseResult(R=None, t=None, E=None, **_report(problem, found, options, started))
+    R, t = split_pose(problem.public(found.model[None])[0])
+    refined1, refined2 = _refined_cameras(problem, found) or lenses
+    return RelativePoseResult(
+        R=R,
+        t=t,
+        E=essential_from_pose(R, t),
+        camera1=refined1,
+        camera2=refined2,
+        **_report(problem, found, options, started),
+    )
 
 
 def estimate_fundamental(
     points1: ArrayLike,
     points2: ArrayLike,
     *,
+    image_size1: ImageSize | None = None,
+    image_size2: ImageSize | None = None,
+    same_camera: bool | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
@@ -82,7 +101,9 @@ def estimate_fundamental(
 ) -> FundamentalResult:
     """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
 
-    Arguments and errors as in `estimate_relative_pose`, without the cameras.
+    With the sizes of both images it is found among the matrices that ordinary cameras have, which is far more accurate:
+    most wrong fundamental matrices come from a plane in the scene and belong to impossible cameras. Other arguments and
+    errors as in `estimate_relative_pose`, without the cameras.
 
     Returns:
         F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
@@ -90,103 +111,24 @@ def estimate_fundamental(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
-    problem = Fundamental.from_pixels(pixels1, pixels2, options.max_error_px)
-    found = methods.run(problem, info, options)
-    F = None if found.model is None else problem.public(found.model[None])[0]
-    return FundamentalResult(F=F, **_report(problem, found, options, started))
-
-
-def estimate_relative_poses(
-    pairs: Iterable[object],
-    *,
-    options: Options | None = None,
-    workers: int | Executor | None = None,
-    progress: Callable[[int], object] | None = None,
-) -> list[RelativePoseResult]:
-    """Estimate the relative poses of many pairs in threads: the same answers as one by one, to the bit.
-
-    Args:
-        pairs: any iterable, also a generator: pairs are read as they are needed, in the caller's thread. A pair is
-
-            - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
-            - a tuple ``(points1, points2, camera1, camera2)`` or ``(points1, points2, camera1, camera2, scores,
-              score_kind)``, or
-            - a record with these attributes, and `scores`, `score_kind`, `features` if it has them, such as
-              `datasets.Pair`.
-        options: for the pairs that do not bring their own.
-        workers: threads; None for one a core. A third to a half of the work holds the interpreter lock, the more the
-            fewer the matches, so threads keep two or three cores busy; for more of them pass a
-            ``concurrent.futures.ProcessPoolExecutor`` or another executor.
-        progress: called in the caller's thread with the number of pairs done, after each.
-
-    Returns:
-        One result a pair, in their order; a pair without an answer has ``success=False`` as usual.
-
-    Raises:
-        ValueError: a pair is wrong; the message has its index and names the argument.
-    """
-    return _estimate_all(estimate_relative_pose, ("camera1", "camera2"), pairs, options, workers, progress)
-
-
-def estimate_fundamentals(
-    pairs: Iterable[object],
-    *,
-    options: Options | None = None,
-    workers: int | Executor | None = None,
-    progress: Callable[[int], object] | None = None,
-) -> list[FundamentalResult]:
-    """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
-
-    A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2)`` or ``(points1,
-    points2, scores, score_kind)``, or a record, whose cameras are not looked at.
-    """
-    return _estimate_all(estimate_fundamental, (), pairs, options, workers, progress)
-
-
-def _estimate_all(
-    estimate: Callable[..., Found],
-    cameras: Sequence[str],
-    pairs: Iterable[object],
-    options: Options | None,
-    workers: int | Executor | None,
-    progress: Callable[[int], object] | None,
-) -> list[Found]:
-    results: list[Found] = []
-    for result in map_ordered(partial(_estimate_one, estimate, cameras, options), enumerate(pairs), workers):
-        results.append(result)
-        if progress is not None:
-            progress(len(results))
-    return results
-
-
-def _estimate_one(
-    estimate: Callable[..., Found], cameras: Sequence[str], options: Options | None, numbered: tuple[int, object]
-) -> Found:
-    index, pair = numbered
-    try:
-        return estimate(**{"options": options, **_arguments(pair, cameras)})
-    except ValueError as error:
-        raise ValueError(f"pairs[{index}]: {error}") from error
-
-
-def _arguments(pair: object, cameras: Sequence[str]) -> dict[str, Any]:
-    """The keyword arguments that a pair is made of."""
-    required = ("points1", "points2", *cameras)
-    names = (*required, "scores", "score_kind", "features", "options")
-    if isinstance(pair, Mapping):
-        refuse_unknown(pair, names, "argument")
-        arguments = dict(pair)
-    elif isinstance(pair, tuple | list):
-        if len(pair) not in (len(required), len(required) + 2):
-            raise ValueError(f"a tuple must be ({', '.join(required)}[, scores, score_kind]), got {len(pair)} entries")
-        arguments = dict(zip(names, pair, strict=False))
-    else:
-        arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}
-    arguments = {name: value for name, value in arguments.items() if value is not None}
-    missing = [name for name in required if name not in arguments]
-    if missing:
-        raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}")
-    return arguments
+    if (image_size1 is None) != (image_size2 is None):
+        raise ValueError("image_size1 and image_size2 must be given together, or neither")
+    if image_size1 is None:
+        plain = Fundamental.from_pixels(pixels1, pixels2, options.max_error_px)
+        found = methods.run(plain, info, options)
+        F = None if found.model is None else plain.public(found.model[None])[0]
+        return FundamentalResult(F=F, **_report(plain, found, options, started))
+    lenses = _camera_or_unknown(None, image_size1, 1), _camera_or_unknown(None, image_size2, 2)
+    problem, found = methods.run_focal(pixels1, pixels2, *lenses, _check_same(same_camera), info, options)
+    if found.model is None:
+        return FundamentalResult(F=None, **_report(problem, found, options, started))
+    refined1, refined2 = _refined_cameras(problem, found) or lenses
+    return FundamentalResult(
+        F=problem.fundamental(found.model),
+        camera1=refined1,
+        camera2=refined2,
+        **_report(problem, found, options, started),
+    )
 
 
 def pose_from_fundamental(
@@ -242,6 +184,35 @@ def _check(
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
     return pixels1, pixels2, MatchInfo(numbers, kind, features), options
+
+
+def _camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int) -> Camera:
+    """A camera as given, or the one to assume for an image of a given size."""
+    if camera is not None:
+        return as_camera(camera, f"camera{number}")
+    name = f"image_size{number}"
+    if size is None:
+        raise ValueError(
+            f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
+        )
+    numbers = as_reals(size, name)
+    if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE)):
+        raise ValueError(f"{name} must be (width, height) in pixels, from 1 to {LARGEST_SIDE:g}, not {size!r}")
+    return Camera.of_unknown_focal(int(numbers[0]), int(numbers[1]))
+
+
+def _check_same(same_camera: bool | None) -> bool | None:
+    if same_camera is not None and not isinstance(same_camera, bool | np.bool_):
+        raise ValueError(f"same_camera must be True, False or None, not {same_camera!r}")
+    return None if same_camera is None else bool(same_camera)
+
+
+def _refined_cameras(problem: Problem, found: Estimate) -> tuple[Camera, Camera] | None:
+    """The cameras as refined with the answer; None where they were not doubtful."""
+    if not isinstance(problem, FocalPose) or found.model is None or found.msac_scores is None:
+        return None
+    noise = found.rounds[-1].noise if found.rounds else 1 / ERRORS_IN_NOISE
+    return problem.refined_cameras(found.model, (found.msac_scores > 0).astype(float), noise)
 
 
 class _Common(TypedDict):

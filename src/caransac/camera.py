@@ -22,6 +22,10 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
     "FULL_OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"),
 }
+# The focal length of a camera of which nothing is known, in its longer side, and its relative deviation: phones have
+# 0.7 to 0.85, most other lenses 0.6 to 1.2.
+UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
+EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
 DISTORTION = PARAMETERS["FULL_OPENCV"][4:]  # every coefficient there is; a model without one has it at zero
 
@@ -35,6 +39,8 @@ class Camera:
         params: the model's parameters in COLMAP's order, lengths in pixels.
         width: image width in pixels, 0 when unknown; not needed for estimation.
         height: image height in pixels, 0 when unknown; not needed for estimation.
+        focal_deviation: relative standard deviation of the focal length, from 0 (exact) to 1: 0.05 for one known to
+            five per cent. Estimation then refines it, and the principal point a little, with the pose.
 
     The principal point is in the same pixel convention as the points that go with it.
     """
@@ -43,6 +49,7 @@ class Camera:
     params: tuple[float, ...]
     width: int = 0
     height: int = 0
+    focal_deviation: float = 0.0
 
     def __post_init__(self) -> None:
         if self.model not in PARAMETERS:
@@ -61,10 +68,13 @@ class Camera:
             raise ValueError("params must have a positive focal length")
         if min(self.fx, self.fy) < SHORTEST or max(map(abs, params)) > LONGEST:
             raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
+        if not isinstance(self.focal_deviation, int | float | np.number) or not 0 <= self.focal_deviation <= 1:
+            raise ValueError(f"focal_deviation must be from 0 (exact) to 1, not {self.focal_deviation!r}")
+        object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
 
     @classmethod
-    def from_matrix(cls, K: ArrayLike) -> Camera:
-        """Pinhole camera of a 3x3 calibration matrix without skew."""
+    def from_matrix(cls, K: ArrayLike, *, width: int = 0, height: int = 0, focal_deviation: float = 0.0) -> Camera:
+        """Pinhole camera of a 3x3 calibration matrix without skew; see `Camera` for the rest."""
         K = as_reals(K, "K")
         if K.shape != (3, 3):
             raise ValueError(f"K must be 3x3, got shape {K.shape}")
@@ -72,38 +82,57 @@ class Camera:
         expected = np.array([[K[0, 0], 0, K[0, 2]], [0, K[1, 1], K[1, 2]], [0, 0, 1]])
         if not np.all(np.isfinite(K)) or not np.allclose(K, expected, rtol=0, atol=1e-9 * scale):
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
-        return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]))
+        return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), int(width), int(height), focal_deviation)
+
+    @classmethod
+    def of_unknown_focal(cls, width: int, height: int) -> Camera:
+        """The camera to assume for an image of which nothing but the size is known, and a deviation that says so."""
+        longer = max(width, height)
+        params = (UNKNOWN_FOCAL * longer, (width - 1) / 2, (height - 1) / 2)
+        return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION)
 
     @classmethod
     def from_dict(cls, camera: Mapping[str, Any]) -> Camera:
-        """Camera of a COLMAP-style dict with model and params, and optionally width and height.
+        """Camera of a COLMAP-style dict with model and params, and optionally width, height and focal_deviation.
 
         What ``pycolmap.Camera.todict()`` returns is one too.
         """
-        unknown = set(camera) - {"model", "params", "width", "height", "camera_id", "has_prior_focal_length"}
+        known = {"model", "params", "width", "height", "focal_deviation", "camera_id", "has_prior_focal_length"}
+        unknown = set(camera) - known
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
-            raise ValueError(f"a camera dict has model, params, width, height; check {sorted(unknown | missing)}")
+            raise ValueError(
+                f"a camera dict has model, params, width, height, focal_deviation; check {sorted(unknown | missing)}"
+            )
         model = getattr(camera["model"], "name", camera["model"])  # pycolmap's is an enumerator
-        return cls(str(model), tuple(camera["params"]), int(camera.get("width", 0)), int(camera.get("height", 0)))
+        return cls(
+            str(model),
+            tuple(camera["params"]),
+            int(camera.get("width", 0)),
+            int(camera.get("height", 0)),
+            camera.get("focal_deviation", 0.0),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The COLMAP-style dict of the camera: the inverse of `from_dict`, of plain types."""
-        return {"model": self.model, "width": self.width, "height": self.height, "params": list(self.params)}
+        plain = {"model": self.model, "width": self.width, "height": self.height, "params": list(self.params)}
+        return plain | ({"focal_deviation": self.focal_deviation} if self.focal_deviation else {})
 
     @classmethod
     def from_text(cls, text: str) -> Camera:
         """Camera of ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``, the size being optional.
 
-        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``.
+        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``.
         """
         try:
-            *front, numbers = text.split(":")
+            plain_text, deviation = split_deviation(text)
+            *front, numbers = plain_text.split(":")
             params = tuple(float(number) for number in numbers.split(","))
             width, height = (int(n) for n in front[1].lower().split("x")) if len(front) == 2 else (0, 0)
         except ValueError as error:
             raise ValueError(
-                f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params"
+                f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
+                "behind it where the focal length is doubtful"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
@@ -111,7 +140,7 @@ class Camera:
                 f"camera {text!r} has {len(params)} numbers; want f,cx,cy or fx,fy,cx,cy, or name its model"
             )
         try:
-            return cls(front[0].upper() if front else plain[len(params)], params, width, height)
+            return cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)
         except ValueError as error:
             raise ValueError(f"camera {text!r}: {error}") from error
 
@@ -161,7 +190,15 @@ class Camera:
     def pinhole(self) -> Camera:
         """The camera with the same calibration matrix and a perfect lens."""
         params = (self.fx, self.fy, self._parameter("cx"), self._parameter("cy"))
-        return Camera("PINHOLE", params, self.width, self.height)
+        return Camera("PINHOLE", params, self.width, self.height, self.focal_deviation)
+
+    def adjusted(self, scale: float, offset_px: tuple[float, float], focal_deviation: float) -> Camera:
+        """The camera with its focal length times `scale` and its principal point moved, of another deviation."""
+        change = {"cx": lambda v: v + offset_px[0], "cy": lambda v: v + offset_px[1]}
+        change |= dict.fromkeys(("f", "fx", "fy"), lambda v: v * scale)
+        names = PARAMETERS[self.model]
+        params = tuple(change[name](v) if name in change else v for name, v in zip(names, self.params, strict=True))
+        return Camera(self.model, params, self.width, self.height, focal_deviation)
 
     def undistort_pixels(self, points: Array) -> Array:
         """Pixels in `pinhole` of what this camera sees at pixels: (n, 2) -> (n, 2), NaN where there is no ray."""
@@ -212,6 +249,19 @@ class Camera:
             failed = ~(np.abs(self._distort(rays)[0] - distorted).max(axis=1) < 1e-9) | far
         rays[failed] = np.nan
         return rays
+
+
+def split_deviation(text: str) -> tuple[str, float]:
+    """A text before ``±5%`` (or ``+-5%``, or ``±0.05``), and that deviation: 0 where there is none.
+
+    Raises:
+        ValueError: what follows is no number.
+    """
+    front, sign, behind = text.replace("+-", "±").partition("±")
+    if not sign:
+        return text, 0.0
+    number = behind.strip()
+    return front.strip(), float(number[:-1]) / 100 if number.endswith("%") else float(number)
 
 
 def mean_pixel(camera1: Camera, camera2: Camera) -> float:

@@ -14,18 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac import _native
-from caransac._native import Activation, Correspondences, Loss, RefineOptions, Regions
+from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions
 from caransac.geometry import Array, Floats
 
 Indices = NDArray[np.int32]
+NativeKind = type[_native.Poses] | type[_native.Fundamentals] | type[_native.FocalPoses]
 Layer = tuple[Floats, Floats, Activation, bool]
 
 __all__ = [
+    "FOCAL_POSES",
     "FUNDAMENTALS",
     "POSES",
     "Activation",
     "Correspondences",
     "Indices",
+    "IntrinsicsPrior",
     "Layer",
     "Loss",
     "ModelKernels",
@@ -130,7 +133,7 @@ class ModelKernels:
         degrees_of_freedom: of one model.
     """
 
-    native: type[_native.Poses] | type[_native.Fundamentals]
+    native: NativeKind
     shape: tuple[int, int]
     degrees_of_freedom: int
 
@@ -191,6 +194,9 @@ class ModelKernels:
 
 # [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.
 POSES = ModelKernels(_native.Poses, (3, 4), 5)
+# [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera relative to the camera that the points were
+# normalised with: after the pose, three numbers for either camera.
+FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
 FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
@@ -80,11 +81,16 @@ class RelativePoseResult(Result):
         R: (3, 3) rotation, None without success.
         t: (3,) translation direction of length one, None without success.
         E: (3, 3) essential matrix ``[t]x R``, None without success.
+        camera1: camera of image 1, as given where it was exact, else as refined, with the ``focal_deviation`` that is
+            left; None without success.
+        camera2: camera of image 2.
     """
 
     R: Array | None
     t: Array | None
     E: Array | None
+    camera1: Camera | None = None
+    camera2: Camera | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,9 +99,13 @@ class FundamentalResult(Result):
 
     Attributes:
         F: (3, 3) of rank two and Frobenius norm one, None without success.
+        camera1: camera of image 1 that F was found with, where image sizes were given; else None.
+        camera2: camera of image 2.
     """
 
     F: Array | None
+    camera1: Camera | None = None
+    camera2: Camera | None = None
 
 
 AnyResult = RelativePoseResult | FundamentalResult

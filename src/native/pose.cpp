@@ -1,5 +1,6 @@
 #include "pose.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <Eigen/Geometry>
@@ -24,6 +25,13 @@ Pose read_pose(const double* from) {
 void write_pose(const Pose& pose, double* to) {
     Eigen::Map<Eigen::Matrix<double, 3, 4, Eigen::RowMajor>> rows(to);
     rows << pose.rotation, pose.translation;
+}
+
+Rays rays_of(const Pose& pose) {
+    Rays rays;
+    std::copy_n(pose.rotation.data(), 9, rays.first);
+    std::copy_n(pose.translation.data(), 3, rays.translation);
+    return rays;
 }
 
 Matrix3 cross_matrix(const Vector3& t) {

@@ -3,6 +3,8 @@
 
 #include <Eigen/Core>
 
+#include "hot/points.h"
+
 namespace caransac {
 
 using Matrix3 = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
@@ -16,6 +18,8 @@ struct Pose {
 // Poses as Python has them: 12 numbers, the rows of [R | t].
 Pose read_pose(const double* from);
 void write_pose(const Pose& pose, double* to);
+
+Rays rays_of(const Pose& pose);
 
 Matrix3 cross_matrix(const Vector3& t);
 Matrix3 essential_from_pose(const Pose& pose);

@@ -47,6 +47,7 @@ struct LinearSystem {
         int next = 0;
         for (int i = 0; i < Manifold::kDof; ++i)
             for (int j = i; j < Manifold::kDof; ++j) hessian(i, j) = hessian(j, i) = raw.hessian[next++];
+        at.add_prior(options, cost, gradient, hessian);
     }
 };
 
@@ -136,6 +137,68 @@ FundamentalManifold FundamentalManifold::retract(const Delta& delta) const {
                                s_ + delta[6]);
 }
 
+FocalManifold::Jacobian FocalManifold::jacobian() const {
+    const Matrix3 inverse1 = camera1_.inverse(), inverse2 = camera2_.inverse(), matrix = this->matrix();
+    Jacobian jacobian;
+    const PoseManifold::Jacobian by_pose = pose_.jacobian();
+    for (int k = 0; k < PoseManifold::kDof; ++k)
+        set_column(jacobian, k, inverse2.transpose() * Eigen::Map<const Matrix3>(by_pose.col(k).data()) * inverse1);
+    // d A^-1 = -A^-1 dA A^-1, and dA is scale diag(1, 1, 0) for log_scale, a unit in the last column for x and y.
+    const auto change = [](const Intrinsics& camera, int k) {
+        Matrix3 change = Matrix3::Zero();
+        if (k == 0)
+            change(0, 0) = change(1, 1) = std::exp(camera.log_scale);
+        else
+            change(k - 1, 2) = 1;
+        return change;
+    };
+    for (int k = 0; k < 3; ++k) {
+        set_column(jacobian, 5 + k, -matrix * change(camera1_, k) * inverse1);
+        set_column(jacobian, 8 + k, -(change(camera2_, k) * inverse2).transpose() * matrix);
+    }
+    return jacobian;
+}
+
+FocalManifold FocalManifold::retract(const Delta& delta) const {
+    const auto moved = [&](const Intrinsics& camera, int first) -> Intrinsics {
+        return {camera.log_scale + delta[first], camera.x + delta[first + 1], camera.y + delta[first + 2]};
+    };
+    const PoseManifold pose = pose_.retract(delta.head<PoseManifold::kDof>());
+    return FocalManifold({pose.pose(), moved(camera1_, 5), moved(camera2_, 8)});
+}
+
+void FocalManifold::add_prior(const RefineOptions& options, double& cost, Delta& gradient,
+                              Eigen::Matrix<double, kDof, kDof>& hessian) const {
+    const double values[2][3] = {{camera1_.log_scale, camera1_.x, camera1_.y},
+                                 {camera2_.log_scale, camera2_.x, camera2_.y}};
+    const IntrinsicsPrior& prior = options.intrinsics;
+    for (int k = 0; k < 3; ++k) {
+        const double difference = values[0][k] - values[1][k];
+        const double coupling = k == 0 ? prior.log_scale_difference : prior.centre_difference;
+        cost += coupling * difference * difference;
+        for (int i = 0; i < 2; ++i) {
+            const int at = 5 + 3 * i + k, other = 8 - 3 * i + k;
+            const double precision = k == 0 ? prior.log_scale[i] : prior.centre[i];
+            gradient[at] += coupling * (values[i][k] - values[1 - i][k]);
+            hessian(at, at) += coupling;
+            hessian(at, other) -= coupling;
+            if (std::isinf(precision)) continue;
+            cost += precision * values[i][k] * values[i][k];
+            gradient[at] += precision * values[i][k];
+            hessian(at, at) += precision;
+        }
+    }
+    for (int k = 0; k < 3; ++k)
+        for (int i = 0; i < 2; ++i) {
+            if (!std::isinf(k == 0 ? prior.log_scale[i] : prior.centre[i])) continue;
+            const int at = 5 + 3 * i + k;  // held fixed
+            hessian.row(at).setZero();
+            hessian.col(at).setZero();
+            hessian(at, at) = 1;
+            gradient[at] = 0;
+        }
+}
+
 void WeightedPoints::gather(const Columns<double>& points, const double* weights, const std::vector<int>& index) {
     count_ = static_cast<int>(index.size());
     data_.resize(5 * static_cast<size_t>(padded(count_)));
@@ -161,9 +224,9 @@ void Refiner::select_close(const Matrix3& matrix) {
     index_.resize(kernels().close_points(matrix.data(), usable_.columns(), options_.max_residual_sq, index_.data()));
 }
 
-void Refiner::select_in_front(const Pose& pose) {
+void Refiner::select_in_front(const Rays& rays) {
     in_front_.resize(padded(usable_.columns().n));
-    kernels().positive_depths(pose.rotation.data(), pose.translation.data(), usable_.columns(), in_front_.data());
+    kernels().positive_depths(rays, usable_.columns(), in_front_.data());
     size_t count = 0;
     for (const int i : index_) {
         index_[count] = i;
@@ -189,7 +252,7 @@ RefineReport Refiner::refine(Pose& pose) {
     PoseManifold model(pose);
     if (options_.max_residual_sq > 0) {
         select_close(model.matrix());
-        select_in_front(pose);
+        select_in_front(rays_of(pose));
     }
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
@@ -202,6 +265,19 @@ RefineReport Refiner::refine(Matrix3& fundamental) {
     if (options_.max_residual_sq > 0) select_close(model.matrix());
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
+    return report;
+}
+
+RefineReport Refiner::refine(FocalPose& focal_pose) {
+    FocalManifold model(focal_pose);
+    if (options_.max_residual_sq > 0) {
+        select_close(model.matrix());
+        select_in_front(rays_of(focal_pose));
+    }
+    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    focal_pose = model.model();
+    Matrix3& rotation = focal_pose.pose.rotation;
+    rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
     return report;
 }
 

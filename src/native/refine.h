@@ -3,10 +3,18 @@
 
 #include <vector>
 
+#include "focal_pose.h"
 #include "hot/normal_equations.h"
 #include "pose.h"
 
 namespace caransac {
+
+// How surely the intrinsics of two cameras are known: what is added to the cost for the squares of log_scale and of (x,
+// y) of either camera, and for the squares of their differences between the cameras. Infinity holds a camera's fixed.
+struct IntrinsicsPrior {
+    double log_scale[2] = {0, 0}, centre[2] = {0, 0};
+    double log_scale_difference = 0, centre_difference = 0;
+};
 
 struct RefineOptions {
     Loss loss = Loss::kCauchy;
@@ -16,6 +24,7 @@ struct RefineOptions {
     int max_points = 0;                        // use evenly spread ones when more qualify; 0 for no limit
     double min_decrease = 1e-7;                // relative decrease of the cost below which a step is the last
     Precision precision = Precision::kDouble;  // of the steps; single for models that will be refined again
+    IntrinsicsPrior intrinsics;                // of models that have any
 };
 
 struct RefineReport {
@@ -35,6 +44,7 @@ class PoseManifold {
     Matrix3 matrix() const { return essential_from_pose(pose_); }
     Jacobian jacobian() const;                       // of matrix(), row by row, at delta = 0
     PoseManifold retract(const Delta& delta) const;  // (rotation vector on the left, translation tangent)
+    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // none
 
   private:
     Pose pose_;
@@ -52,11 +62,34 @@ class FundamentalManifold {
     Matrix3 matrix() const;
     Jacobian jacobian() const;
     FundamentalManifold retract(const Delta& delta) const;  // (rotation of U, rotation of V, s), rotations on the right
+    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // none
 
   private:
     FundamentalManifold(const Matrix3& u, const Matrix3& v, double s) : u_(u), v_(v), s_(s) {}
     Matrix3 u_, v_;
     double s_;
+};
+
+// A relative pose, and the intrinsics of both cameras: eleven degrees of freedom.
+class FocalManifold {
+  public:
+    static constexpr int kDof = 11;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Jacobian = Eigen::Matrix<double, 9, kDof>;
+    explicit FocalManifold(const FocalPose& model)
+        : pose_(model.pose), camera1_(model.camera1), camera2_(model.camera2) {}
+    FocalPose model() const { return {pose_.pose(), camera1_, camera2_}; }
+    Matrix3 matrix() const { return matrix_of(model()); }
+    Jacobian jacobian() const;
+    FocalManifold retract(const Delta& delta) const;  // (pose, then log_scale, x, y of either camera)
+
+    // Adds the prior to a cost, and to the halves of its gradient and Hessian.
+    void add_prior(const RefineOptions& options, double& cost, Delta& gradient,
+                   Eigen::Matrix<double, kDof, kDof>& hessian) const;
+
+  private:
+    PoseManifold pose_;
+    Intrinsics camera1_, camera2_;
 };
 
 // Correspondences and their weights, packed into columns of their own.
@@ -82,10 +115,11 @@ class Refiner {
     Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options);
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
+    RefineReport refine(FocalPose& model);
 
   private:
     void select_close(const Matrix3& matrix);
-    void select_in_front(const Pose& pose);
+    void select_in_front(const Rays& rays);
     const WeightedPoints& thinned();
 
     RefineOptions options_;

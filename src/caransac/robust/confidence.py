@@ -39,7 +39,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     trusted = prior > LOOKED_RIGHT
     others = [float(last.probabilities @ other) for other in last.msac_scores[1:]]
     weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
-    deviation = last.noise * problem.max_error * baseline_deviation(problem, found.model, weights)
+    deviation = baseline_deviation(problem, found.model, weights, last.noise)
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [
@@ -55,14 +55,15 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     )
 
 
-def baseline_deviation(problem: Problem, model: Array, weights: Array) -> float:
-    """Largest standard deviation of the baseline's direction in radians, for residuals of deviation one.
+def baseline_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
+    """Largest standard deviation of the baseline's direction in radians.
 
-    The covariance of the model, from the weighted (n,) points it was fitted to, carried over to the direction.
+    The covariance of the model, from the weighted (n,) points it was fitted to at a noise in thresholds, carried over
+    to the direction.
     """
-    jacobian = problem.jacobian(model)[1]
-    information = jacobian.T @ (jacobian * weights[:, None])
-    information += 1e-9 * np.trace(information) * np.eye(len(information)) + 1e-12 * np.eye(len(information))
+    information = problem.information(model, weights, noise)
+    floor = 1e-9 * np.trace(information) + 1e-12 / (noise * problem.max_error) ** 2
+    information += floor * np.eye(len(information))
     direction = problem.baseline(model)
     moved = np.stack([problem.baseline(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
     rates = (moved * np.sign(moved @ direction)[:, None] - direction) / STEP

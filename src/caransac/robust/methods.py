@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera
 from caransac.geometry import Array, Floats
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import NUM_FEATURES, side_information
@@ -16,12 +17,14 @@ from caransac.robust.ca_ransac import ca_ransac, first_belief
 from caransac.robust.confidence import confidence
 from caransac.robust.estimate import Estimate
 from caransac.robust.lm_lo import lm_lo
-from caransac.robust.problems import Problem
+from caransac.robust.problems import FocalPose, Fundamental, Problem
 from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
 from caransac.robust.strategies import choose_strategies
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
+MORE_CONSENSUS = 1.05  # of a fundamental matrix of any cameras, from which on two unknown cameras are not one
+SAME_FOCAL = 0.01  # relative difference of the focal lengths of cameras that may be one
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,59 @@ def run(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
         options: see `Options`.
     """
     return METHODS[options.method](problem, info.of(problem), options)
+
+
+def run_focal(
+    pixels1: Array,
+    pixels2: Array,
+    camera1: Camera,
+    camera2: Camera,
+    same_camera: bool | None,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[FocalPose, Estimate]:
+    """Estimate pose and focal lengths of doubtful cameras; decide whether they are one where nobody says so.
+
+    Args:
+        pixels1: (N, 2).
+        pixels2: (N, 2).
+        camera1: camera of image 1, or what to assume of it.
+        camera2: camera of image 2.
+        same_camera: whether they are one; None to decide.
+        info: of the matches.
+        options: see `Options`.
+
+    Returns:
+        The problem, and its estimate.
+    """
+
+    def attempt(shared: bool) -> tuple[FocalPose, Estimate]:
+        problem = FocalPose.from_pixels(pixels1, pixels2, camera1, camera2, options.max_error_px, shared)
+        return problem, run(problem, info, options)
+
+    if same_camera is None and not _could_be_one(camera1, camera2):
+        same_camera = False
+    if same_camera is not None:
+        return attempt(same_camera)
+    shared = attempt(True)
+    if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION:  # two cameras that are said to be alike
+        return shared
+    free = run(Fundamental.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
+    if _consensus(free) <= MORE_CONSENSUS * _consensus(shared[1]):
+        return shared
+    apart = attempt(False)
+    return apart if _consensus(apart[1]) > _consensus(shared[1]) else shared
+
+
+def _could_be_one(camera1: Camera, camera2: Camera) -> bool:
+    """Whether two cameras may be one: the same model and parameters, though an image may be turned."""
+    sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
+    alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < SAME_FOCAL and camera1.model == camera2.model
+    return alike and sizes[0] == sizes[1]
+
+
+def _consensus(found: Estimate) -> float:
+    return 0.0 if found.msac_scores is None else float(found.msac_scores.sum())
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:

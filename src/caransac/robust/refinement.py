@@ -37,13 +37,16 @@ def refine_locally(problem: Problem, models: Array, max_error: float) -> Array:
         max_points=LOCAL_POINTS,
         min_decrease=LOCAL_MIN_DECREASE,
         single_precision=True,
+        intrinsics=problem.intrinsics_prior(max_error / (ERRORS_IN_NOISE * problem.max_error)),
     )
     return problem.refine(models, options)
 
 
 def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: float) -> Array:
     """One model fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
-    return np.asarray(problem.refine(model[None], RefineOptions(loss_scale=loss_scale), weights)[0])
+    noise = loss_scale / (LOSS_SCALE_IN_NOISE * problem.max_error)
+    options = RefineOptions(loss_scale=loss_scale, intrinsics=problem.intrinsics_prior(noise, model, weights))
+    return np.asarray(problem.refine(model[None], options, weights)[0])
 
 
 def trusted_points(problem: Problem, prior: Floats) -> Problem:

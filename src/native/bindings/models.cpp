@@ -3,12 +3,14 @@
 // A kind of model (Poses, Fundamentals) says how many columns a model has in Python, how it is read and written, and
 // what its scores are; `bind_kind` makes the verbs.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "arrays.h"
 #include "hot/kernels.h"
@@ -30,9 +32,24 @@ struct Poses {
     static Matrix3 matrix(const Model& model) { return essential_from_pose(model); }
     static Model model_of(const Manifold& manifold) { return manifold.pose(); }
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
-        kernels().pose_scores(matrix(model).data(), model.rotation.data(), model.translation.data(), points,
-                              max_error_sq, out);
+        kernels().pose_scores(matrix(model).data(), rays_of(model), points, max_error_sq, out);
     }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+// Rows [R | t | a1 | a2] of relative poses with the intrinsics of their cameras.
+struct FocalPoses {
+    static constexpr int kColumns = 6;
+    using Model = FocalPose;
+    using Manifold = FocalManifold;
+    static Model read(const double* from) { return read_focal_pose(from); }
+    static void write(const Model& model, double* to) { write_focal_pose(model, to); }
+    static Matrix3 matrix(const Model& model) { return matrix_of(model); }
+    static Model model_of(const Manifold& manifold) { return manifold.model(); }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().pose_scores(matrix(model).data(), rays_of(model), points, max_error_sq, out);
+    }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };
 
 struct Fundamentals {
@@ -46,6 +63,7 @@ struct Fundamentals {
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         kernels().msac_scores(model.data(), points, max_error_sq, out);
     }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };
 
 template <class Kind>
@@ -108,10 +126,10 @@ Out<double> spread_consensus(const Models<Kind>& models, const Correspondences& 
 }
 
 Out<double> positive_depths(const Models<Poses>& poses, const Correspondences& correspondences) {
-    return rows<Poses, double>(
-        poses, correspondences, [](const Pose& pose, const Columns<double>& points, double* out) {
-            kernels().positive_depths(pose.rotation.data(), pose.translation.data(), points, out);
-        });
+    return rows<Poses, double>(poses, correspondences,
+                               [](const Pose& pose, const Columns<double>& points, double* out) {
+                                   kernels().positive_depths(rays_of(pose), points, out);
+                               });
 }
 
 template <class Kind>
@@ -150,7 +168,7 @@ std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Co
         Refiner refiner(correspondences.columns(), weights ? own.data() : nullptr, options);
         for (size_t i = 0; i < m; ++i) {
             typename Kind::Model model = model_at<Kind>(models, i);
-            const RefineReport report = refiner.refine(model);
+            const RefineReport report = Kind::refine(refiner, model);
             Kind::write(model, refined.data() + 3 * Kind::kColumns * i);
             costs.data()[2 * i] = report.initial_cost;
             costs.data()[2 * i + 1] = report.cost;
@@ -204,7 +222,7 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
 }
 
 RefineOptions make_refine_options(Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
-                                  double min_decrease, bool single_precision) {
+                                  double min_decrease, bool single_precision, const IntrinsicsPrior& intrinsics) {
     require(loss_scale > 0, "loss_scale must be positive");
     require(max_residual >= 0, "max_residual must not be negative");
     require(max_steps >= 0, "max_steps must not be negative");
@@ -216,13 +234,40 @@ RefineOptions make_refine_options(Loss loss, double loss_scale, double max_resid
             max_steps,
             max_points,
             min_decrease,
-            single_precision ? Precision::kSingle : Precision::kDouble};
+            single_precision ? Precision::kSingle : Precision::kDouble,
+            intrinsics};
 }
 
 void bind_refine_options(nb::module_& m) {
     nb::enum_<Loss>(m, "Loss", "Robust loss of a squared residual.")
         .value("TRUNCATED", Loss::kTruncated)
         .value("CAUCHY", Loss::kCauchy);
+    nb::class_<IntrinsicsPrior>(m, "IntrinsicsPrior",
+                                "How surely the intrinsics of two cameras are known.\n\n"
+                                "Args:\n"
+                                "    log_scale: what is added to the cost for the squared log_scale of either camera;\n"
+                                "        infinity holds it fixed.\n"
+                                "    centre: the same for the principal points.\n"
+                                "    log_scale_difference: for the squared difference of the two log_scales.\n"
+                                "    centre_difference: for that of the principal points.")
+        .def(
+            "__init__",
+            [](IntrinsicsPrior* self, std::pair<double, double> log_scale, std::pair<double, double> centre,
+               double log_scale_difference, double centre_difference) {
+                const IntrinsicsPrior prior{{log_scale.first, log_scale.second},
+                                            {centre.first, centre.second},
+                                            log_scale_difference,
+                                            centre_difference};
+                for (const double precision :
+                     {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1]})
+                    require(precision >= 0, "log_scale and centre must not be negative");
+                require(log_scale_difference >= 0 && std::isfinite(log_scale_difference) && centre_difference >= 0 &&
+                            std::isfinite(centre_difference),
+                        "differences must be finite and not negative");
+                new (self) IntrinsicsPrior(prior);
+            },
+            nb::kw_only(), "log_scale"_a = std::pair(0.0, 0.0), "centre"_a = std::pair(0.0, 0.0),
+            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0);
     nb::class_<RefineOptions>(m, "RefineOptions",
                               "How models are refined.\n\n"
                               "Args:\n"
@@ -234,16 +279,18 @@ void bind_refine_options(nb::module_& m) {
                               "    max_points: use this many evenly spread points when more qualify; 0 uses all.\n"
                               "    min_decrease: stop after a step that lowers the cost by a smaller fraction.\n"
                               "    single_precision: find the steps in single precision, two thirds of the time, for\n"
-                              "        models that will be refined again; costs stay in double precision.")
+                              "        models that will be refined again; costs stay in double precision.\n"
+                              "    intrinsics: prior on the cameras' intrinsics, for models that have any.")
         .def(
             "__init__",
             [](RefineOptions* self, Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
-               double min_decrease, bool single_precision) {
+               double min_decrease, bool single_precision, const IntrinsicsPrior& intrinsics) {
                 new (self) RefineOptions(make_refine_options(loss, loss_scale, max_residual, max_steps, max_points,
-                                                             min_decrease, single_precision));
+                                                             min_decrease, single_precision, intrinsics));
             },
             nb::kw_only(), "loss"_a = Loss::kCauchy, "loss_scale"_a = 1.0, "max_residual"_a = 0.0, "max_steps"_a = 25,
-            "max_points"_a = 0, "min_decrease"_a = 1e-7, "single_precision"_a = false);
+            "max_points"_a = 0, "min_decrease"_a = 1e-7, "single_precision"_a = false,
+            "intrinsics"_a = IntrinsicsPrior());
 }
 
 // The first `count` rows whose cosine with every row kept before is below `same`.
@@ -273,6 +320,7 @@ void bind_models(nb::module_& m) {
     bind_refine_options(m);
     bind_kind<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
+    bind_kind<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_kind<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
     m.def("distinct", &distinct, "msac_scores"_a, "count"_a, "same"_a);
 }

@@ -15,7 +15,7 @@ enum class Precision { kDouble, kSingle };
 
 // Gauss-Newton model of cost = sum_i w_i rho(r_i^2) in the parameters of the matrix, r the signed Sampson distance:
 // half the gradient and half the Hessian (upper triangle, row by row).
-constexpr int kMaxDof = 7;
+constexpr int kMaxDof = 11;
 struct NormalEquations {
     double cost, gradient[kMaxDof], hessian[kMaxDof * (kMaxDof + 1) / 2];
 };
@@ -24,8 +24,8 @@ namespace CARANSAC_ISA {
 
 // precision: of the gradient and the Hessian; residuals and cost are always computed in double precision, so that
 // single precision disturbs the direction of a step but not the decision whether it helps. jacobian: for each of the
-// dof (5 or 7) parameters the derivative of the matrix, row by row. weights: padded(n) numbers, zero in the padding.
-// All coordinates, the padding's too, must be finite.
+// dof (5, 7 or 11) parameters the derivative of the matrix, row by row. weights: padded(n) numbers, zero in the
+// padding. All coordinates, the padding's too, must be finite.
 void normal_equations(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
                       const double* weights, Loss loss, double loss_scale, Precision precision, NormalEquations& out);
 

@@ -17,4 +17,10 @@ struct Columns {
     int n;
 };
 
+// A relative pose as cheirality needs it: the rays R x1 = first (u1, v1, 1) and x2 = (scale u2 + offset, 1).
+struct Rays {
+    double first[9], translation[3];
+    double scale = 1, offset[2] = {0, 0};
+};
+
 }  // namespace caransac

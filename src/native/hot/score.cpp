@@ -11,6 +11,19 @@ inline Doubles msac_score(const Doubles& residual_sq, double inverse_max_error_s
     return score > 0.0 ? score : Doubles{};  // also drops NaN
 }
 
+struct PackedRays {
+    Doubles first[9], translation[3], scale, offset[2];
+    explicit PackedRays(const Rays& rays) : scale(broadcast(rays.scale)) {
+        for (int i = 0; i < 9; ++i) first[i] = broadcast(rays.first[i]);
+        for (int i = 0; i < 3; ++i) translation[i] = broadcast(rays.translation[i]);
+        for (int i = 0; i < 2; ++i) offset[i] = broadcast(rays.offset[i]);
+    }
+    Doubles nearer_depth(const Doubles& u1, const Doubles& v1, const Doubles& u2, const Doubles& v2) const {
+        return CARANSAC_ISA::nearer_depth<Doubles>(first, translation, u1, v1, scale * u2 + offset[0],
+                                                   scale * v2 + offset[1]);
+    }
+};
+
 }  // namespace
 
 void residuals_sq(const double model[9], const Columns<double>& points, double* out) {
@@ -50,28 +63,24 @@ void msac_scores(const double model[9], const Columns<double>& points, double ma
     }
 }
 
-void pose_scores(const double essential[9], const double rotation[9], const double translation[3],
-                 const Columns<double>& points, double max_error_sq, float* out) {
-    Doubles m[9], r[9], t[3];
-    for (int i = 0; i < 9; ++i) m[i] = broadcast(essential[i]);
-    for (int i = 0; i < 9; ++i) r[i] = broadcast(rotation[i]);
-    for (int i = 0; i < 3; ++i) t[i] = broadcast(translation[i]);
+void pose_scores(const double model[9], const Rays& rays, const Columns<double>& points, double max_error_sq,
+                 float* out) {
+    const PackedRays packed(rays);
+    Doubles m[9];
+    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
     for (int i = 0; i < points.n; i += kDoubles) {
         const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
                       v2 = load(points.v2 + i);
         const Doubles score = msac_score(epipolar_terms<Doubles>(m, u1, v1, u2, v2).residual_sq(), 1 / max_error_sq);
-        store(out + i, nearer_depth<Doubles>(r, t, u1, v1, u2, v2) > 0.0 ? score : Doubles{});
+        store(out + i, packed.nearer_depth(u1, v1, u2, v2) > 0.0 ? score : Doubles{});
     }
 }
 
-void positive_depths(const double rotation[9], const double translation[3], const Columns<double>& points,
-                     double* out) {
-    Doubles r[9], t[3];
-    for (int i = 0; i < 9; ++i) r[i] = broadcast(rotation[i]);
-    for (int i = 0; i < 3; ++i) t[i] = broadcast(translation[i]);
+void positive_depths(const Rays& rays, const Columns<double>& points, double* out) {
+    const PackedRays packed(rays);
     for (int i = 0; i < points.n; i += kDoubles) {
-        const Doubles depth = nearer_depth<Doubles>(r, t, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
-                                                    load(points.v2 + i));
+        const Doubles depth =
+            packed.nearer_depth(load(points.u1 + i), load(points.v1 + i), load(points.u2 + i), load(points.v2 + i));
         store(out + i, depth > 0.0 ? broadcast(1.0) : broadcast(0.0));
     }
 }

@@ -13,15 +13,15 @@ void residuals_sq(const double model[9], const Columns<double>& points, double* 
 int close_points(const double model[9], const Columns<double>& points, double max_residual_sq, int* index);
 
 // Whether each point, triangulated under x2 = R x1 + t, lies in front of both cameras: 1 or 0; room for padded(n).
-void positive_depths(const double rotation[9], const double translation[3], const Columns<double>& points, double* out);
+void positive_depths(const Rays& rays, const Columns<double>& points, double* out);
 
 // MSAC score 1 - min(r, T^2) / T^2 of every point, r its squared Sampson distance: 1 on the model, 0 from T on, and 0
 // where the distance is not defined. Room for padded(n).
 void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, float* out);
 
-// The same for the essential matrix of a pose, and 0 for a point behind a camera.
-void pose_scores(const double essential[9], const double rotation[9], const double translation[3],
-                 const Columns<double>& points, double max_error_sq, float* out);
+// The same for the matrix of a pose, and 0 for a point behind a camera.
+void pose_scores(const double model[9], const Rays& rays, const Columns<double>& points, double max_error_sq,
+                 float* out);
 
 // Sum of the products of two rows of n scores, in single precision.
 float dot(const float* a, const float* b, int n);

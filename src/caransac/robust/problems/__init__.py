@@ -6,6 +6,7 @@ minimal samples are solved and how models look to users.
 
 from caransac.robust.problems.base import Problem
 from caransac.robust.problems.essential import Essential
+from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
 
-__all__ = ["Essential", "Fundamental", "Problem"]
+__all__ = ["Essential", "FocalPose", "Fundamental", "Problem"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Correspondences, Indices, ModelKernels, RefineOptions, Regions, pack
+from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, Regions, pack
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -35,7 +35,7 @@ class Problem(ABC):
 
     name: ClassVar[str]
     sample_size: ClassVar[int]
-    model_kernels: ClassVar[ModelKernels]
+    model_kernels: ModelKernels
 
     def __init__(
         self, points1: Array, points2: Array, max_error: float, usable: NDArray[np.bool_] | None = None
@@ -94,6 +94,21 @@ class Problem(ABC):
     def baseline(self, model: Array) -> Array:
         """Direction (3,) from camera to camera that a model implies, of length one; its sign means nothing."""
 
+    def intrinsics_prior(
+        self,
+        noise: float,  # noqa: ARG002  # these are for problems that have intrinsics
+        model: Array | None = None,  # noqa: ARG002
+        weights: Array | None = None,  # noqa: ARG002
+    ) -> IntrinsicsPrior:
+        """What refinement adds to the cost for intrinsics other than given.
+
+        Args:
+            noise: in thresholds.
+            model: what is refined, or None for many models that are refined again later.
+            weights: (n,) of the points.
+        """
+        return IntrinsicsPrior()
+
     @property
     def no_models(self) -> Array:
         """(0, ...) an empty array of models."""
@@ -126,6 +141,11 @@ class Problem(ABC):
     def jacobian(self, model: Array) -> tuple[Array, Array]:
         """Signed Sampson distances (n,) of a model and their derivatives (n, f) along `retract`."""
         return self.model_kernels.jacobian(model, self.correspondences)
+
+    def information(self, model: Array, weights: Array, noise: float) -> Array:
+        """Information (f, f) about a model's degrees of freedom in points of weights (n,), at a noise in thresholds."""
+        jacobian = self.jacobian(model)[1]
+        return np.asarray(jacobian.T @ (jacobian * weights[:, None])) / (noise * self.max_error) ** 2
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""

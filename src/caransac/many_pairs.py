@@ -1,0 +1,110 @@
+"""The public calls for many pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, TypeVar
+
+from caransac._support.batch import map_ordered
+from caransac.api import estimate_fundamental, estimate_relative_pose
+from caransac.options import Options, refuse_unknown
+from caransac.results import FundamentalResult, RelativePoseResult
+
+Found = TypeVar("Found", RelativePoseResult, FundamentalResult)
+
+
+def estimate_relative_poses(
+    pairs: Iterable[object],
+    *,
+    options: Options | None = None,
+    workers: int | Executor | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> list[RelativePoseResult]:
+    """Estimate the relative poses of many pairs in threads: the same answers as one by one, to the bit.
+
+    Args:
+        pairs: any iterable, also a generator: pairs are read as they are needed, in the caller's thread. A pair is
+
+            - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
+            - a tuple ``(points1, points2, camera1, camera2)`` or ``(points1, points2, camera1, camera2, scores,
+              score_kind)``, or
+            - a record with these attributes, and `scores`, `score_kind`, `features`, `image_size1`, `image_size2`,
+              `same_camera` if it has them, such as `datasets.Pair`.
+        options: for the pairs that do not bring their own.
+        workers: threads; None for one per core. A third to a half of the work holds the interpreter lock, the more the
+            fewer the matches, so threads keep two or three cores busy; for more of them pass a
+            ``concurrent.futures.ProcessPoolExecutor`` or another executor.
+        progress: called in the caller's thread with the number of pairs done, after each.
+
+    Returns:
+        One result per pair, in their order; a pair without an answer has ``success=False`` as usual.
+
+    Raises:
+        ValueError: a pair is wrong; the message has its index and names the argument.
+    """
+    return _estimate_all(estimate_relative_pose, ("camera1", "camera2"), pairs, options, workers, progress)
+
+
+def estimate_fundamentals(
+    pairs: Iterable[object],
+    *,
+    options: Options | None = None,
+    workers: int | Executor | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> list[FundamentalResult]:
+    """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
+
+    A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2)`` or ``(points1,
+    points2, scores, score_kind)``, or a record, whose cameras are not looked at.
+    """
+    return _estimate_all(estimate_fundamental, (), pairs, options, workers, progress)
+
+
+def _estimate_all(
+    estimate: Callable[..., Found],
+    cameras: Sequence[str],
+    pairs: Iterable[object],
+    options: Options | None,
+    workers: int | Executor | None,
+    progress: Callable[[int], object] | None,
+) -> list[Found]:
+    results: list[Found] = []
+    for result in map_ordered(partial(_estimate_one, estimate, cameras, options), enumerate(pairs), workers):
+        results.append(result)
+        if progress is not None:
+            progress(len(results))
+    return results
+
+
+def _estimate_one(
+    estimate: Callable[..., Found], cameras: Sequence[str], options: Options | None, numbered: tuple[int, object]
+) -> Found:
+    index, pair = numbered
+    try:
+        return estimate(**{"options": options, **_arguments(pair, cameras)})
+    except ValueError as error:
+        raise ValueError(f"pairs[{index}]: {error}") from error
+
+
+def _arguments(pair: object, cameras: Sequence[str]) -> dict[str, Any]:
+    """The keyword arguments that a pair is made of."""
+    required = ("points1", "points2", *cameras)
+    names = (*required, "scores", "score_kind", "features", "image_size1", "image_size2", "same_camera", "options")
+    if isinstance(pair, Mapping):
+        refuse_unknown(pair, names, "argument")
+        arguments = dict(pair)
+    elif isinstance(pair, tuple | list):
+        if len(pair) not in (len(required), len(required) + 2):
+            raise ValueError(f"a tuple must be ({', '.join(required)}[, scores, score_kind]), got {len(pair)} entries")
+        arguments = dict(zip(names, pair, strict=False))
+    else:
+        arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    missing = [
+        name for name in required if name not in arguments and name.replace("camera", "image_size") not in arguments
+    ]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}")
+    return arguments

@@ -1,0 +1,193 @@
+"""The relative pose of cameras whose focal lengths are doubtful or unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import exp, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.camera import UNKNOWN_FOCAL, Camera, mean_pixel
+from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
+from caransac.kernels import FOCAL_POSES, Indices, IntrinsicsPrior, five_point_poses, pack
+from caransac.robust.problems.base import Problem
+
+# Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
+# the focal length: lenses and outliers bend them together, and data that hardly show it would override the prior.
+TEMPER = 4.0
+# Where the deviation that the matches leave exceeds a half of the prior's, what they say is mostly bias: the prior then
+# counts for up to sixteen times more.
+WEAK, MOST_TEMPER = 2.0, 16.0
+CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with a doubtful focal length, in its longer side
+# Differences between two images of one camera: focusing changes the focal length a little.
+FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
+# Focal lengths that samples are solved at, in deviations; where the prior is sharper, that of the camera alone.
+GUESSES, SHARP = (-1.5, 0.0, 1.5), 0.07
+SURE = 1e12  # information about what is held fixed
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """How well a camera is known, as deviations.
+
+    Attributes:
+        focal: of the logarithm of the focal length; 0 for exact.
+        centre: of the principal point, in focal lengths; 0 for exact.
+    """
+
+    focal: float
+    centre: float
+
+    @classmethod
+    def of(cls, camera: Camera) -> Doubt:
+        """The doubt about a camera; one whose focal length is exact has an exact principal point, too."""
+        longer = max(camera.width, camera.height) or camera.mean_focal / UNKNOWN_FOCAL
+        doubtful = camera.focal_deviation > 0
+        return cls(camera.focal_deviation, CENTRE_DEVIATION * longer / camera.mean_focal if doubtful else 0.0)
+
+
+class FocalPose(Problem):
+    """Points are normalised by the cameras as given; models are [R | t | a1 | a2], (3, 6).
+
+    The intrinsics a = (log_scale, x, y) of a camera are relative to the camera as given: its focal length is
+    ``exp(log_scale)`` times that, its principal point ``(x, y)`` of its focal lengths away.
+
+    Attributes:
+        cameras: as given.
+        shared: whether both images come from one camera.
+    """
+
+    name = "focal"
+    sample_size = 5
+    model_kernels = FOCAL_POSES
+
+    def __init__(
+        self,
+        points1: Array,
+        points2: Array,
+        max_error: float,
+        cameras: tuple[Camera, Camera],
+        shared: bool,
+        usable: NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(points1, points2, max_error, usable)
+        self.cameras, self.shared = cameras, shared
+        self._doubts = Doubt.of(cameras[0]), Doubt.of(cameras[1])
+        self._guesses = [
+            (guess, pack(points1 * exp(-guess[0]), points2 * exp(-guess[1]))) for guess in self._log_scales()
+        ]
+
+    @classmethod
+    def from_pixels(
+        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: float, shared: bool
+    ) -> FocalPose:
+        """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`."""
+        rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
+        usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
+        max_error = max_error_px * mean_pixel(camera1, camera2)
+        return cls(rays1[usable], rays2[usable], max_error, (camera1, camera2), shared, usable)
+
+    def _log_scales(self) -> list[tuple[float, float]]:
+        """Pairs of log_scale that samples are solved at."""
+        first, second = (
+            [step * doubt.focal for step in GUESSES] if doubt.focal > SHARP else [0.0] for doubt in self._doubts
+        )
+        return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
+        solved = []
+        for turn, (log_scales, points) in enumerate(self._guesses):
+            poses, _ = five_point_poses(points, samples[turn :: len(self._guesses)])
+            intrinsics = np.zeros((len(poses), 3, 2))
+            intrinsics[:, 0] = log_scales
+            solved.append(np.concatenate([poses, intrinsics], axis=2))
+        return np.concatenate(solved)
+
+    def public(self, models: Array) -> Array:
+        """See `Problem.public`: poses [R | t]."""
+        return models[..., :4]
+
+    def from_public(self, model: Array) -> Array:
+        """See `Problem.from_public`: with the cameras as given."""
+        return np.concatenate([model, np.zeros((3, 2))], axis=1)
+
+    def baseline(self, model: Array) -> Array:
+        """See `Problem.baseline`."""
+        return model[:, 3]
+
+    def intrinsics_prior(
+        self, noise: float, model: Array | None = None, weights: Array | None = None
+    ) -> IntrinsicsPrior:
+        """See `Problem.intrinsics_prior`."""
+        temper = TEMPER if model is None or weights is None else self._temper(model, weights, noise)
+        weight = temper * (noise * self.max_error) ** 2
+        own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
+        first, second = self._doubts
+        same_frame = self.shared and self._same_size()
+        return IntrinsicsPrior(
+            log_scale=(_precision(own, first.focal), _precision(own, second.focal)),
+            centre=(_precision(own, first.centre), _precision(own, second.centre)),
+            log_scale_difference=weight / FOCAL_DIFFERENCE**2 if self.shared else 0.0,
+            centre_difference=weight / CENTRE_DIFFERENCE**2 if same_frame else 0.0,
+        )
+
+    def _same_size(self) -> bool:
+        first, second = self.cameras
+        return (first.width, first.height) == (second.width, second.height)
+
+    def _temper(self, model: Array, weights: Array, noise: float) -> float:
+        """How much the prior counts: the more, the less the matches say about the focal length."""
+        said = np.linalg.pinv(self._information(model, weights, noise, focal_prior=False), hermitian=True)
+        ratios = [
+            said[5 + 3 * camera, 5 + 3 * camera] / doubt.focal**2
+            for camera, doubt in enumerate(self._doubts)
+            if doubt.focal > 0
+        ]
+        return TEMPER * float(np.clip(WEAK**2 * max(ratios, default=0.0), 1.0, MOST_TEMPER))
+
+    def information(self, model: Array, weights: Array, noise: float) -> Array:
+        """See `Problem.information`: matches and prior together."""
+        return self._information(model, weights, noise, focal_prior=True)
+
+    def _information(self, model: Array, weights: Array, noise: float, *, focal_prior: bool) -> Array:
+        prior = np.zeros(self.model_kernels.degrees_of_freedom)
+        share = 0.5 if self.shared else 1.0
+        for camera, doubt in enumerate(self._doubts):
+            focal = _precision(share, doubt.focal) if focal_prior or doubt.focal == 0 else 0.0
+            centre = _precision(share, doubt.centre)
+            prior[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
+        fixed = np.isinf(prior)
+        information = super().information(model, weights, noise) / TEMPER
+        information[fixed], information[:, fixed], prior[fixed] = 0.0, 0.0, SURE
+        if self.shared:
+            for k, deviation in enumerate((FOCAL_DIFFERENCE, CENTRE_DIFFERENCE, CENTRE_DIFFERENCE)):
+                pair = np.ix_([5 + k, 8 + k], [5 + k, 8 + k])
+                information[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
+        return np.asarray(information + np.diag(prior))
+
+    def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
+        """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
+        covariance = np.linalg.pinv(self.information(model, weights, noise), hermitian=True)
+        found = []
+        for index, camera in enumerate(self.cameras):
+            log_scale, x, y = model[:, 4 + index]
+            deviation = float(np.sqrt(max(covariance[5 + 3 * index, 5 + 3 * index], 0.0)))
+            deviation = min(deviation, 1.0) if camera.focal_deviation > 0 else 0.0
+            found.append(camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation))
+        return found[0], found[1]
+
+    def fundamental(self, model: Array) -> Array:
+        """The fundamental matrix (3, 3) of pixels of a model, of Frobenius norm one."""
+        Ks = [
+            camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), 0.0).K
+            for camera, (log_scale, x, y) in zip(self.cameras, model[:, 4:].T, strict=True)
+        ]
+        F = fundamental_from_essential(essential_from_pose(*split_pose(model[:, :4])), *Ks)
+        return np.asarray(F / np.linalg.norm(F))
+
+
+def _precision(weight: float, deviation: float) -> float:
+    return weight / deviation**2 if deviation > 0 else inf
