@@ -8,20 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac.camera import Camera
+from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import Array, Floats, pose_error_deg, split_pose
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.side_information import side_information
 from caransac.robust.cheirality import choose_pose
-from caransac.robust.methods import MatchInfo
-from caransac.robust.problems import Essential, Fundamental, Problem
+from caransac.robust.methods import SAME_FOCAL, MatchInfo
+from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
 from caransac.synthetic import random_pair
 
 MAX_ERROR_PX = 1.0  # of the loop
 MIN_INLIERS = 12  # right matches that a training pair has at least
 DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
+UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)  # share of doubtful cameras that are unknown; those of the others
+CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
 
 
@@ -59,17 +61,41 @@ class Example:
         return pose_error_deg(*split_pose(pose), self.R, self.t)
 
 
-def make_example(pair: Pair, problem_name: str = "essential") -> Example:
-    """What the loop and the loss need of a pair."""
+def make_example(pair: Pair, problem_name: str = "essential", rng: np.random.Generator | None = None) -> Example:
+    """What the loop and the loss need of a pair; "focal" draws what is known of its cameras."""
     calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
     problem: Problem = calibrated
     if problem_name == "fundamental":
         pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
         problem = Fundamental.from_pixels(pixels1, pixels2, MAX_ERROR_PX)
+    if problem_name == "focal":
+        cameras, shared = doubtful_cameras(pair, np.random.default_rng(0) if rng is None else rng)
+        pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
+        problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, MAX_ERROR_PX, shared)
     info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
     side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
     labels = calibrated.restrict(pair.right_matches())
     return Example(problem, calibrated.correspondences, side, labels, pair.camera1, pair.camera2, pair.R, pair.t)
+
+
+def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera, Camera], bool]:
+    """Cameras as somebody might know them who does not know them exactly, and whether they are said to be one.
+
+    The principal point is moved; the focal length is off by as much as is stated on average, or unknown.
+    """
+    known, deviation = rng.random() >= UNKNOWN_CAMERAS, float(np.exp(rng.uniform(*np.log(FOCAL_DEVIATIONS))))
+    shared = abs(pair.camera1.mean_focal / pair.camera2.mean_focal - 1) < SAME_FOCAL
+    factors = np.exp(rng.normal(0, deviation, 2))
+    offsets = rng.normal(0, CENTRE_DEVIATION, 2)
+    cameras = []
+    for camera, factor in zip((pair.camera1, pair.camera2), (factors[0], factors[0 if shared else 1]), strict=True):
+        cx, cy = camera.K[:2, 2]
+        width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
+        centre = np.array([cx, cy]) + offsets * max(width, height)
+        focal = camera.mean_focal * factor if known else UNKNOWN_FOCAL * max(width, height)
+        stated = deviation if known else UNKNOWN_FOCAL_DEVIATION
+        cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, stated))
+    return (cameras[0], cameras[1]), shared
 
 
 def augment(pair: Pair, rng: np.random.Generator) -> Pair:

@@ -21,6 +21,8 @@ from caransac.training.state_module import StateModule
 from caransac.training.task import Figures, PairLoss, Report, RunAll, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
+PROBLEMS = ("essential", "fundamental", "focal")  # that have a confidence of their own
+
 
 class StateTask(TrainingTask):
     """The state network of CA-RANSAC."""
@@ -51,9 +53,9 @@ class StateTask(TrainingTask):
         """See `TrainingTask.make_network`."""
         return StateModule(num_inputs, self.recipe.width)
 
-    def example(self, pair: Pair, problem_name: str = "essential") -> Example:
+    def example(self, pair: Pair, problem_name: str = "essential", rng: np.random.Generator | None = None) -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
-        return make_example(judged(pair, self.filter) if self.filter else pair, problem_name)
+        return make_example(judged(pair, self.filter) if self.filter else pair, problem_name, rng)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
         """See `TrainingTask.training_loss`."""
@@ -85,14 +87,14 @@ class StateTask(TrainingTask):
         return {"alpha": network.alpha.item(), "beta": network.beta.item()}
 
     def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, report: Report) -> dict[str, Any]:
-        """See `TrainingTask.finish`: fit the confidence of either problem and add it to the weights."""
+        """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
         calibration: dict[str, Any] = {}
         before = dict(weights)
-        for done, name in enumerate(("essential", "fundamental")):
-            report("confidence", done, 2, {})
+        for done, name in enumerate(PROBLEMS):
+            report("confidence", done, len(PROBLEMS), {})
             results = run_all("evidence", [(before, name, index) for index in range(runs)])
             calibration[name] = add_confidence(weights, name, [result for result in results if result is not None])
-        report("confidence", 2, 2, {})
+        report("confidence", len(PROBLEMS), len(PROBLEMS), {})
         return {"confidence": {"evidence": EVIDENCE} | calibration}
 
 

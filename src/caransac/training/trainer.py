@@ -60,7 +60,8 @@ def train(
     Args:
         recipe: what to train on, and how.
         out: the folder; holds a checkpoint from which an interrupted run can be resumed.
-        steps: optimiser steps in all, those of a resumed run included.
+        steps: optimiser steps in all, those of a resumed run included; 0 keeps the weights that the recipe starts from,
+            and only fits their confidence anew.
         workers: processes that share the pairs of a step; their number does not change the result.
         resume: continue the run in `out`, if there is one.
         evidence_runs: runs of the estimator that the confidence is fitted to.
@@ -72,9 +73,11 @@ def train(
     Raises:
         ValueError: the folder holds another run, or data are missing; the message says which.
     """
-    for name, value in (("steps", steps), ("workers", workers), ("evidence_runs", evidence_runs)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, not {value}")
+    for name, value, least in (("steps", steps, 0), ("workers", workers, 1), ("evidence_runs", evidence_runs, 1)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+    if steps == 0 and not recipe.start:
+        raise ValueError("steps must be at least 1 without weights to start from")
     make_folder(out)
     if (out / CHECKPOINT).exists() and not resume:
         raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")
@@ -123,6 +126,9 @@ class Training:
                 self.save()
                 saved = time.monotonic()
             report("training", self.state.step, steps, self._latest())
+        if not self.state.log:  # no steps at all: the weights that it starts from are the best ones
+            self.validate()
+            self.save()
 
     def step(self) -> None:
         """One optimiser step."""

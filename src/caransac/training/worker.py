@@ -75,7 +75,7 @@ class Worker:
         assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE, index])
         pair = self._evidence_pair(rng)
-        example = self.task.example(pair, problem_name)
+        example = self.task.example(pair, problem_name, rng)
         network = StateNetwork(weights)
         found = adapt(example.problem, network, example.side, Options(seed=index))
         if found.model is None:
