@@ -1,12 +1,37 @@
-"""The public calls, by the problem that they solve."""
+"""What tests let worker processes call: here, as they must be able to import it."""
 
-from caransac import estimate_fundamental, estimate_relative_pose
+import os
+import time
 
-METHODS = ("ca-ransac", "lm-lo", "lm-lo-u")
+
+class StubbornError(Exception):
+    """Cannot be made again from what `pickle` keeps of it."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
 
 
-def solve(problem, pair, **arguments):
-    points = pair.points1, pair.points2
-    if problem == "pose":
-        return estimate_relative_pose(*points, pair.camera1, pair.camera2, **arguments)
-    return estimate_fundamental(*points, **arguments)
+def fail(kind, *arguments):
+    raise kind(*arguments)
+
+
+def remember(value):
+    os.environ["REMEMBERED"] = value
+
+
+def nap_and_tell(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def leave_or_answer(code):
+    if code:
+        os._exit(code)
+    return "answer"
+
+
+class Deadly:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
