@@ -46,7 +46,7 @@ def estimate_relative_pose(
         camera1: a `Camera`, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}. Lens
             distortion is removed from the points.
         camera2: camera of image 2.
-        scores: (N,) one number a match that says how good it looks, or None.
+        scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
         features: (N, d) further numbers about each match, for weights that were trained with them; None otherwise.
@@ -114,13 +114,13 @@ def estimate_relative_poses(
             - a record with these attributes, and `scores`, `score_kind`, `features` if it has them, such as
               `datasets.Pair`.
         options: for the pairs that do not bring their own.
-        workers: threads; None for one a core. A third to a half of the work holds the interpreter lock, the more the
+        workers: threads; None for one per core. A third to a half of the work holds the interpreter lock, the more the
             fewer the matches, so threads keep two or three cores busy; for more of them pass a
             ``concurrent.futures.ProcessPoolExecutor`` or another executor.
         progress: called in the caller's thread with the number of pairs done, after each.
 
     Returns:
-        One result a pair, in their order; a pair without an answer has ``success=False`` as usual.
+        One result per pair, in their order; a pair without an answer has ``success=False`` as usual.
 
     Raises:
         ValueError: a pair is wrong; the message has its index and names the argument.
@@ -236,7 +236,7 @@ def _check(
     if features is not None:
         features = as_reals(features, "features")
         if features.ndim != 2 or len(features) != len(pixels1):
-            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row a match, got {features.shape}")
+            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row per match, got {features.shape}")
     if options is None:
         options = Options()
     if not isinstance(options, Options):

@@ -29,7 +29,7 @@ class Matches:
     Attributes:
         points1: (N, 2) pixels in image 1.
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
-        scores: (N,) one number a match, or None.
+        scores: (N,) one number per match, or None.
         score_kind: what the scores are.
         camera1: camera of image 1, or None where it is unknown.
         camera2: camera of image 2, or None where it is unknown.

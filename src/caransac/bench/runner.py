@@ -19,7 +19,7 @@ from caransac.bench.machine import THREADS
 from caransac.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac.datasets import Dataset, Pair
 
-IN_FLIGHT = 3  # tasks a worker that are read ahead
+IN_FLIGHT = 3  # tasks per worker that are read ahead
 TIME_LIMIT_S = 300.0  # for one method on one pair; whatever takes longer hangs
 
 

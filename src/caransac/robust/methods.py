@@ -29,7 +29,7 @@ class MatchInfo:
     """What is known of the matches beside their points.
 
     Attributes:
-        scores: (n,) one number a match, or None.
+        scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         features: (n, d) further numbers about each match, or None.
     """

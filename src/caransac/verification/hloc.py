@@ -72,9 +72,9 @@ class HlocFiles:
         Args:
             features: keypoints, a group for every image.
             matches: matches, a group for every pair.
-            pairs: two names a line.
+            pairs: two names per line.
             out: where to write. Pairs that are in it already, or in what an interrupted run left beside it, are kept.
-            cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` a line; None for no intrinsics.
+            cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` per line; None for none.
             calibrated: "never" ignores the cameras, "always" wants one for every image.
             overwrite: verify all pairs again.
 
@@ -285,5 +285,5 @@ def _read_pairs(path: Path) -> list[tuple[str, str]]:
         if words and (words[1], words[0]) not in pairs:
             pairs[words[0], words[1]] = None
     if not pairs:
-        raise ValueError(f"{path} has no pairs: two image names a line")
+        raise ValueError(f"{path} has no pairs: two image names per line")
     return list(pairs)
