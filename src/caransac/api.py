@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac._support.arrays import as_matches, as_reals
 from caransac._support.batch import map_ordered
 from caransac.camera import CameraLike, as_camera
-from caransac.geometry import Array, essential_from_pose, split_pose
+from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind, check_score_kind, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult, Round, StopReason
 from caransac.robust import methods
@@ -219,7 +219,8 @@ def pose_from_fundamental(
     if len(pixels1) == 0:
         raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
     calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2, max_error_px=1.0)
-    return split_pose(choose_pose(lens2.K.T @ matrix @ lens1.K, calibrated.correspondences))
+    E = essential_from_fundamental(matrix, lens1.K, lens2.K)
+    return split_pose(choose_pose(E, calibrated.correspondences))
 
 
 def _check(

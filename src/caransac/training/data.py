@@ -10,7 +10,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.datasets import Pair, read_ransac_tutorial
-from caransac.geometry import Array, Floats, pose_error_deg, split_pose
+from caransac.geometry import Array, Floats, essential_from_fundamental, pose_error_deg, split_pose
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.side_information import side_information
@@ -55,7 +55,8 @@ class Example:
         pose = self.problem.public(model[None])[0]
         if isinstance(self.problem, Fundamental):
             inliers = np.flatnonzero(self.problem.inliers(model)).astype(np.int32)
-            pose = choose_pose(self.camera2.K.T @ pose @ self.camera1.K, self.rays.subset(inliers))
+            E = essential_from_fundamental(pose, self.camera1.K, self.camera2.K)
+            pose = choose_pose(E, self.rays.subset(inliers))
         return pose_error_deg(*split_pose(pose), self.R, self.t)
 
 
