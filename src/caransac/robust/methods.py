@@ -106,6 +106,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     found = lm_lo(passed, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
     if found.model is None:
         return found
+    # Matches that were filtered out may be inliers all the same.
     return replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
 
 
