@@ -206,7 +206,7 @@ SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5
 def test_a_small_run_learns_resumes_and_exports(tmp_path):
     recipe = Recipe(**SMALL)
     seen = []
-    whole = train(recipe, tmp_path / "whole", steps=24, workers=2, evidence_runs=12, report=lambda *r: seen.append(r))
+    whole = train(recipe, tmp_path / "whole", steps=24, workers=2, evidence_runs=12, progress=lambda *r: seen.append(r))
     assert {stage for stage, *_ in seen} == {"training", "confidence"}
     with (tmp_path / "whole" / "log.csv").open() as file:
         log = list(csv.DictReader(file))

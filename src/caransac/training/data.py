@@ -95,10 +95,10 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
             scores=None if pair.scores is None else pair.scores[kept],
             features=None if pair.features is None else pair.features[kept],
         )
-    fate = rng.random()
-    if fate < DROPPED_SCORES:
+    chance = rng.random()
+    if chance < DROPPED_SCORES:
         return replace(pair, scores=None)
-    if fate < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
+    if chance < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
         # No two matchers agree what a confidence is, only that more is better.
         steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
         confidences = 1 / (1 + np.exp(-steepness * (1 - pair.scores - middle)))
