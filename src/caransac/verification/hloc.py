@@ -84,10 +84,7 @@ class HlocFiles:
         """
         check_calibrated(calibrated)
         self.out, self._partial = Path(out), Path(f"{out}.partial")
-        for given in (features, matches, pairs, *([] if cameras is None else [cameras])):
-            if self.out.resolve() == Path(given).resolve():
-                raise ValueError(f"out: {out} is an input; choose another place")
-        check_writable(self.out)
+        _check_output(self.out, features, matches, pairs, cameras)
         self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
@@ -224,6 +221,13 @@ class HlocFiles:
             raise ValueError(
                 f"{self._features.filename}: corrupt keypoints of {name}: extract its features again ({error})"
             ) from error
+
+
+def _check_output(out: Path, *inputs: str | Path | None) -> None:
+    """Raise now what writing the output would raise at the end, and a ValueError if it would replace an input."""
+    if out.resolve() in [Path(path).resolve() for path in inputs if path is not None]:
+        raise ValueError(f"out: {out} is an input; choose another place")
+    check_writable(out)
 
 
 def _as_matches(group: Any) -> tuple[MatchIndices, Floats | None]:
