@@ -206,7 +206,10 @@ SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5
 def test_a_small_run_learns_resumes_and_exports(tmp_path):
     recipe = Recipe(**SMALL)
     seen = []
+    torch.manual_seed(7)
+    state = torch.get_rng_state()
     whole = train(recipe, tmp_path / "whole", steps=24, workers=2, evidence_runs=12, progress=lambda *r: seen.append(r))
+    assert torch.equal(torch.get_rng_state(), state), "the caller's random numbers go on as if nothing had been drawn"
     assert {stage for stage, *_ in seen} == {"training", "confidence"}
     with (tmp_path / "whole" / "log.csv").open() as file:
         log = list(csv.DictReader(file))

@@ -93,8 +93,9 @@ class Training:
         self.recipe, self.out, self.pool = recipe, out, pool
         self.task = worker.TASKS[recipe.task](recipe)
         self.num_inputs, self.num_val_pairs = self._map("sizes", [()])[0]
-        torch.manual_seed(recipe.seed)
-        self.network = self.task.make_network(self.num_inputs)
+        with torch.random.fork_rng(devices=[]):  # the caller's own random numbers go on as if nothing had been drawn
+            torch.manual_seed(recipe.seed)
+            self.network = self.task.make_network(self.num_inputs)
         if recipe.start:
             self.network.start_from(read_weights(recipe.start, "start"))
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
