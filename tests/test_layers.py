@@ -98,6 +98,11 @@ def test_every_module_has_a_layer():
         assert layer_of(module) >= 0
 
 
+def test_the_tests_mirror_the_packages():
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name[:2] != "__"}
+    assert folders == {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"native"}
+
+
 def test_only_kernels_imports_the_compiled_module():
     importers = [str(file) for file in FILES if any(n.startswith("_native") for n in imports_of(PACKAGE / file))]
     assert importers == ["kernels.py"]

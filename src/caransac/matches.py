@@ -14,7 +14,7 @@ from caransac._support.arrays import as_matches
 from caransac._support.files import naming, open_h5, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.options import ScoreKind
+from caransac.options import ScoreKind, check_score_kind
 
 if TYPE_CHECKING:
     import h5py
@@ -46,8 +46,7 @@ class Matches:
         checked = as_matches(self.points1, self.points2, self.scores)
         for name, values in zip(("points1", "points2", "scores"), checked, strict=True):
             object.__setattr__(self, name, values)
-        if self.score_kind not in get_args(ScoreKind):
-            raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {self.score_kind!r}")
+        check_score_kind(self.scores, self.score_kind)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
