@@ -87,8 +87,8 @@ def measure(run: Callable[[Path, int], None], database: Path, workers: int, num_
     return {
         "pairs": num_pairs,
         "seconds": round(seconds, 1),
-        "pairs_a_second": round(num_pairs / seconds, 1),
-        "cpu_ms_a_pair": round(1e3 * cpu_s / num_pairs, 1),
+        "pairs_per_second": round(num_pairs / seconds, 1),
+        "cpu_ms_per_pair": round(1e3 * cpu_s / num_pairs, 1),
     }
 
 
@@ -154,13 +154,13 @@ def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> 
         everything = "SELECT * FROM two_view_geometries ORDER BY pair_id"
         identical = query(copies["killed"], everything) == query(copies["caransac"], everything)
     return {
-        "matches_a_pair": num_matches,
+        "matches_per_pair": num_matches,
         "workers": workers,
         "machine": machine.describe(),
         "pycolmap": pycolmap.__version__,
         "rows": rows,
-        "speed_ratio": round(rows["caransac"]["pairs_a_second"] / rows["COLMAP"]["pairs_a_second"], 1),
-        "cpu_ratio": round(rows["COLMAP"]["cpu_ms_a_pair"] / rows["caransac"]["cpu_ms_a_pair"], 1),
+        "speed_ratio": round(rows["caransac"]["pairs_per_second"] / rows["COLMAP"]["pairs_per_second"], 1),
+        "cpu_ratio": round(rows["COLMAP"]["cpu_ms_per_pair"] / rows["caransac"]["cpu_ms_per_pair"], 1),
         "killed_after": written,
         "resumed_identical": identical,
     }
@@ -168,12 +168,12 @@ def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> 
 
 def as_markdown(result: dict[str, Any]) -> str:
     """The comparison as a table."""
-    columns = ("pairs", "seconds", "pairs_a_second", "cpu_ms_a_pair", "verified", "recall", "precision")
+    columns = ("pairs", "seconds", "pairs_per_second", "cpu_ms_per_pair", "verified", "recall", "precision")
     lines = ["| | " + " | ".join(name.replace("_", " ") for name in columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for tool, row in result["rows"].items():
         lines.append(f"| {tool} | " + " | ".join(str(row[name]) for name in columns) + " |")
     resumed = "identical" if result["resumed_identical"] else "DIFFERENT"
-    ratios = f"{result['speed_ratio']} times as many pairs a second, {result['cpu_ratio']} times as many in the same"
+    ratios = f"{result['speed_ratio']} times as many pairs per second, {result['cpu_ratio']} times as many in the same"
     lines.append(f"\ncaransac verifies {ratios} processor time.")
     lines.append(
         f"Killed after {result['killed_after']} of {result['rows']['caransac']['pairs']} pairs and resumed: {resumed}."

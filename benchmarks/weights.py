@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("root", type=Path, nargs="?", metavar="DIR")
     parser.add_argument("unrelated", type=Path, nargs="?", metavar="UNRELATED")
     parser.add_argument("--problem", choices=("E", "F"), default="E", help="pose or fundamental matrix")
-    parser.add_argument("--max-pairs", type=int, help="pairs a scene (or a synthetic setting), at most")
+    parser.add_argument("--max-pairs", type=int, help="pairs per scene (or synthetic setting), at most")
     parser.add_argument("--plot", type=Path, help="where to draw the reliability diagram")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     arguments = parser.parse_args()

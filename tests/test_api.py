@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
-from public_calls import METHODS, solve
+from estimates import METHODS, solve
 
 import caransac
 from caransac import Camera, Options, estimate_relative_pose

@@ -5,7 +5,7 @@ import dataclasses
 import cv2
 import numpy as np
 import pytest
-from public_calls import METHODS, solve
+from estimates import METHODS, solve
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
 from caransac.geometry import (

@@ -70,6 +70,17 @@ def test_msac_scores_run_from_one_to_zero():
     assert geometry.msac_scores([0, 1, 4, 9], 2.0).tolist() == [1, 0.75, 0, 0]
 
 
+def test_essential_and_fundamental_matrices_become_each_other(rng):
+    (R,), (t,) = random_poses(rng, 1)
+    K1, K2 = (
+        np.array([[500.0, 0, 320], [0, 510, 240], [0, 0, 1]]),
+        np.array([[800.0, 0, 500], [0, 790, 400], [0, 0, 1]]),
+    )
+    E = geometry.essential_from_pose(R, t)
+    F = geometry.fundamental_from_essential(E, K1, K2)
+    assert np.allclose(geometry.essential_from_fundamental(F, K1, K2), E)
+
+
 def test_one_of_the_four_poses_of_an_essential_matrix_is_the_pose(rng):
     for R, t in zip(*random_poses(rng, 20), strict=True):
         rotations, translations = geometry.poses_from_essential(-3 * geometry.essential_from_pose(R, t))

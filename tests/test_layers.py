@@ -39,7 +39,8 @@ LAYERS = [
     {"bench"},
     {"cli"},
 ]
-ROOMS = {"_support", "integrations", "synthetic", "datasets", "viewer", "verification", "training", "bench", "cli"}
+# Packages of one layer, within which modules import each other as they need.
+ONE_LAYER = {"_support", "integrations", "synthetic", "datasets", "viewer", "verification", "training", "bench", "cli"}
 PACKAGE = Path(caransac.__file__).parent
 FILES = sorted(
     path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem[0] != "_"
@@ -82,8 +83,8 @@ def test_imports_point_downwards(file):
     module = module_of(file)
     for imported in imports_of(PACKAGE / file):
         name = imported if imported in MODULES or imported in ("_native", "caransac") else "caransac"
-        room = module.split(".")[0]
-        if room in ROOMS and name.split(".")[0] == room:  # within a room the order is its own affair
+        package = module.split(".")[0]
+        if package in ONE_LAYER and name.split(".")[0] == package:
             continue
         assert layer_of(name) < layer_of(module), f"{file} imports {imported}"
 
@@ -97,6 +98,11 @@ def test_support_knows_nothing_of_geometry():
 def test_every_module_has_a_layer():
     for module in MODULES:
         assert layer_of(module) >= 0
+
+
+def test_the_tests_mirror_the_packages():
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name[:2] != "__"}
+    assert folders == {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"native"}
 
 
 def test_only_kernels_imports_the_compiled_module():

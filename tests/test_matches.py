@@ -53,7 +53,7 @@ def test_any_real_dtype_and_strides_are_taken(rng):
         ({"points1": np.zeros((7, 3))}, r"points1 must have shape \(N, 2\)"),
         ({"points2": np.zeros((6, 2))}, "same length, got 7 and 6"),
         ({"scores": np.zeros(6)}, r"scores must have shape \(7,\)"),
-        ({"score_kind": "distance"}, "score_kind must be one of"),
+        ({"score_kind": "distance"}, 'score_kind must be "ratio"'),
     ],
 )
 def test_matches_of_wrong_shapes_are_refused(rng, changes, message):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera, CameraLike, as_camera
-from caransac.geometry import Array, essential_from_pose, split_pose
+from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import FundamentalResult, RelativePoseResult, Round, StopReason
 from caransac.robust import methods
@@ -161,7 +161,8 @@ def pose_from_fundamental(
     if len(pixels1) == 0:
         raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
     calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2, max_error_px=1.0)
-    return split_pose(choose_pose(lens2.K.T @ matrix @ lens1.K, calibrated.correspondences))
+    E = essential_from_fundamental(matrix, lens1.K, lens2.K)
+    return split_pose(choose_pose(E, calibrated.correspondences))
 
 
 def _check(
@@ -178,7 +179,7 @@ def _check(
     if features is not None:
         features = as_reals(features, "features")
         if features.ndim != 2 or len(features) != len(pixels1):
-            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row a match, got {features.shape}")
+            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row per match, got {features.shape}")
     if options is None:
         options = Options()
     if not isinstance(options, Options):

@@ -74,6 +74,11 @@ def fundamental_from_essential(E: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Ar
     )
 
 
+def essential_from_fundamental(F: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
+    """Essential matrix ``K2^T F K1`` of normalised image coordinates, if F is that of the cameras: (3, 3) -> (3, 3)."""
+    return np.asarray(np.asarray(K2, float).T @ np.asarray(F, float) @ np.asarray(K1, float))
+
+
 def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
     """Squared Sampson distance of correspondences to one essential or fundamental matrix.
 

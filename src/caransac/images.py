@@ -123,7 +123,7 @@ def match_images(
         image1: (H, W, 3) or (H, W) uint8.
         image2: (H, W, 3) or (H, W) uint8.
         features: "rootsift" (Arandjelović and Zisserman, CVPR 2012), the most accurate; "orb" or "akaze".
-        max_features: keypoints an image at most, the strongest ones.
+        max_features: keypoints per image at most, the strongest ones.
 
     Returns:
         points1 (N, 2) and points2 (N, 2) in pixels, and (N,) the ratios of the nearest to the second-nearest

@@ -14,7 +14,7 @@ from caransac._support.arrays import as_matches
 from caransac._support.files import naming, open_h5, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.options import ScoreKind
+from caransac.options import ScoreKind, check_score_kind
 
 if TYPE_CHECKING:
     import h5py
@@ -29,7 +29,7 @@ class Matches:
     Attributes:
         points1: (N, 2) pixels in image 1.
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
-        scores: (N,) one number a match, or None.
+        scores: (N,) one number per match, or None.
         score_kind: what the scores are.
         camera1: camera of image 1, or None where it is unknown.
         camera2: camera of image 2, or None where it is unknown.
@@ -46,8 +46,7 @@ class Matches:
         checked = as_matches(self.points1, self.points2, self.scores)
         for name, values in zip(("points1", "points2", "scores"), checked, strict=True):
             object.__setattr__(self, name, values)
-        if self.score_kind not in get_args(ScoreKind):
-            raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {self.score_kind!r}")
+        check_score_kind(self.scores, self.score_kind)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:

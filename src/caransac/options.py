@@ -12,7 +12,7 @@ import numpy as np
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
 
-ROUND = 256  # hypotheses a round
+SAMPLES_PER_ROUND = 256  # as in training
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +58,7 @@ class Options:
     method: MethodName = "ca-ransac"
     weights: str | Path = "default"
     rounds: int = 4
-    samples_per_round: int = ROUND
+    samples_per_round: int = SAMPLES_PER_ROUND
     oversampling: int = 1
     sample_quality: str | Path = "geometric"
     max_error_px: float = 1.0
@@ -123,7 +123,7 @@ def check_score_kind(scores: object, score_kind: ScoreKind | None) -> ScoreKind:
 
 def in_rounds(hypotheses: int) -> dict[str, int]:
     """A number of hypotheses as options: rounds of at most 256, all of the same size; exact for multiples of 256."""
-    rounds = max(-(-hypotheses // ROUND), 1)
+    rounds = max(-(-hypotheses // SAMPLES_PER_ROUND), 1)
     return {"rounds": rounds, "samples_per_round": -(-hypotheses // rounds)}
 
 

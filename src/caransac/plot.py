@@ -108,15 +108,12 @@ def draw_epipolar_lines(
     from matplotlib import colormaps
 
     colours = colormaps["hsv"](np.linspace(0, 1, len(chosen), endpoint=False))
-    lines = homogeneous(second[chosen]) @ matrix, homogeneous(first[chosen]) @ matrix.T
-    views = zip((image1, image2), sizes, (first[chosen], second[chosen]), lines, strict=True)
-    for number, (image, (width, height), points, normals) in enumerate(views, 1):
+    epipolar = homogeneous(second[chosen]) @ matrix, homogeneous(first[chosen]) @ matrix.T
+    views = zip((image1, image2), sizes, (first[chosen], second[chosen]), epipolar, strict=True)
+    for number, (image, (width, height), points, lines) in enumerate(views, 1):
         axes = figure.add_subplot(1, 2, number)
         _draw_image(axes, image, (width, height))
-        for (a, b, c), colour in zip(normals, colours, strict=True):
-            if np.hypot(a, b) > 0:  # the line of an epipole is none
-                foot = -c * np.array([a, b]) / (a * a + b * b)
-                axes.axline(foot, foot + np.array([b, -a]) / np.hypot(a, b), color=colour, lw=0.8)
+        _draw_lines(axes, lines, colours)
         axes.scatter(points[:, 0], points[:, 1], s=18, color=colours, edgecolors="black", linewidths=0.5, zorder=3)
         axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5), aspect="equal")
         axes.set_axis_off()
@@ -210,6 +207,14 @@ def _draw_image(axes: Axes, image: ArrayLike | None, size: tuple[int, int], left
         axes.imshow(np.asarray(image), cmap="gray", vmin=0, vmax=255, extent=extent, alpha=0.7)
     x1, x2, y2, y1 = extent
     axes.plot([x1, x2, x2, x1, x1], [y1, y1, y2, y2, y1], color="0.4", lw=1)
+
+
+def _draw_lines(axes: Axes, lines: Array, colours: Array) -> None:
+    """Draw lines (n, 3), ``a x + b y + c = 0``, in colours (n, 4)."""
+    for (a, b, c), colour in zip(lines, colours, strict=True):
+        if np.hypot(a, b) > 0:  # the line of an epipole is none
+            foot = -c * np.array([a, b]) / (a * a + b * b)
+            axes.axline(foot, foot + np.array([b, -a]) / np.hypot(a, b), color=colour, lw=0.8)
 
 
 def draw_training(path: str | Path, log: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Path:

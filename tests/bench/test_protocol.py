@@ -48,6 +48,16 @@ def test_saved_weights_filter_by_pair(tmp_path):
             saved_filter(wrong)
 
 
+def test_saved_weights_that_have_changed_are_read_again(tmp_path):
+    pair, path = clean_pair(), tmp_path / "weights.npz"
+    np.savez(path, **{"made/0": np.arange(200.0)})
+    saved = saved_filter(f"mine={path}")
+    assert np.array_equal(saved.apply(pair).points1[0], pair.points1[199])
+    np.savez(tmp_path / "others.npz", **{"made/0": np.arange(200.0)[::-1]})
+    (tmp_path / "others.npz").replace(path)
+    assert np.array_equal(saved.apply(pair).points1[0], pair.points1[0])
+
+
 def test_final_refinement_improves_a_rough_answer():
     pair = clean_pair(400, 0.2, noise_px=0.2)
     rough = rotation_from_vector([0.0005, -0.0005, 0.0003]) @ pair.R, pair.t

@@ -1,9 +1,8 @@
-"""``caransac pose`` and ``caransac view``: from files to answers, and what they say when they cannot."""
+"""``caransac pose``: from files to answers, and what it says when it cannot."""
 
 import json
 import re
 import sys
-import webbrowser
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from caransac.cli import main
 from caransac.geometry import pose_error_deg
 from caransac.matches import Matches, read_matches, write_matches
 from caransac.render import render_pair
-from caransac.synthetic import make_pair
 
 FEW = ["--max-features", "2000"]
 
@@ -30,14 +28,6 @@ def files(tmp_path_factory, pair):
     folder = tmp_path_factory.mktemp("images")
     paths = [images.write_image(folder / f"{n}.png", image) for n, image in (("a", pair.image1), ("b", pair.image2))]
     return [str(path) for path in paths]
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """Matches without images, and their cameras in the file."""
-    made = make_pair(num_points=400, outlier_ratio=0.4, seed=5)
-    matches = Matches(made.points1, made.points2, made.scores, "ratio", made.camera1, made.camera2)
-    return str(write_matches(tmp_path_factory.mktemp("matches") / "m.npz", matches)), made
 
 
 def camera_text(camera):
@@ -268,28 +258,6 @@ def test_reports_are_written(tmp_path, files, saved, capsys):
     json.loads(captured.out)
     assert str(report) in captured.err
     assert "data:image/jpeg;base64" not in report.read_text()
-
-
-def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
-    opened = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
-    monkeypatch.chdir(tmp_path)
-    assert main(["view", "--matches", saved[0]]) == 0
-    assert opened == [(tmp_path / "caransac.html").as_uri()]
-    assert main(["view", "--matches", saved[0], "--out", "other.html", "--no-open"]) == 0
-    assert len(opened) == 1
-    assert (tmp_path / "other.html").stat().st_size > 10_000
-    assert str(tmp_path / "other.html") in capsys.readouterr().out
-    monkeypatch.setattr(webbrowser, "open", lambda _: False)
-    assert main(["view", "--matches", saved[0]]) == 0
-    assert "no browser" in capsys.readouterr().err
-
-
-def test_view_shows_failures_too(tmp_path, capsys):
-    path = write_matches(tmp_path / "m.txt", Matches(np.ones((3, 2)), np.ones((3, 2))))
-    assert main(["view", "--matches", str(path), "--out", str(tmp_path / "r.html"), "--no-open"]) == 1
-    assert (tmp_path / "r.html").exists()
-    assert "3 matches" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["pose", "view"])

@@ -156,3 +156,23 @@ def test_no_models_and_no_points():
             verb(np.zeros((1, 3, 3)), points, 0.0, *([4] if verb == FUNDAMENTALS.top else []))
     with pytest.raises(TypeError):
         POSES.residuals_sq(np.zeros((1, 3, 3)), points)
+
+
+def test_distinct_skips_near_copies():
+    scores = np.array([[1, 1, 0, 0], [1, 0.99, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], np.float32)
+    assert kernels.distinct(scores, 4, 0.95).tolist() == [0, 2, 3]
+    assert kernels.distinct(scores, 1, 0.95).tolist() == [0]
+    assert kernels.distinct(np.zeros((2, 4), np.float32), 2, 0.95).tolist() == [0, 1]
+    assert kernels.distinct(np.zeros((0, 4), np.float32), 2, 0.95).tolist() == []
+
+
+@pytest.mark.parametrize("num_points", [1, 15, 64, 203])
+def test_distinct_compares_by_the_cosine(rng, num_points):
+    scores = rng.uniform(size=(30, num_points)).astype(np.float32)
+    scores /= np.linalg.norm(scores, axis=1, keepdims=True)
+    same = float(np.median(scores @ scores.T)) + 1e-4
+    kept = [0]
+    for i in range(1, 30):
+        if len(kept) < 5 and (scores[kept] @ scores[i]).max() < same:
+            kept.append(i)
+    assert kernels.distinct(scores, 5, same).tolist() == kept

@@ -1,33 +1,12 @@
 """Which models are refined and attended to."""
 
 import numpy as np
-import pytest
 from scenes import contaminated_scene
 
 from caransac.geometry import join_pose
-from caransac.kernels import Regions, distinct
+from caransac.kernels import Regions
 from caransac.robust.problems import Essential
-from caransac.robust.selection import SAME_MODEL, likely_subset, most_supported
-
-
-def test_distinct_skips_near_copies():
-    scores = np.array([[1, 1, 0, 0], [1, 0.99, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], np.float32)
-    assert distinct(scores, 4, SAME_MODEL).tolist() == [0, 2, 3]
-    assert distinct(scores, 1, SAME_MODEL).tolist() == [0]
-    assert distinct(np.zeros((2, 4), np.float32), 2, SAME_MODEL).tolist() == [0, 1]
-    assert distinct(np.zeros((0, 4), np.float32), 2, SAME_MODEL).tolist() == []
-
-
-@pytest.mark.parametrize("num_points", [1, 15, 64, 203])
-def test_distinct_compares_by_the_cosine(rng, num_points):
-    scores = rng.uniform(size=(30, num_points)).astype(np.float32)
-    scores /= np.linalg.norm(scores, axis=1, keepdims=True)
-    same = float(np.median(scores @ scores.T)) + 1e-4
-    kept = [0]
-    for i in range(1, 30):
-        if len(kept) < 5 and (scores[kept] @ scores[i]).max() < same:
-            kept.append(i)
-    assert distinct(scores, 5, same).tolist() == kept
+from caransac.robust.selection import likely_subset, most_supported
 
 
 def test_a_likely_subset_has_the_most_probable_points(rng):

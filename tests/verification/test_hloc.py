@@ -172,7 +172,7 @@ def test_progress_is_saved_now_and_then(files, monkeypatch):
     [
         (lambda f: (f / "feats.h5").unlink(), r"no such file: .*feats\.h5"),
         (lambda f: (f / "pairs.txt").unlink(), "--pairs: no such file"),
-        (lambda f: (f / "pairs.txt").write_text(""), "no pairs: two image names a line"),
+        (lambda f: (f / "pairs.txt").write_text(""), "no pairs: two image names per line"),
         (lambda f: (f / "pairs.txt").write_text("a b c\n"), "line 1 has 3 words"),
         (lambda f: (f / "pairs.txt").write_text("a b\n"), "no matches of a and b: match this pair first"),
         (lambda f: (f / "matches.h5").write_text("hello"), r"matches\.h5 is not an HDF5 file"),

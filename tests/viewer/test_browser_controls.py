@@ -27,7 +27,7 @@ def test_nothing_is_wider_than_the_screen(open_report, report_path, width):
             assert report.canvas(name).any()
 
 
-def test_everything_can_be_done_with_the_keyboard(open_report, report_path, pose):
+def test_the_tabulator_reaches_every_control(open_report, report_path):
     with open_report(report_path) as report:
         page = report.page
         order = []
@@ -50,7 +50,10 @@ def test_everything_can_be_done_with_the_keyboard(open_report, report_path, pose
         ]
         assert order[: len(expected)] == expected
 
-        page.focus("#round")
+
+def test_the_rounds_have_keys(open_report, report_path):
+    with open_report(report_path) as report:
+        report.page.focus("#round")
         report.press("ArrowLeft")
         assert "Round 3 of 4" in report.text("round-text")
         report.press("Home")
@@ -59,8 +62,15 @@ def test_everything_can_be_done_with_the_keyboard(open_report, report_path, pose
         assert "Round 2 of 4" in report.text("round-text")
         report.press("[")
         assert "Round 1 of 4" in report.text("round-text")
+        report.press("?")
+        assert report.page.get_by_text("on the images: walk through").is_visible()
 
-        page.focus("#stage")
+
+def test_the_matches_have_keys(open_report, report_path, pose):
+    with open_report(report_path) as report:
+        report.page.focus("#round")
+        report.press("Home", "]")
+        report.page.focus("#stage")
         report.press("ArrowRight")
         best = int(re.search(r"Match (\d+)", report.text("readout"))[1]) - 1
         seen = np.rint(255 * pose.trace[1].probabilities)
@@ -74,7 +84,10 @@ def test_everything_can_be_done_with_the_keyboard(open_report, report_path, pose
         report.press("Escape")
         assert not report.canvas("overlay").any()
 
-        page.focus("#space")
+
+def test_the_cameras_have_keys(open_report, report_path):
+    with open_report(report_path) as report:
+        report.page.focus("#space")
         before = report.canvas("space")
         for key in ("ArrowLeft", "ArrowDown", "+"):
             report.press(key)
@@ -82,9 +95,6 @@ def test_everything_can_be_done_with_the_keyboard(open_report, report_path, pose
             assert not np.array_equal(before, after), key
         report.press("0")
         assert np.array_equal(report.canvas("space"), before)
-
-        report.press("?")
-        assert page.get_by_text("on the images: walk through").is_visible()
 
 
 def test_rounds_fade_into_each_other(open_report, report_path, pose):

@@ -35,7 +35,7 @@ def as_points(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def as_matches(
     points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-    """Points (N, 2) of two images, row by row a match, and scores (N,) if there are any."""
+    """Points (N, 2) of two images, one match per row, and scores (N,) if there are any."""
     first, second = as_points(points1, "points1"), as_points(points2, "points2")
     if len(first) != len(second):
         raise ValueError(f"points1 and points2 must have the same length, got {len(first)} and {len(second)}")
@@ -43,5 +43,5 @@ def as_matches(
         return first, second, None
     numbers = as_reals(scores, "scores")
     if numbers.shape != (len(first),):
-        raise ValueError(f"scores must have shape ({len(first)},), one a match, got {numbers.shape}")
+        raise ValueError(f"scores must have shape ({len(first)},), one per match, got {numbers.shape}")
     return first, second, numbers

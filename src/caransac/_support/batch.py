@@ -11,7 +11,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-LOOK_AHEAD = 4  # items a thread that are read before their turn, so that one slow item does not idle the others
+LOOK_AHEAD = 4  # items per thread that are read before their turn, so that one slow item does not idle the others
 EXECUTOR_LOOK_AHEAD = 256  # items that are read before their turn where the number of workers is not known
 
 
@@ -26,8 +26,8 @@ def map_ordered(
     Args:
         function: called with each item, in several threads at the same time.
         items: any iterable, read in the caller's thread.
-        workers: threads; None for one a core this process may use; 1 runs everything in the caller's thread. Or an
-            executor of processes or of a cluster, to which function, items and values can be sent; it stays open.
+        workers: threads; None for one per core that this process may use; 1 runs everything in the caller's thread. Or
+            an executor of processes or of a cluster, to which function, items and values can be sent; it stays open.
     """
     if isinstance(workers, Executor):
         return _map_in(workers, function, items, EXECUTOR_LOOK_AHEAD)

@@ -95,6 +95,15 @@ def make_folder(path: Path) -> None:
         raise type(error)(f"{path} cannot be made a folder ({why}): choose another place") from error
 
 
+def version_of(path: Path) -> tuple[int, ...]:
+    """What tells whether a file is still the one that was read: for the keys of caches; an OSError if there is none.
+
+    Device and inode tell files apart whatever the working folder and the links on the way are.
+    """
+    now = path.stat()
+    return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
+
+
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, without a byte order mark; a ValueError that names the file if it is none."""
     try:

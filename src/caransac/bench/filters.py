@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac._support.files import naming, open_npz
+from caransac._support.files import naming, open_npz, version_of
 from caransac.datasets import Pair
 from caransac.geometry import Array
 from caransac.learned.match_filter import load_filter
@@ -75,7 +75,7 @@ class SavedMatchWeights:
 
     def __call__(self, pair: Pair) -> Array:
         """See `BenchFilter.weigh`."""
-        saved, key = _load(self.path), f"{pair.scene}/{pair.name}"
+        saved, key = _load(self.path, version_of(self.path)), f"{pair.scene}/{pair.name}"
         if key not in saved:
             raise ValueError(f"{self.path}: no weights of {key}")
         return np.asarray(saved[key] - self.threshold)
@@ -105,7 +105,8 @@ def own_filters() -> list[BenchFilter]:
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path) -> dict[str, Array]:
+def _load(path: Path, version: tuple[int, ...]) -> dict[str, Array]:  # noqa: ARG001  # part of the cache's key
+    """The arrays of the version of a file that is there now."""
     with open_npz(path) as arrays, naming(path):
         return {key: np.asarray(arrays[key], float) for key in arrays.files}
 

@@ -19,7 +19,7 @@ from caransac.bench.machine import THREADS
 from caransac.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac.datasets import Dataset, Pair
 
-IN_FLIGHT = 3  # tasks a worker that are read ahead
+IN_FLIGHT = 3  # tasks per worker that are read ahead
 TIME_LIMIT_S = 300.0  # for one method on one pair; whatever takes longer hangs
 
 
@@ -76,8 +76,8 @@ def run(
                 yield Task(undistorted(pair), pending, time_limit_s)
 
     with single_threads():
-        suspects = _run_tasks(tasks(), workers, finish)
-        for task in suspects:  # alone, so that the culprit is known when it brings its process down again
+        crashed = _run_tasks(tasks(), workers, finish)
+        for task in crashed:  # each job alone, so that it is known which one brings its process down
             for job in task.jobs:
                 if _run_tasks([replace(task, jobs=(job,))], 1, finish):
                     finish(task.pair, job, Outcome(status="crashed", num_matches=len(task.pair.points1)))
@@ -85,17 +85,17 @@ def run(
 
 def _run_tasks(tasks: Iterable[Task], workers: int, finish: Finish) -> list[Task]:
     """Run tasks in worker processes; returns those that brought their worker down."""
-    suspects: list[Task] = []
+    crashed: list[Task] = []
     with ProcessPool(workers, start_worker) as pool:
         for task, done in submit_all(pool, run_task, tasks, look_ahead=IN_FLIGHT * workers):
             try:
                 outcomes = done.result()
             except WorkerDiedError:
-                suspects.append(task)
+                crashed.append(task)
                 continue
             for job, outcome in zip(task.jobs, outcomes, strict=True):
                 finish(task.pair, job, outcome)
-    return suspects
+    return crashed
 
 
 def start_worker() -> None:

@@ -108,7 +108,29 @@ def train(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
 
-    recipe = Recipe(
+    recipe = read_recipe(arguments)
+    with Progress() as progress:
+
+        def show(stage: str, done: int, total: int, latest: Mapping[str, float]) -> None:
+            progress.show(stage, done, total, figures=format_figures(latest))
+
+        weights = trainer.train(
+            recipe,
+            arguments.out,
+            steps=arguments.steps,
+            workers=arguments.workers,
+            resume=arguments.resume,
+            evidence_runs=arguments.evidence_runs,
+            progress=show,
+        )
+    print(f"Weights: {weights}")
+    print(f"Use them: {worker.TASKS[recipe.task].usage.format(path=str(weights))}")
+    return 0
+
+
+def read_recipe(arguments: argparse.Namespace) -> Recipe:
+    """The recipe that the arguments describe."""
+    return Recipe(
         task=arguments.task,
         data=tuple(arguments.data),
         val=tuple(arguments.val),
@@ -126,23 +148,6 @@ def train(arguments: argparse.Namespace) -> int:
         self_supervised=arguments.self_supervised,
         seed=arguments.seed,
     )
-    with Progress() as progress:
-
-        def report(stage: str, done: int, total: int, latest: Mapping[str, float]) -> None:
-            progress.show(stage, done, total, figures=format_figures(latest))
-
-        weights = trainer.train(
-            recipe,
-            arguments.out,
-            steps=arguments.steps,
-            workers=arguments.workers,
-            resume=arguments.resume,
-            evidence_runs=arguments.evidence_runs,
-            report=report,
-        )
-    print(f"Weights: {weights}")
-    print(f"Use them: {worker.TASKS[recipe.task].usage.format(path=str(weights))}")
-    return 0
 
 
 def format_figures(latest: Mapping[str, float]) -> str:

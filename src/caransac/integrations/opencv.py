@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac import api
 from caransac.camera import Camera, as_camera
 from caransac.geometry import Array
-from caransac.integrations.settings import Meanings, given, means, translate
+from caransac.integrations.settings import Meanings, means, translate
 from caransac.options import Options, ScoreKind, in_rounds
 
 LMEDS, RANSAC = 4, 8
@@ -95,7 +95,8 @@ def findEssentialMat(
         _as_points(points1),
         _as_points(points2),
         *request.cameras,
-        **given(scores=scores, score_kind=score_kind),
+        scores=scores,
+        score_kind=score_kind,
         options=_options(request, options, ESSENTIAL_DEFAULTS, SETTINGS),
     )
     E = None if found.E is None else found.E / np.linalg.norm(found.E)
@@ -129,7 +130,8 @@ def findFundamentalMat(
     found = api.estimate_fundamental(
         _as_points(points1),
         _as_points(points2),
-        **given(scores=scores, score_kind=score_kind),
+        scores=scores,
+        score_kind=score_kind,
         options=_options(request, options, FUNDAMENTAL_DEFAULTS, settings),
     )
     F = found.F
@@ -174,7 +176,7 @@ def _with_camera_matrix(
     mask: Any = None,
 ) -> _Request:
     camera = as_camera(cameraMatrix, "cameraMatrix")
-    return _Request(given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
+    return _Request(_given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
 
 
 def _with_focal(
@@ -204,7 +206,7 @@ def _with_two_cameras(
     mask: Any = None,
 ) -> _Request:
     cameras = _lens(cameraMatrix1, distCoeffs1, 1), _lens(cameraMatrix2, distCoeffs2, 2)
-    return _Request(given(method=method, prob=prob, threshold=threshold), mask, cameras)
+    return _Request(_given(method=method, prob=prob, threshold=threshold), mask, cameras)
 
 
 def _with_two_cameras_and_params(
@@ -221,7 +223,7 @@ def _with_method(
     maxIters: Any = None,
     mask: Any = None,
 ) -> _Request:
-    asked = given(method=method, ransacReprojThreshold=ransacReprojThreshold, confidence=confidence, maxIters=maxIters)
+    asked = _given(method=method, ransacReprojThreshold=ransacReprojThreshold, confidence=confidence, maxIters=maxIters)
     return _Request(asked, mask)
 
 
@@ -233,6 +235,11 @@ def _with_params(params: Any, mask: Any = None) -> _Request:
     if not _is_usac_params(params):
         raise ValueError(f"params must be a cv2.UsacParams, not a {type(params).__name__}")
     return _Request({name: getattr(params, name) for name in USAC_SETTINGS}, mask)
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that were given: all but those that are None."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _is_usac_params(value: object) -> bool:

@@ -28,7 +28,6 @@ from caransac.integrations.settings import (
     Meanings,
     at_least,
     at_most,
-    given,
     means,
     means_nothing,
     must_be,
@@ -159,7 +158,8 @@ def estimate_relative_pose(
         points2D_2,
         _as_camera(_either(camera1_dict, camera1, "camera1_dict", "camera1"), "camera1"),
         _as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2"),
-        **given(scores=scores, score_kind=score_kind),
+        scores=scores,
+        score_kind=score_kind,
         options=options,
     )
     pose = None if found.R is None or found.t is None else CameraPose(found.R, found.t)
@@ -186,9 +186,7 @@ def estimate_fundamental(
     """
     _refuse(initial_F, "initial_F")
     options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
-    found = api.estimate_fundamental(
-        points2D_1, points2D_2, **given(scores=scores, score_kind=score_kind), options=options
-    )
+    found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
     return found.F, _info(found, options)
 
 

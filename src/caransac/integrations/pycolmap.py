@@ -24,7 +24,6 @@ from caransac.integrations.settings import (
     Meanings,
     at_least,
     at_most,
-    given,
     means,
     means_nothing,
     translate_limited,
@@ -92,7 +91,8 @@ def estimate_essential_matrix(
         points2D2,
         _as_camera(camera1, "camera1"),
         _as_camera(camera2, "camera2"),
-        **given(scores=scores, score_kind=score_kind),
+        scores=scores,
+        score_kind=score_kind,
         options=_options(estimation_options),
     )
     if found.R is None or found.t is None:
@@ -120,9 +120,7 @@ def estimate_fundamental_matrix(
         data determine no matrix.
     """
     options = _options(estimation_options)
-    found = api.estimate_fundamental(
-        points2D1, points2D2, **given(scores=scores, score_kind=score_kind), options=options
-    )
+    found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
     return None if found.F is None else {"F": found.F, **_common_entries(found)}
 
 

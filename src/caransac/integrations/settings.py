@@ -46,11 +46,6 @@ def at_least(hypotheses: int) -> dict[str, Any]:
     return {}
 
 
-def given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that were given: all but those that are None."""
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
 def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str) -> Options:
     """The options with everything changed that a foreign call asks for.
 

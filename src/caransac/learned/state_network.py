@@ -1,8 +1,8 @@
 """The state network: a latent state per match, updated from the consensus of models, decoded to inlier probabilities.
 
 Single precision; every network runs through one kernel, `kernels.mlp`. The attention is ``A = S S^T / sum C`` with S
-the (n, k) scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows instead of
-n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
+the (n, k) MSAC scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows
+instead of n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class StateNetwork:
 
     def try_out(self) -> None:
         """See `weights_file.Network.try_out`."""
-        state, scores = self.init_state(np.zeros((1, self.num_features), np.float32)), np.zeros((1, 1), np.float32)
+        state = self.init_state(np.zeros((1, self.num_features), np.float32))
         for _ in range(2):  # the second time on what the first has made
-            state = self.update(state, scores)
+            state = self.update(state, np.zeros((1, 1), np.float32))
         self.decode(state)
         _ = self.alpha, self.beta
         for name in self.weights:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
-from caransac._support.files import open_npz
+from caransac._support.files import open_npz, version_of
 from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
 
@@ -81,11 +81,9 @@ def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: s
     """
     path = weights_path(name)
     try:
-        now = path.stat()
+        version = version_of(path)
     except OSError as error:
         raise ValueError(f"{argument}: no such file: {path}") from error
-    # Device and inode tell files apart whatever the working folder and the links on the way are.
-    version = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
     return cast(LoadedNetwork, _load(str(path), make, argument, version))
 
 

@@ -1,1 +1,1 @@
-"""Robust estimation: the loop of CA-RANSAC, its classical rival, and what both are made of."""
+"""Robust estimation: the loop of CA-RANSAC, its classical counterpart, and what both are made of."""

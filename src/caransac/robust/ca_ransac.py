@@ -117,16 +117,17 @@ def conclude(problem: Problem, rounds: list[Round], options: Options) -> Estimat
     last, drawn = rounds[-1], options.rounds * options.samples_per_round
     if last.best is None:
         return Estimate(model=None, stop_reason="degenerate", num_hypotheses=drawn, rounds=tuple(rounds))
+    model, msac_scores = last.best, problem.msac_scores(last.best[None], problem.max_error)[0]
+    if (msac_scores > 0).sum() <= problem.sample_size:
+        # The refinement may give up the consensus of a few points that hardly constrain the model.
+        model, msac_scores = last.models[0], last.msac_scores[0]
+    if (msac_scores > 0).sum() <= problem.sample_size:
+        return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn, rounds=tuple(rounds))
     settled = is_settled(rounds, options)
-    # The refinement may give up the consensus of a few points that hardly constrain the model.
-    for model in (last.best, last.models[0]):
-        msac_scores = problem.msac_scores(model[None], problem.max_error)[0]
-        if (msac_scores > 0).sum() > problem.sample_size:
-            return Estimate(
-                model=model,
-                stop_reason="early_stop" if settled else "budget",
-                num_hypotheses=last.num_hypotheses if settled else drawn,
-                msac_scores=msac_scores,
-                rounds=tuple(rounds),
-            )
-    return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn, rounds=tuple(rounds))
+    return Estimate(
+        model=model,
+        stop_reason="early_stop" if settled else "budget",
+        num_hypotheses=last.num_hypotheses if settled else drawn,
+        msac_scores=msac_scores,
+        rounds=tuple(rounds),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 from caransac.options import Options
 from caransac.results import StopReason
 from caransac.robust.estimate import Estimate
@@ -18,7 +18,7 @@ def lm_lo(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
     """LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples."""
     if len(sampler.pool) < problem.sample_size:
         return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
-    best: Array | None = None
+    best: tuple[Array, Floats] | None = None  # the model, and its MSAC scores
     drawn = 0
     stop_reason: StopReason = "budget"
     for _ in range(options.rounds):
@@ -28,13 +28,13 @@ def lm_lo(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
         # 2. hypothesise: the most promising models refined on their own inliers (the LO step), next to the best so far
         models = problem.best(problem.solve(samples), options.top_models, problem.max_error)
         models = refine_locally(problem, models, problem.max_error)
-        models = models if best is None else np.concatenate([best[None], models])
+        models = models if best is None else np.concatenate([best[0][None], models])
         if len(models) == 0:
             continue
         # 3. keep the one with the largest consensus
         msac_scores = problem.msac_scores(models, problem.max_error)
         winner = int(np.argmax(msac_scores.sum(axis=1)))
-        best = models[winner]
+        best = models[winner], msac_scores[winner]
         # 4. stop?
         inlier_ratio = float(np.mean(msac_scores[winner, sampler.pool] > 0))
         needed = samples_needed(inlier_ratio, problem.sample_size, options.success_probability)
@@ -43,10 +43,13 @@ def lm_lo(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
             break
     if best is None:
         return Estimate(model=None, stop_reason="degenerate", num_hypotheses=drawn)
-    inliers = problem.inliers(best)
+    model, msac_scores = best
+    inliers = msac_scores > 0
     if inliers.sum() <= problem.sample_size:
         return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn)
     # 5. polish on the consensus set, unless that loses it (a few points that hardly constrain the model)
-    polished = refine_weighted(problem, best, inliers.astype(float), problem.max_error)
-    keep = problem.inliers(polished).sum() > problem.sample_size
-    return Estimate(model=polished if keep else best, stop_reason=stop_reason, num_hypotheses=drawn)
+    polished = refine_weighted(problem, model, inliers.astype(float), problem.max_error)
+    polished_scores = problem.msac_scores(polished[None], problem.max_error)[0]
+    if (polished_scores > 0).sum() > problem.sample_size:
+        model, msac_scores = polished, polished_scores
+    return Estimate(model=model, stop_reason=stop_reason, num_hypotheses=drawn, msac_scores=msac_scores)

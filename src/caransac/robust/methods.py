@@ -32,7 +32,7 @@ class MatchInfo:
     """What is known of the matches beside their points.
 
     Attributes:
-        scores: (n,) one number a match, or None.
+        scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         features: (n, d) further numbers about each match, or None.
     """
@@ -162,6 +162,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     found = lm_lo(passed, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
     if found.model is None:
         return found
+    # Matches that were filtered out may be inliers all the same.
     return replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
 
 

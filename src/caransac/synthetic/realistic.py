@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.options import ScoreKind
+from caransac.options import ScoreKind, check_score_kind
 from caransac.synthetic.distributions import log_uniform
 from caransac.synthetic.outliers import draw_outliers, share_points
 from caransac.synthetic.pair import SyntheticPair
@@ -42,8 +40,7 @@ def random_pair(
         raise ValueError(f"inlier_ratio must be between 0 and 1, not {inlier_ratio!r}")
     if score_kind is None:
         score_kind = "ratio" if rng.random() < 0.5 else "confidence"
-    elif score_kind not in get_args(ScoreKind):
-        raise ValueError(f"score_kind must be one of {', '.join(get_args(ScoreKind))}, not {score_kind!r}")
+    check_score_kind(None, score_kind)
 
     descriptor = DESCRIPTORS[rng.integers(len(DESCRIPTORS))]
     num_inliers = round(num_points * inlier_ratio)

@@ -10,7 +10,7 @@ import numpy as np
 
 from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera
 from caransac.datasets import Pair, read_ransac_tutorial
-from caransac.geometry import Array, Floats, pose_error_deg, split_pose
+from caransac.geometry import Array, Floats, essential_from_fundamental, pose_error_deg, split_pose
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.side_information import side_information
@@ -57,7 +57,8 @@ class Example:
         pose = self.problem.public(model[None])[0]
         if isinstance(self.problem, Fundamental):
             inliers = np.flatnonzero(self.problem.inliers(model)).astype(np.int32)
-            pose = choose_pose(self.camera2.K.T @ pose @ self.camera1.K, self.rays.subset(inliers))
+            E = essential_from_fundamental(pose, self.camera1.K, self.camera2.K)
+            pose = choose_pose(E, self.rays.subset(inliers))
         return pose_error_deg(*split_pose(pose), self.R, self.t)
 
 
@@ -120,10 +121,10 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
             scores=None if pair.scores is None else pair.scores[kept],
             features=None if pair.features is None else pair.features[kept],
         )
-    fate = rng.random()
-    if fate < DROPPED_SCORES:
+    chance = rng.random()
+    if chance < DROPPED_SCORES:
         return replace(pair, scores=None)
-    if fate < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
+    if chance < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
         # No two matchers agree what a confidence is, only that more is better.
         steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
         confidences = 1 / (1 + np.exp(-steepness * (1 - pair.scores - middle)))

@@ -16,13 +16,13 @@ from caransac.geometry import split_pose
 from caransac.kernels import Indices, five_point_poses
 from caransac.learned.sample_quality import LearnedQuality, geometric_quality, sample_inputs
 from caransac.learned.state_network import load_network
+from caransac.options import SAMPLES_PER_ROUND
 from caransac.robust.sampling import UniformSampler, likely_inliers
 from caransac.training.data import Example, PairSource, make_example
 from caransac.training.task import PairLoss, TrainingTask, balanced_entropy
 from caransac.training.trainable_module import Affine, TrainableModule, hidden, leaky_relu
 
 NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair in its loss; how many compete in the figures
-SAMPLES_PER_ROUND = 256  # of the loop, whose pool is drawn from
 GOOD_DEG = 10.0  # pose error below which a model of a sample makes it a good one
 
 

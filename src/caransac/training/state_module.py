@@ -50,15 +50,15 @@ class StateModule(TrainableModule):
         first, second, last = self.layers["decoder"]
         return last(hidden(leaky_relu(first(state)), second, leaky_relu))[:, 0]
 
-    def next_state(self, state: Tensor, scores: Tensor) -> Tensor:
-        """State (n, c) after seeing the scores (k, n) of k models."""
+    def next_state(self, state: Tensor, msac_scores: Tensor) -> Tensor:
+        """State (n, c) after seeing the MSAC scores (k, n) of k models."""
         first, second, last = self.layers["message"]
         message = hidden(torch.tanh(first(state)), second, torch.tanh)
-        totals = scores.sum(dim=1, keepdim=True)
-        gathered = ((scores @ message) @ last.weight + totals * last.bias) / totals.sum().clamp(min=1e-6)
+        totals = msac_scores.sum(dim=1, keepdim=True)
+        gathered = ((msac_scores @ message) @ last.weight + totals * last.bias) / totals.sum().clamp(min=1e-6)
 
         first, second, last = self.layers["digest"]
-        digest = torch.tanh(scores.T @ (gathered @ first.weight) + first.bias)
+        digest = torch.tanh(msac_scores.T @ (gathered @ first.weight) + first.bias)
         digest = last(hidden(digest, second, torch.tanh))
 
         first, second, last = self.layers["update"]

@@ -18,7 +18,7 @@ from caransac.training.data import Example, PairSource, judged, make_example
 from caransac.training.recipe import Recipe
 from caransac.training.replay import Losses, replay
 from caransac.training.state_module import StateModule
-from caransac.training.task import Figures, PairLoss, Report, RunAll, TrainingTask
+from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
 PROBLEMS = ("essential", "fundamental", "focal")  # that have a confidence of their own
@@ -86,15 +86,15 @@ class StateTask(TrainingTask):
         assert isinstance(network, StateModule)
         return {"alpha": network.alpha.item(), "beta": network.beta.item()}
 
-    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, report: Report) -> dict[str, Any]:
+    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
         """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
         calibration: dict[str, Any] = {}
         before = dict(weights)
         for done, name in enumerate(PROBLEMS):
-            report("confidence", done, len(PROBLEMS), {})
+            progress("confidence", done, len(PROBLEMS), {})
             results = run_all("evidence", [(before, name, index) for index in range(runs)])
             calibration[name] = add_confidence(weights, name, [result for result in results if result is not None])
-        report("confidence", len(PROBLEMS), len(PROBLEMS), {})
+        progress("confidence", len(PROBLEMS), len(PROBLEMS), {})
         return {"confidence": {"evidence": EVIDENCE} | calibration}
 
 

@@ -19,7 +19,7 @@ from caransac.training.trainable_module import TrainableModule
 
 Figures = dict[str, float]
 RunAll = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]  # a method of the workers, for all these arguments
-Report = Callable[[str, int, int, dict[str, float]], None]  # stage, done, of how many, latest figures
+ShowProgress = Callable[[str, int, int, dict[str, float]], None]  # stage, done, of how many, latest figures
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +82,14 @@ class TrainingTask(ABC):
         """Numbers of the network itself to log."""
         return {}
 
-    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, report: Report) -> dict[str, Any]:
+    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
         """Whatever is still to be done to the best weights, in place; returns what the model card should say of it.
 
         Args:
             weights: the arrays of the file of weights.
             runs: runs on pairs that this may take.
             run_all: calls the workers.
-            report: told how far it is.
+            progress: told how far it is.
         """
         return {}
 

@@ -26,7 +26,7 @@ from caransac.learned.weights_file import read_weights
 from caransac.training import worker
 from caransac.training.checkpoint import read_checkpoint, write_checkpoint
 from caransac.training.recipe import Recipe
-from caransac.training.task import Figures, Report
+from caransac.training.task import Figures, ShowProgress
 
 CHUNK = 4  # pairs whose gradients are summed in one call; fixed, so that any number of workers gives the same sums
 CLIP = 1.0  # largest norm of a gradient
@@ -53,7 +53,7 @@ def train(
     workers: int = 1,
     resume: bool = False,
     evidence_runs: int = 1500,
-    report: Report = lambda *_: None,
+    progress: ShowProgress = lambda *_: None,
 ) -> Path:
     """Train a network and write its weights, with a model card, a log and its curves, to a folder.
 
@@ -65,7 +65,7 @@ def train(
         workers: processes that share the pairs of a step; their number does not change the result.
         resume: continue the run in `out`, if there is one.
         evidence_runs: runs of the estimator that the confidence is fitted to.
-        report: called after every step with the stage, how far it is, and the latest figures.
+        progress: called after every step with the stage, how far it is, and the latest figures.
 
     Returns:
         The path of the weights.
@@ -85,8 +85,8 @@ def train(
         training = Training(recipe, out, pool)
         if resume:
             training.restore()
-        training.run(steps, report)
-        return training.export(evidence_runs, report)
+        training.run(steps, progress)
+        return training.export(evidence_runs, progress)
 
 
 class Training:
@@ -96,8 +96,9 @@ class Training:
         self.recipe, self.out, self.pool = recipe, out, pool
         self.task = worker.TASKS[recipe.task](recipe)
         self.num_inputs, self.num_val_pairs = self._map("sizes", [()])[0]
-        torch.manual_seed(recipe.seed)
-        self.network = self.task.make_network(self.num_inputs)
+        with torch.random.fork_rng(devices=[]):  # the caller's own random numbers go on as if nothing had been drawn
+            torch.manual_seed(recipe.seed)
+            self.network = self.task.make_network(self.num_inputs)
         if recipe.start:
             self.network.start_from(read_weights(recipe.start, "start"))
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
@@ -111,7 +112,7 @@ class Training:
         """The column of the log that decides on learning rate and best weights."""
         return f"val_{self.task.decisive}"
 
-    def run(self, steps: int, report: Report) -> None:
+    def run(self, steps: int, progress: ShowProgress) -> None:
         """Train up to a number of steps, validating every epoch."""
         started = saved = time.monotonic()
         before = self.state.seconds
@@ -125,7 +126,7 @@ class Training:
             elif time.monotonic() - saved > CHECKPOINT_S:
                 self.save()
                 saved = time.monotonic()
-            report("training", self.state.step, steps, self._latest())
+            progress("training", self.state.step, steps, self._latest())
         if not self.state.log:  # no steps at all: the weights that it starts from are the best ones
             self.validate()
             self.save()
@@ -191,10 +192,10 @@ class Training:
         self.schedule.load_state_dict(parts["schedule"])
         self.state = TrainingState(**parts["state"])
 
-    def export(self, evidence_runs: int, report: Report) -> Path:
+    def export(self, evidence_runs: int, progress: ShowProgress) -> Path:
         """Finish the best weights so far, and write them with their card."""
         weights: dict[str, Floats] = {name: tensor.numpy() for name, tensor in self.state.best_weights.items()}
-        finishing = self.task.finish(weights, evidence_runs, self._map, report)
+        finishing = self.task.finish(weights, evidence_runs, self._map, progress)
         best = min(self.state.log, key=lambda row: row[self.decisive])
         card = {
             "caransac": caransac.__version__,

@@ -24,8 +24,7 @@ from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
-TRAINING, VALIDATION, EVIDENCE = range(3)  # streams of random numbers
-
+TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 
 TASKS: dict[str, type[TrainingTask]] = {
     "state": StateTask,
@@ -56,7 +55,7 @@ class Worker:
         network = self._network(weights)
         figures = []
         for index in examples:
-            rng = np.random.default_rng([self.recipe.seed, TRAINING, step, index])
+            rng = np.random.default_rng([self.recipe.seed, TRAINING_STREAM, step, index])
             found = self.task.training_loss(network, self.source, rng)
             if found is not None:
                 found.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
@@ -73,7 +72,7 @@ class Worker:
     def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
         """Evidence of one run on a training or unrelated pair, and whether its pose was right; None without a model."""
         assert isinstance(self.task, StateTask)
-        rng = np.random.default_rng([self.recipe.seed, EVIDENCE, index])
+        rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
         pair = self._evidence_pair(rng)
         example = self.task.example(pair, problem_name, rng)
         network = StateNetwork(weights)
@@ -106,7 +105,7 @@ def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
         pairs, val_pairs = [p for i, p in enumerate(pairs) if i % HELD_OUT], pairs[::HELD_OUT]
     if not val_pairs:
         val_pairs = [
-            synthetic_pair(np.random.default_rng([recipe.seed, VALIDATION, i])) for i in range(recipe.val_pairs)
+            synthetic_pair(np.random.default_rng([recipe.seed, VALIDATION_STREAM, i])) for i in range(recipe.val_pairs)
         ]
     order = np.random.default_rng(recipe.seed).permutation(len(val_pairs))[: recipe.val_pairs]
     return pairs, [val_pairs[i] for i in order]

@@ -72,9 +72,9 @@ class HlocFiles:
         Args:
             features: keypoints, a group for every image.
             matches: matches, a group for every pair.
-            pairs: two names a line.
+            pairs: two names per line.
             out: where to write. Pairs that are in it already, or in what an interrupted run left beside it, are kept.
-            cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` a line; None for no intrinsics.
+            cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` per line; None for none.
             calibrated: "never" ignores the cameras, "always" wants one for every image.
             overwrite: verify all pairs again.
 
@@ -84,10 +84,7 @@ class HlocFiles:
         """
         check_calibrated(calibrated)
         self.out, self._partial = Path(out), Path(f"{out}.partial")
-        for given in (features, matches, pairs, *([] if cameras is None else [cameras])):
-            if self.out.resolve() == Path(given).resolve():
-                raise ValueError(f"out: {out} is an input; choose another place")
-        check_writable(self.out)
+        _check_output(self.out, features, matches, pairs, cameras)
         self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
@@ -226,6 +223,13 @@ class HlocFiles:
             ) from error
 
 
+def _check_output(out: Path, *inputs: str | Path | None) -> None:
+    """Raise now what writing the output would raise at the end, and a ValueError if it would replace an input."""
+    if out.resolve() in [Path(path).resolve() for path in inputs if path is not None]:
+        raise ValueError(f"out: {out} is an input; choose another place")
+    check_writable(out)
+
+
 def _as_matches(group: Any) -> tuple[MatchIndices, Floats | None]:
     """Indices (n, 2) of the matches in a pair's group, and their scores (n,) if there are any."""
     partners = np.asarray(group["matches0"])
@@ -285,5 +289,5 @@ def _read_pairs(path: Path) -> list[tuple[str, str]]:
         if words and (words[1], words[0]) not in pairs:
             pairs[words[0], words[1]] = None
     if not pairs:
-        raise ValueError(f"{path} has no pairs: two image names a line")
+        raise ValueError(f"{path} has no pairs: two image names per line")
     return list(pairs)

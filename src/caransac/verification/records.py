@@ -91,7 +91,7 @@ class PairMatches:
         points2: (n, 2) pixels in image 2.
         cameras: both cameras, without distortion and in the points' pixel convention; None where the focal lengths are
             unknown.
-        scores: (n,) one number a match, or None.
+        scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         descriptors: of the matched keypoints of image 1 (n, d) and of all keypoints of image 2 (m, d), to make ratios
             from; None otherwise.

@@ -12,7 +12,7 @@ from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.verification.estimation import verify_batch
 from caransac.verification.records import PairGeometry, PairMatches, Source, VerificationOptions
 
-BATCHES_A_WORKER = 2  # one that it works on and one that waits for it
+BATCHES_PER_WORKER = 2  # one that it works on and one that waits for it
 BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none and grow
 
 
@@ -75,11 +75,11 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
             yield executor, BATCHES_ON_CLUSTER
     elif workers == 1:
         with ThreadPoolExecutor(1) as executor:
-            yield executor, BATCHES_A_WORKER
+            yield executor, BATCHES_PER_WORKER
     else:
         with ProcessPool(workers) as executor:
             try:
-                yield executor, BATCHES_A_WORKER * workers
+                yield executor, BATCHES_PER_WORKER * workers
             except WorkerDiedError as error:
                 raise OSError("a worker died, out of memory perhaps: continue with fewer --workers") from error
 

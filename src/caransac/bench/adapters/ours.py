@@ -10,7 +10,7 @@ from caransac.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY, Answer, Estima
 from caransac.datasets import Pair
 from caransac.learned.match_filter import load_filter
 from caransac.learned.weights_file import weights_path
-from caransac.options import ROUND, Options, in_rounds
+from caransac.options import SAMPLES_PER_ROUND, Options, in_rounds
 
 FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
 
@@ -23,7 +23,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -
             "early_stop": settings.iterations is None,
             "success_probability": ADAPTIVE_SUCCESS_PROBABILITY,
             "seed": settings.seed,
-            **in_rounds(settings.iterations or ROUND * (40 if "method" in given else 4)),
+            **in_rounds(settings.iterations or SAMPLES_PER_ROUND * (40 if "method" in given else 4)),
             **given,
         }
     )

@@ -1,0 +1,30 @@
+"""``caransac view``: a report in the browser, of failures too."""
+
+import webbrowser
+
+import numpy as np
+
+from caransac.cli import main
+from caransac.matches import Matches, write_matches
+
+
+def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["view", "--matches", saved[0]]) == 0
+    assert opened == [(tmp_path / "caransac.html").as_uri()]
+    assert main(["view", "--matches", saved[0], "--out", "other.html", "--no-open"]) == 0
+    assert len(opened) == 1
+    assert (tmp_path / "other.html").stat().st_size > 10_000
+    assert str(tmp_path / "other.html") in capsys.readouterr().out
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    assert main(["view", "--matches", saved[0]]) == 0
+    assert "no browser" in capsys.readouterr().err
+
+
+def test_view_shows_failures_too(tmp_path, capsys):
+    path = write_matches(tmp_path / "m.txt", Matches(np.ones((3, 2)), np.ones((3, 2))))
+    assert main(["view", "--matches", str(path), "--out", str(tmp_path / "r.html"), "--no-open"]) == 1
+    assert (tmp_path / "r.html").exists()
+    assert "3 matches" in capsys.readouterr().err

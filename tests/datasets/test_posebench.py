@@ -1,0 +1,34 @@
+"""The layout of posebench."""
+
+import h5py
+import numpy as np
+import pytest
+from layouts import assert_same, not_finite, refused, spoil, write_posebench
+
+from caransac.datasets import open_dataset, read_posebench
+from caransac.synthetic import make_pair
+
+
+def test_posebench_files_have_cameras(tmp_path):
+    made = make_pair(30)
+    write_posebench(tmp_path / "some.h5", made)
+    (pair,) = read_posebench(tmp_path / "some.h5")
+    assert_same(pair, made)
+    assert pair.camera1 == made.camera1
+    assert pair.scores is None
+    assert open_dataset(tmp_path / "some.h5").num_pairs == 1
+
+
+def test_other_h5_files_are_refused_by_name(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file.create_group("pair")["x1"] = np.zeros((3, 2))
+    with pytest.raises(ValueError, match=r"other.h5: .*'t' doesn't exist"):
+        next(read_posebench(tmp_path / "other.h5"))
+
+
+@not_finite
+@pytest.mark.parametrize("name", ["x1", "x2", "R", "t"])
+def test_numbers_of_posebench_must_be_finite(tmp_path, name, value):
+    write_posebench(tmp_path / "some.h5", make_pair(30))
+    spoil(tmp_path / "some.h5", f"pair/{name}", value)
+    refused(lambda: read_posebench(tmp_path / "some.h5"), "some.h5", "pair")

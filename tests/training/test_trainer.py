@@ -1,0 +1,108 @@
+"""A whole small run."""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import caransac
+from caransac.cli import main
+from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair
+from caransac.training.checkpoint import read_checkpoint
+from caransac.training.recipe import Recipe
+from caransac.training.state_module import StateModule
+from caransac.training.trainer import train
+from caransac.training.worker import Worker
+
+SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
+
+
+def test_a_small_run_learns_resumes_and_exports(tmp_path):
+    recipe = Recipe(**SMALL)
+    seen = []
+    torch.manual_seed(7)
+    state = torch.get_rng_state()
+    whole = train(recipe, tmp_path / "whole", steps=24, workers=2, evidence_runs=12, progress=lambda *r: seen.append(r))
+    assert torch.equal(torch.get_rng_state(), state), "the caller's random numbers go on as if nothing had been drawn"
+    assert {stage for stage, *_ in seen} == {"training", "confidence"}
+    with (tmp_path / "whole" / "log.csv").open() as file:
+        log = list(csv.DictReader(file))
+    assert [row["step"] for row in log] == ["12", "24"]
+    assert float(log[1]["val_loss"]) < 0.8 * start_loss(recipe)
+    # stopped half-way, and continued by another number of workers: the same weights to the last bit
+    train(recipe, tmp_path / "halves", steps=14, workers=1, evidence_runs=6)
+    with pytest.raises(ValueError, match="holds a training run"):
+        train(recipe, tmp_path / "halves", steps=24)
+    with pytest.raises(ValueError, match="another width"):
+        train(replace(recipe, width=16), tmp_path / "halves", steps=24, resume=True)
+    halves = train(recipe, tmp_path / "halves", steps=24, workers=1, resume=True, evidence_runs=6)
+    checkpoints = [read_checkpoint(path.parent / "checkpoint.pt") for path in (whole, halves)]
+    assert all(torch.equal(value, checkpoints[1]["network"][name]) for name, value in checkpoints[0]["network"].items())
+
+    card = json.loads(whole.with_suffix(".json").read_text())
+    assert card["steps"] == 24
+    assert card["recipe"]["width"] == 8
+    assert whole.with_name("curves.png").stat().st_size > 1000
+    pair = make_pair(seed=2)
+    result = caransac.estimate_relative_pose(
+        pair.points1,
+        pair.points2,
+        pair.camera1,
+        pair.camera2,
+        scores=pair.scores,
+        score_kind="ratio",
+        options=caransac.Options(weights=str(whole)),
+    )
+    assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 2
+    assert 0 <= result.confidence <= 1
+
+
+def start_loss(recipe):
+    """Validation loss of the untrained network."""
+    worker = Worker(recipe)
+    torch.manual_seed(recipe.seed)
+    weights = StateModule(36, recipe.width).to_weights()
+    return np.mean([worker.validate(weights, index)["loss"] for index in range(len(worker.val_pairs))])
+
+
+def test_the_command_line_trains_and_refuses(tmp_path, capsys):
+    small = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+    out = tmp_path / "run"
+    arguments = ["train", f"--out={out}", "--steps=2", "--workers=1", "--evidence-runs=4", *small]
+    assert main(arguments) == 0
+    assert str(out / "weights.npz") in capsys.readouterr().out.replace("\n", "")
+    assert main(arguments) == 2
+    assert "holds a training run" in capsys.readouterr().err
+    assert main([*arguments, "--resume", "--data", str(tmp_path / "nowhere")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+    assert main(["train", "--out", str(tmp_path / "other"), "--width", "7"]) == 2
+    assert "width" in capsys.readouterr().err
+    for option in ("steps", "workers", "evidence-runs"):
+        assert main(["train", "--out", str(tmp_path / "other"), f"--{option}", "0"]) == 2
+        assert f"{option.replace('-', '_')} must be at least 1" in capsys.readouterr().err
+    assert main(["train", "--out", str(tmp_path / "other"), "--seed", "-1"]) == 2
+    assert "seed must not be negative" in capsys.readouterr().err
+    assert main(["train", "--out", str(out / "weights.npz")]) == 2
+    assert "cannot be made a folder (it is a file)" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+    for content in (b"", b"garbage", (out / "checkpoint.pt").read_bytes()[:1000]):
+        (out / "checkpoint.pt").write_bytes(content)
+        assert main([*arguments, "--resume"]) == 2
+        assert "checkpoint.pt is not a checkpoint" in capsys.readouterr().err
+
+
+def test_estimating_never_imports_torch():
+    program = (
+        "import sys, caransac; from caransac.synthetic import make_pair; p = make_pair(); "
+        "scored = {'scores': p.scores, 'score_kind': 'ratio'}; "
+        "r = caransac.estimate_relative_pose(p.points1, p.points2, p.camera1, p.camera2, **scored); "
+        "assert r.success; print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
