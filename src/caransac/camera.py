@@ -25,6 +25,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 # The focal length of a camera of which nothing is known, in its longer side, and its relative deviation: phones have
 # 0.7 to 0.85, most other lenses 0.6 to 1.2.
 UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
+UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal length: one of them may be zoomed
 EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
 DISTORTION = PARAMETERS["FULL_OPENCV"][4:]  # every coefficient there is; a model without one has it at zero

@@ -23,7 +23,7 @@ from caransac.geometry import Array, Floats
 from caransac.kernels import Layer
 from caransac.learned.side_information import NUM_FEATURES, in_spreads, side_information
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
-from caransac.options import ScoreKind
+from caransac.options import ScoreKind, check_score_kind
 
 NUM_INPUTS = 4 + NUM_FEATURES
 FARTHEST = 3.0  # spreads from the middle; coordinates beyond are cut, lest one absurd match squeeze all others
@@ -74,7 +74,11 @@ class MatchFilter:
         return len({name.split(".")[1] for name in self.weights if name.startswith("context.")})
 
     def judge(
-        self, points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None = None, score_kind: ScoreKind = "ratio"
+        self,
+        points1: ArrayLike,
+        points2: ArrayLike,
+        scores: ArrayLike | None = None,
+        score_kind: ScoreKind | None = None,
     ) -> Judgement:
         """Judge the matches of a pair.
 
@@ -82,10 +86,10 @@ class MatchFilter:
             points1: (n, 2) points of image 1, in any unit: pixels or normalised coordinates.
             points2: (n, 2) points of image 2.
             scores: (n,) scores of the matches, or None.
-            score_kind: what the scores are.
+            score_kind: what the scores are, needed with them.
         """
         first, second, numbers = as_matches(points1, points2, scores)
-        return self.judge_inputs(filter_inputs(first, second, numbers, score_kind))
+        return self.judge_inputs(filter_inputs(first, second, numbers, check_score_kind(scores, score_kind)))
 
     def judge_inputs(self, inputs: Floats) -> Judgement:
         """Judge matches by what `filter_inputs` says of them: (n, NUM_INPUTS)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera
+from caransac.camera import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION, Camera
 from caransac.geometry import Array, Floats
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import NUM_FEATURES, side_information
@@ -17,13 +17,14 @@ from caransac.robust.ca_ransac import ca_ransac, first_belief
 from caransac.robust.confidence import confidence
 from caransac.robust.estimate import Estimate
 from caransac.robust.lm_lo import lm_lo
-from caransac.robust.problems import FocalPose, Fundamental, Problem
+from caransac.robust.problems import FocalPose, Problem
 from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
 from caransac.robust.strategies import choose_strategies
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
-MORE_CONSENSUS = 1.05  # of a fundamental matrix of any cameras, from which on two unknown cameras are not one
+# Two unknown cameras are not one if two focal lengths have so much more consensus and differ by so much.
+MORE_CONSENSUS, OTHER_FOCAL = 1.02, 0.1
 SAME_FOCAL = 0.01  # relative difference of the focal lengths of cameras that may be one
 
 
@@ -82,23 +83,45 @@ def run_focal(
     Returns:
         The problem, and its estimate.
     """
-
-    def attempt(shared: bool) -> tuple[FocalPose, Estimate]:
-        problem = FocalPose.from_pixels(pixels1, pixels2, camera1, camera2, options.max_error_px, shared)
-        return problem, run(problem, info, options)
-
     if same_camera is None and not _could_be_one(camera1, camera2):
         same_camera = False
     if same_camera is not None:
-        return attempt(same_camera)
-    shared = attempt(True)
+        return _run_focal_as(same_camera, pixels1, pixels2, camera1, camera2, info, options)
+    problem, found = _run_focal_as(True, pixels1, pixels2, camera1, camera2, info, options)
     if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION:  # two cameras that are said to be alike
-        return shared
-    free = run(Fundamental.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
-    if _consensus(free) <= MORE_CONSENSUS * _consensus(shared[1]):
-        return shared
-    apart = attempt(False)
-    return apart if _consensus(apart[1]) > _consensus(shared[1]) else shared
+        return problem, found
+    apart, otherwise = _run_focal_as(False, pixels1, pixels2, camera1, camera2, info, options)
+    if _consensus(otherwise) > MORE_CONSENSUS * _consensus(found) and _log_ratio(apart, otherwise) > OTHER_FOCAL:
+        return apart, otherwise
+    return problem, found
+
+
+def _run_focal_as(
+    shared: bool,
+    pixels1: Array,
+    pixels2: Array,
+    camera1: Camera,
+    camera2: Camera,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[FocalPose, Estimate]:
+    """Estimate with one camera for both images, or with two, of which one may be zoomed."""
+    cameras = [
+        replace(camera, focal_deviation=UNKNOWN_ZOOM_DEVIATION)
+        if not shared and camera.focal_deviation == UNKNOWN_FOCAL_DEVIATION
+        else camera
+        for camera in (camera1, camera2)
+    ]
+    problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], options.max_error_px, shared)
+    return problem, run(problem, info, options)
+
+
+def _log_ratio(problem: FocalPose, found: Estimate) -> float:
+    """How different the focal lengths of an estimate are: the size of the logarithm of their ratio."""
+    if found.model is None:
+        return 0.0
+    given = np.log(problem.cameras[1].mean_focal / problem.cameras[0].mean_focal)
+    return abs(float(given + found.model[0, 5] - found.model[0, 4]))
 
 
 def _could_be_one(camera1: Camera, camera2: Camera) -> bool:
