@@ -183,6 +183,10 @@ class ModelKernels:
             _reals(models), correspondences, None if weights is None else _reals(weights), options
         )
 
+    def information(self, model: Array, correspondences: Correspondences, weights: Array) -> Array:
+        """``J^T W J`` of `jacobian` with weights (n,): what the points say about a model, (f, f), at noise one."""
+        return self.native.information(_reals(model), correspondences, _reals(weights))
+
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
         """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`."""
         return self.native.jacobian(_reals(model), correspondences)

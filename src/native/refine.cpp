@@ -8,8 +8,6 @@
 #include <Eigen/Geometry>
 #include <Eigen/SVD>
 
-#include "hot/kernels.h"
-
 namespace caransac {
 namespace {
 
@@ -44,9 +42,7 @@ struct LinearSystem {
                                    points.weights(), options.loss, options.loss_scale, options.precision, raw);
         cost = raw.cost;
         gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
-        int next = 0;
-        for (int i = 0; i < Manifold::kDof; ++i)
-            for (int j = i; j < Manifold::kDof; ++j) hessian(i, j) = hessian(j, i) = raw.hessian[next++];
+        hessian = symmetric<Manifold::kDof>(raw.hessian);
         at.add_prior(options, cost, gradient, hessian);
     }
 };

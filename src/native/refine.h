@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "focal_pose.h"
-#include "hot/normal_equations.h"
+#include "hot/kernels.h"
 #include "pose.h"
 
 namespace caransac {
@@ -106,6 +106,14 @@ class WeightedPoints {
     int count_ = 0;
 };
 
+template <int kDof>
+Eigen::Matrix<double, kDof, kDof> symmetric(const double* upper_triangle) {
+    Eigen::Matrix<double, kDof, kDof> matrix;
+    for (int i = 0; i < kDof; ++i)
+        for (int j = i; j < kDof; ++j) matrix(i, j) = matrix(j, i) = *upper_triangle++;
+    return matrix;
+}
+
 // Refines one model after the other on the same points. Points without a positive weight or with absurd coordinates
 // take no part. The cost never rises: no step is taken that does not lower it, and none at all when fewer points than
 // degrees of freedom take part. A fundamental matrix comes back with rank two and norm one in any case.
@@ -113,6 +121,15 @@ class Refiner {
   public:
     // points: columns, read only here; weights: n numbers or null for ones.
     Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options);
+    // J^T W J of the residuals at a point of a manifold, dof x dof: what the points say about it, at noise one.
+    template <class Manifold>
+    Eigen::Matrix<double, Manifold::kDof, Manifold::kDof> information(const Manifold& at) const {
+        NormalEquations raw;
+        constexpr double kEverything = 1e100;  // no loss: all residuals count in full
+        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, usable_.columns(),
+                                   usable_.weights(), Loss::kTruncated, kEverything, Precision::kDouble, raw);
+        return symmetric<Manifold::kDof>(raw.hessian);
+    }
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);

@@ -39,6 +39,7 @@ def calls():
         "distinct": lambda: kernels.distinct(np.eye(300, 40_000, dtype=np.float32), 300, 0.5),
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
     }
+    ones = np.ones(len(many))
     for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):
         name, regions = kind.native.__name__, kernels.Regions(points)
         long |= {
@@ -49,6 +50,9 @@ def calls():
             ),
             f"{name}.top": lambda kind=kind, models=models: kind.top(models, points, 1e-3, 4),
             f"{name}.refine": lambda kind=kind, models=models: kind.refine(models[:300], points, RefineOptions()),
+            f"{name}.information": lambda kind=kind, models=models: kind.information(
+                models[0], many, np.ones(len(many))
+            ),
             f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),
         }
     return long

@@ -64,6 +64,17 @@ def test_fundamental_jacobian_matches_central_differences(rng):
     assert np.allclose(jacobian, central_differences(along, FUNDAMENTALS.degrees_of_freedom), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
+def test_information_is_that_of_the_jacobian(rng, kind):
+    x1, x2, R, t, _ = contaminated_scene(rng, 203)
+    model = join_pose(R, t) if kind is POSES else geometry.essential_from_pose(R, t)
+    weights = rng.uniform(size=203)
+    weights[::3] = 0
+    jacobian = kind.jacobian(model, pack(x1, x2))[1]
+    expected = jacobian.T @ (jacobian * weights[:, None])
+    assert np.allclose(kind.information(model, pack(x1, x2), weights), expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("loss", list(Loss))
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("single_precision", [False, True])

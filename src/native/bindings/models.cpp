@@ -150,21 +150,25 @@ Out<int> top_models(const Models<Kind>& models, const Correspondences& correspon
     return to_numpy(std::move(index), {static_cast<size_t>(k)});
 }
 
+// A copy of weights, checked: nobody can change them in between.
+std::vector<double> checked_weights(const Numbers& weights, const Correspondences& correspondences) {
+    require(weights.shape(0) == static_cast<size_t>(correspondences.size()),
+            "weights must have one entry for every correspondence");
+    std::vector<double> own(weights.data(), weights.data() + weights.size());
+    require(std::all_of(own.begin(), own.end(), [](double w) { return w >= 0 && std::isfinite(w); }),
+            "weights must be finite and not negative");
+    return own;
+}
+
 // Refined models, and the cost (m, 2) before and after.
 template <class Kind>
 std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Correspondences& correspondences,
                                             const std::optional<Numbers>& weights, const RefineOptions& options) {
-    if (weights)
-        require(weights->shape(0) == static_cast<size_t>(correspondences.size()),
-                "weights must have one entry for every correspondence");
     const size_t m = count_of(models.shape(0));
     Buffer<double> refined(m * 3 * Kind::kColumns), costs(m * 2);
     {
         nb::gil_scoped_release release;
-        std::vector<double> own;  // copied, and then checked: nobody can change them in between
-        if (weights) own.assign(weights->data(), weights->data() + weights->size());
-        require(std::all_of(own.begin(), own.end(), [](double w) { return w >= 0 && std::isfinite(w); }),
-                "weights must be finite and not negative");
+        const std::vector<double> own = weights ? checked_weights(*weights, correspondences) : std::vector<double>();
         Refiner refiner(correspondences.columns(), weights ? own.data() : nullptr, options);
         for (size_t i = 0; i < m; ++i) {
             typename Kind::Model model = model_at<Kind>(models, i);
@@ -175,6 +179,22 @@ std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Co
         }
     }
     return {std::move(refined).to_numpy({m, 3, Kind::kColumns}), std::move(costs).to_numpy({m, 2})};
+}
+
+// What weighted points say about the parameters of a model's manifold, at noise one: (dof, dof).
+template <class Kind>
+Out<double> information(const ModelIn<Kind>& model, const Correspondences& correspondences, const Numbers& weights) {
+    using Manifold = typename Kind::Manifold;
+    constexpr size_t kDof = Manifold::kDof;
+    Buffer<double> result(kDof * kDof);
+    {
+        nb::gil_scoped_release release;
+        const std::vector<double> own = checked_weights(weights, correspondences);
+        const Refiner refiner(correspondences.columns(), own.data(), RefineOptions());
+        Eigen::Map<Eigen::Matrix<double, kDof, kDof>>{result.data()} =
+            refiner.information(Manifold(Kind::read(model.data())));
+    }
+    return std::move(result).to_numpy({kDof, kDof});
 }
 
 // Signed residuals (n) and their derivatives (n x dof) by the parameters of a model's manifold.
@@ -217,6 +237,7 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
                     "regions"_a)
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
         .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
+        .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
         .def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a)
         .def_static("retract", &retract<Kind>, "model"_a, "delta"_a);
 }

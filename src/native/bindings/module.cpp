@@ -4,7 +4,8 @@
 
 NB_MODULE(_native, m) {
     using namespace caransac;
-    nb::set_leak_warnings(false);  // libraries that keep modules alive to the end of the process are no concern of users
+    nb::set_leak_warnings(
+        false);  // libraries that keep modules alive to the end of the process are no concern of users
     m.doc() = "Two-view geometry kernels; see caransac.kernels for the documented interface.";
     m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
     bind_correspondences(m);

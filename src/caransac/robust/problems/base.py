@@ -144,8 +144,8 @@ class Problem(ABC):
 
     def information(self, model: Array, weights: Array, noise: float) -> Array:
         """Information (f, f) about a model's degrees of freedom in points of weights (n,), at a noise in thresholds."""
-        jacobian = self.jacobian(model)[1]
-        return np.asarray(jacobian.T @ (jacobian * weights[:, None])) / (noise * self.max_error) ** 2
+        information = self.model_kernels.information(model, self.correspondences, weights)
+        return np.asarray(information / (noise * self.max_error) ** 2)
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""
