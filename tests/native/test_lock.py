@@ -50,9 +50,7 @@ def calls():
             ),
             f"{name}.top": lambda kind=kind, models=models: kind.top(models, points, 1e-3, 4),
             f"{name}.refine": lambda kind=kind, models=models: kind.refine(models[:300], points, RefineOptions()),
-            f"{name}.information": lambda kind=kind, models=models: kind.information(
-                models[0], many, np.ones(len(many))
-            ),
+            f"{name}.information": lambda kind=kind, models=models: kind.information(models[0], many, ones),
             f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),
         }
     return long

@@ -39,7 +39,9 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     trusted = prior > LOOKED_RIGHT
     others = [float(last.probabilities @ other) for other in last.msac_scores[1:]]
     weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
-    deviation = baseline_deviation(problem, found.model, weights, last.noise)
+    # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
+    noise = ERRORS_IN_DEVIATION * last.noise
+    deviation = baseline_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [

@@ -140,7 +140,7 @@ class FocalPose(Problem):
 
     def _temper(self, model: Array, weights: Array, noise: float) -> float:
         """How much the prior counts: the more, the less the matches say about the focal length."""
-        said = np.linalg.pinv(self._information(model, weights, noise, focal_prior=False), hermitian=True)
+        said = np.linalg.pinv(self._information(model, weights, noise * TEMPER**0.5, focal_prior=False), hermitian=True)
         ratios = [
             said[5 + 3 * camera, 5 + 3 * camera] / doubt.focal**2
             for camera, doubt in enumerate(self._doubts)
@@ -160,7 +160,7 @@ class FocalPose(Problem):
             centre = _precision(share, doubt.centre)
             prior[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
         fixed = np.isinf(prior)
-        information = super().information(model, weights, noise) / TEMPER
+        information = super().information(model, weights, noise)
         information[fixed], information[:, fixed], prior[fixed] = 0.0, 0.0, SURE
         if self.shared:
             for k, deviation in enumerate((FOCAL_DIFFERENCE, CENTRE_DIFFERENCE, CENTRE_DIFFERENCE)):
@@ -170,7 +170,7 @@ class FocalPose(Problem):
 
     def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
         """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
-        covariance = np.linalg.pinv(self.information(model, weights, noise), hermitian=True)
+        covariance = np.linalg.pinv(self.information(model, weights, noise * TEMPER**0.5), hermitian=True)
         found = []
         for index, camera in enumerate(self.cameras):
             log_scale, x, y = model[:, 4 + index]
