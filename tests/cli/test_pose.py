@@ -232,7 +232,11 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["--matches", "{t}", "--image-size", "0x480"], "--image-size must be WIDTHxHEIGHT"),
         (["--matches", "{t}", "--image-size", "9999999x9"], "--image-size must be WIDTHxHEIGHT"),
         (["--matches", "{t}", *["--image-size", "9x9"] * 3], "--image-size was given 3 times"),
-        (["--matches", "{m}", "--image-size", "9x9"], "the camera is for 1024x768, but --image-size is 9x9"),
+        (["--matches", "{t}", "--image-size", "640x480"], r"--image-size 640x480 is too small .* reach \(\d+, \d+\)"),
+        (
+            ["--matches", "{m}", "--image-size", "2000x1500"],
+            "for 1024x768, but --image-size is 2000x1500",
+        ),
         (["{a}", "{b}", "--focal", "0"], "--focal must be positive"),
         (["{a}", "{b}", "--focal", "nan"], "--focal must be positive"),
         (["{a}", "{b}", *["--focal", "9"] * 3], "given 3 times"),

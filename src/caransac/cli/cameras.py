@@ -10,8 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from caransac import images
 from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera, split_deviation
+from caransac.geometry import Array
 from caransac.images import Image
 from caransac.matches import Matches
 
@@ -28,6 +31,7 @@ SOURCE_TEXTS: dict[CameraSource, str] = {
 IF_KNOWN = "give --focal or --camera if you know it"
 HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # a deviation from which on the matches said little about a focal length
 LARGEST_SIDE = 10**6  # pixels
+MOST_OUTSIDE = 0.05  # share of the matches that may lie outside of their image before its size must be wrong
 
 Size = tuple[int, int]  # (width, height)
 
@@ -115,8 +119,8 @@ def find_camera(
     stored, size = (None, None) if matches is None else _stored(matches, number)
     measured = "the image"
     asked = _of_view(arguments.image_size, number, "--image-size")
-    if asked is not None:
-        size, measured = _parse_size(asked), "--image-size"
+    if asked is not None and matches is not None:
+        size, measured = _parse_size(asked, (matches.points1, matches.points2)[number]), "--image-size"
     if photo is not None:
         size, measured = photo.size, str(photo.path)
 
@@ -150,11 +154,15 @@ def _size(camera: Camera) -> Size | None:
     return (camera.width, camera.height) if camera.width and camera.height else None
 
 
-def _parse_size(text: str) -> Size:
+def _parse_size(text: str, points: Array) -> Size:
+    """(width, height) of an image as written, which must have room for its points (N, 2)."""
     found = re.fullmatch(r"(\d{1,7})[xX](\d{1,7})", text.strip())
     width, height = (int(found[1]), int(found[2])) if found else (0, 0)
     if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE):
         raise ValueError(f"--image-size must be WIDTHxHEIGHT in pixels, such as 1024x768, not {text!r}")
+    if len(points) and np.mean(np.any(points > (width, height), axis=1)) > MOST_OUTSIDE:
+        right, bottom = np.max(points, axis=0)
+        raise ValueError(f"--image-size {text} is too small for the matches, which reach ({right:.0f}, {bottom:.0f})")
     return width, height
 
 
