@@ -16,8 +16,9 @@ GUIDES = (
     *("formats", "benchmark", "algorithm", "training"),
 )
 MODULES = (
-    *("integrations.opencv", "integrations.poselib", "integrations.pycolmap", "verification", "images", "descriptors"),
-    *("matches", "viewer", "plot", "synthetic", "render", "datasets", "learned.match_filter", "metrics", "geometry"),
+    *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),
+    *("verification", "images", "descriptors", "matches", "viewer", "plot", "synthetic", "render", "datasets"),
+    *("learned.match_filter", "metrics", "geometry"),
 )
 
 # What both results have in common is written once, in their base class, which the package does not export.

@@ -58,8 +58,9 @@ def test_all_forms_describe_the_same_camera():
 
 
 def test_a_dict_holds_a_whole_camera_in_plain_types():
-    camera = Camera("RADIAL", (800.5, 512, 384, -0.1, 0.01), 1024, 768)
-    assert Camera.from_dict(json.loads(json.dumps(camera.to_dict()))) == camera
+    for deviation in (0, 0.05):
+        camera = Camera("RADIAL", (800.5, 512, 384, -0.1, 0.01), 1024, 768, deviation)
+        assert as_camera(json.loads(json.dumps(camera.to_dict())), "camera1") == camera
 
 
 @pytest.mark.parametrize(
@@ -79,9 +80,13 @@ def test_pixels_beyond_the_lens_become_nan(camera, fold_px):
     assert np.isnan(rays).any(axis=1).tolist() == (radii > fold_px).tolist()
 
 
-def test_colmaps_own_dict_is_a_camera():
+def test_colmaps_own_cameras_and_dicts_are_cameras():
     camera = pycolmap.Camera(model="RADIAL", width=1024, height=768, params=EXAMPLES["RADIAL"])
-    assert as_camera(camera.todict(), "camera1") == Camera("RADIAL", EXAMPLES["RADIAL"], 1024, 768)
+    for form in (camera, camera.todict()):
+        assert as_camera(form, "camera1") == Camera("RADIAL", EXAMPLES["RADIAL"], 1024, 768)
+    fisheye = pycolmap.Camera(model="SIMPLE_FISHEYE", width=1024, height=768, params=[800, 512, 384])
+    with pytest.raises(ValueError, match="camera1: model must be one of"):
+        as_camera(fisheye, "camera1")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +106,8 @@ def test_colmaps_own_dict_is_a_camera():
         (np.eye(3) * (1 + 1j), "real numbers"),
         ({"model": "PINHOLE"}, "params"),
         ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal": 3}, "focal"),
+        ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal_deviation": np.nan}, "focal_deviation must be"),
+        ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal_deviation": "5%"}, "focal_deviation must be"),
         ("camera.txt", ""),
         (None, ""),
     ],
@@ -117,6 +124,8 @@ def test_impossible_cameras_are_refused_by_name(camera, message):
         ("500, 510, 320, 240", Camera("PINHOLE", (500, 510, 320, 240))),
         ("simple_radial:640x480:500,320,240,-0.1", Camera("SIMPLE_RADIAL", (500, 320, 240, -0.1), 640, 480)),
         ("RADIAL:500,320,240,0.1,1e-3", Camera("RADIAL", (500, 320, 240, 0.1, 0.001))),
+        ("500,320,240±5%", Camera("SIMPLE_PINHOLE", (500, 320, 240), focal_deviation=0.05)),
+        ("pinhole:640x480:500,500,320,240 +- 0.02", Camera("PINHOLE", (500, 500, 320, 240), 640, 480, 0.02)),
     ],
 )
 def test_from_text(text, camera):
@@ -135,6 +144,8 @@ def test_from_text(text, camera):
         ("OPENCV:640x480:500,500,320,240", "params of OPENCV must be"),
         ("-500,320,240", "positive focal length"),
         ("nan,320,240", "finite"),
+        ("500,320,240±much", "with ±5% behind it"),
+        ("500,320,240±500%", "focal_deviation must be from 0"),
     ],
 )
 def test_texts_of_no_camera_are_refused(text, message):

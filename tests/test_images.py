@@ -10,6 +10,7 @@ from PIL.ExifTags import IFD, Base
 
 import caransac
 from caransac import images
+from caransac.camera import EXIF_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, sampson_sq
 from caransac.render import render_pair
 
@@ -101,6 +102,16 @@ def test_files_that_are_no_images_say_so(tmp_path):
 def test_focal_from_exif(tmp_path, exif, focal, orientation):
     path = write_jpeg(tmp_path / "a.jpg", np.zeros((600, 800, 3), np.uint8), exif, {Base.Orientation: orientation})
     assert images.focal_from_exif(path) == (None if focal is None else pytest.approx(focal, rel=1e-6))
+
+
+def test_cameras_of_exif_data_are_doubtful(tmp_path):
+    image = np.zeros((600, 800, 3), np.uint8)
+    path = write_jpeg(tmp_path / "a.jpg", image, {Base.FocalLengthIn35mmFilm: 26})
+    camera = images.camera_from_exif(path, image)
+    assert camera.fx == images.focal_from_exif(path)
+    assert (camera.params[1:], camera.width, camera.height) == ((399.5, 299.5), 800, 600)
+    assert camera.focal_deviation == EXIF_FOCAL_DEVIATION
+    assert images.camera_from_exif(images.write_image(tmp_path / "a.png", image), image) is None
 
 
 def test_focal_of_images_without_exif_is_unknown(tmp_path, pair):

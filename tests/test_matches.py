@@ -1,11 +1,16 @@
 """Correspondences in files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import caransac
 from caransac.camera import Camera
 from caransac.datasets import Pair, read_npz, write_npz
+from caransac.geometry import pose_error_deg
 from caransac.matches import Matches, read_matches, write_matches
+from caransac.synthetic import make_pair
 
 CAMERAS = (Camera("OPENCV", (500, 510, 320, 240, 0.1, 0.01, 0.001, 0), 640, 480), Camera("PINHOLE", (9, 8, 7, 6)))
 
@@ -35,6 +40,23 @@ def test_what_is_written_is_read(tmp_path, rng, suffix, changes):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("suffix", ["npz", "h5"])
+def test_doubtful_cameras_and_the_sizes_of_unknown_ones_are_kept(tmp_path, rng, suffix):
+    doubtful = replace(CAMERAS[0], focal_deviation=0.04)
+    path = write_matches(tmp_path / f"m.{suffix}", make(rng, camera1=doubtful, image_size2=(640, 480)))
+    read = read_matches(path)
+    assert (read.camera1, read.camera2) == (doubtful, None)
+    assert (read.image_size1, read.image_size2) == (None, (640, 480))
+
+
+def test_matches_with_sizes_are_a_pair_to_estimate():
+    made = make_pair(200, seed=1)
+    matches = Matches(made.points1, made.points2, made.scores, image_size1=(1024, 768), image_size2=[1024, 768])
+    assert matches.image_size2 == (1024, 768)
+    (found,) = caransac.estimate_relative_poses([matches])
+    assert pose_error_deg(found.R, found.t, made.R, made.t) < 1
+
+
 @pytest.mark.parametrize("suffix", ["npz", "txt", "h5"])
 def test_no_matches_are_matches_too(tmp_path, suffix):
     path = write_matches(tmp_path / f"m.{suffix}", Matches(np.empty((0, 2)), np.empty((0, 2))))
@@ -54,6 +76,9 @@ def test_any_real_dtype_and_strides_are_taken(rng):
         ({"points2": np.zeros((6, 2))}, "same length, got 7 and 6"),
         ({"scores": np.zeros(6)}, r"scores must have shape \(7,\)"),
         ({"score_kind": "distance"}, 'score_kind must be "ratio"'),
+        ({"image_size1": (640,)}, "image_size1 must be \\(width, height\\)"),
+        ({"image_size2": (640, 0)}, "image_size2 must be .* positive"),
+        ({"image_size2": (640.5, 480)}, "image_size2 must be .* whole"),
     ],
 )
 def test_matches_of_wrong_shapes_are_refused(rng, changes, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypedDict
 
@@ -44,9 +45,9 @@ def estimate_relative_pose(
     Args:
         points1: (N, 2) pixels in image 1, any real dtype and strides.
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
-        camera1: a `Camera`, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}. Lens
-            distortion is removed from the points. A camera with a ``focal_deviation`` is refined with the pose. None
-            for an unknown camera, with `image_size1`.
+        camera1: a `Camera`, a 3x3 calibration matrix, a COLMAP-style dict {model, params, width, height}, or a
+            pycolmap.Camera. Lens distortion is removed from the points. A camera with a ``focal_deviation`` is refined
+            with the pose. None for an unknown camera, with `image_size1`.
         camera2: camera of image 2.
         image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
         image_size2: size of image 2.
@@ -121,13 +122,13 @@ def estimate_fundamental(
     lenses = _camera_or_unknown(None, image_size1, 1), _camera_or_unknown(None, image_size2, 2)
     problem, found = methods.run_focal(pixels1, pixels2, *lenses, _check_same(same_camera), info, options)
     if found.model is None:
-        return FundamentalResult(F=None, **_report(problem, found, options, started))
+        return FundamentalResult(F=None, **_report(problem, found, options, started, problem.fundamental))
     refined1, refined2 = _refined_cameras(problem, found) or lenses
     return FundamentalResult(
         F=problem.fundamental(found.model),
         camera1=refined1,
         camera2=refined2,
-        **_report(problem, found, options, started),
+        **_report(problem, found, options, started, problem.fundamental),
     )
 
 
@@ -231,12 +232,18 @@ class _Common(TypedDict):
     elapsed_s: float
 
 
-def _report(problem: Problem, found: Estimate, options: Options, started: float) -> _Common:
-    """The fields all results share, over the points as given."""
+def _report(
+    problem: Problem,
+    found: Estimate,
+    options: Options,
+    started: float,
+    show: Callable[[Array], Array] | None = None,
+) -> _Common:
+    """The fields all results share, over the points as given; `show` turns models into what the result has."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
     inliers = problem.spread(msac_scores) > 0
     probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
-    trace = tuple(_public_round(problem, each) for each in found.rounds) if options.keep_trace else ()
+    trace = tuple(_public_round(problem, each, show) for each in found.rounds) if options.keep_trace else ()
     return {
         "success": found.model is not None,
         "stop_reason": found.stop_reason,
@@ -251,15 +258,19 @@ def _report(problem: Problem, found: Estimate, options: Options, started: float)
     }
 
 
-def _public_round(problem: Problem, record: Round) -> Round:
+def _public_round(problem: Problem, record: Round, show: Callable[[Array], Array] | None) -> Round:
     """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
+
+    def public(models: Array) -> Array:
+        return problem.public(models) if show is None else np.array([show(m) for m in models]).reshape(-1, 3, 3)
+
     given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
     return replace(
         record,
         samples=given.astype(np.int32)[record.samples],
-        models=problem.public(record.models),
+        models=public(record.models),
         msac_scores=problem.spread(record.msac_scores),
         state=problem.spread(record.state.T).T,
         probabilities=problem.spread(record.probabilities),
-        best=None if record.best is None else problem.public(record.best[None])[0],
+        best=None if record.best is None else public(record.best[None])[0],
     )

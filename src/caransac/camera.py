@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -270,8 +270,16 @@ def mean_pixel(camera1: Camera, camera2: Camera) -> float:
     return 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
 
 
-# What users have: a camera, a 3x3 calibration matrix, or a COLMAP-style dict {model, params, width, height}.
-CameraLike = Camera | ArrayLike | Mapping[str, object]
+class DescribedCamera(Protocol):
+    """A camera of another library that describes itself, such as pycolmap.Camera."""
+
+    def todict(self) -> Mapping[str, Any]:
+        """What `Camera.from_dict` takes."""
+
+
+# What users have: a camera, a 3x3 calibration matrix, a COLMAP-style dict {model, params, width, height}, or an object
+# with a method todict() that returns one.
+CameraLike = Camera | ArrayLike | Mapping[str, object] | DescribedCamera
 
 
 def as_camera(value: CameraLike, name: str) -> Camera:
@@ -279,8 +287,13 @@ def as_camera(value: CameraLike, name: str) -> Camera:
     try:
         if isinstance(value, Camera):
             return value
-        if isinstance(value, Mapping):
-            return Camera.from_dict(value)
-        return Camera.from_matrix(value)
+        described = value if isinstance(value, Mapping) else _described(value)
+        return Camera.from_matrix(cast(ArrayLike, value)) if described is None else Camera.from_dict(described)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def _described(value: object) -> Mapping[str, Any] | None:
+    """What an object says of itself by a method todict(), if it has one."""
+    method = getattr(value, "todict", None)
+    return method() if callable(method) else None

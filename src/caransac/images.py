@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.files import replacing
-from caransac.camera import Camera
+from caransac.camera import EXIF_FOCAL_DEVIATION, Camera
 from caransac.descriptors import match_vectors
 from caransac.geometry import Array, Floats
 
@@ -108,10 +108,19 @@ def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> float | None:
     return focal_mm * resolution / unit_mm * (max(size) / taken if taken else 1.0)
 
 
-def centred_camera(focal_px: float, image: Image) -> Camera:
-    """The camera of an image with a known focal length in pixels and the principal point in its middle."""
+def centred_camera(focal_px: float, image: Image, focal_deviation: float = 0.0) -> Camera:
+    """The camera of an image with a focal length in pixels, known to a relative deviation, and its middle as centre."""
     height, width = image.shape[:2]
-    return Camera("SIMPLE_PINHOLE", (focal_px, (width - 1) / 2, (height - 1) / 2), width, height)
+    return Camera("SIMPLE_PINHOLE", (focal_px, (width - 1) / 2, (height - 1) / 2), width, height, focal_deviation)
+
+
+def camera_from_exif(path: str | Path, image: Image) -> Camera | None:
+    """The camera that the EXIF data of an image's file tell, to a few per cent; None where they do not.
+
+    `caransac.estimate_relative_pose` takes either, with the image's size for the latter.
+    """
+    focal = focal_from_exif(path)
+    return None if focal is None else centred_camera(focal, image, EXIF_FOCAL_DEVIATION)
 
 
 def match_images(

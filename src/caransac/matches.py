@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -33,6 +33,8 @@ class Matches:
         score_kind: what the scores are.
         camera1: camera of image 1, or None where it is unknown.
         camera2: camera of image 2, or None where it is unknown.
+        image_size1: (width, height) in pixels of image 1 where its camera is unknown, or None; a camera has its own.
+        image_size2: size of image 2.
     """
 
     points1: Array
@@ -41,12 +43,16 @@ class Matches:
     score_kind: ScoreKind = "ratio"
     camera1: Camera | None = None
     camera2: Camera | None = None
+    image_size1: tuple[int, int] | None = field(default=None, kw_only=True)
+    image_size2: tuple[int, int] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         checked = as_matches(self.points1, self.points2, self.scores)
         for name, values in zip(("points1", "points2", "scores"), checked, strict=True):
             object.__setattr__(self, name, values)
         check_score_kind(self.scores, self.score_kind)
+        for name in ("image_size1", "image_size2"):
+            object.__setattr__(self, name, _as_size(getattr(self, name), name))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
@@ -60,6 +66,8 @@ class Matches:
             arrays.get("scores"),
             cast(ScoreKind, str(arrays["score_kind"])) if "score_kind" in arrays else "ratio",
             *(_camera_from_arrays(arrays, name) for name in ("camera1", "camera2")),
+            image_size1=_unknown_size(arrays, "camera1"),
+            image_size2=_unknown_size(arrays, "camera2"),
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -67,20 +75,54 @@ class Matches:
         arrays: dict[str, NDArray[Any]] = {"points1": self.points1, "points2": self.points2}
         if self.scores is not None:
             arrays |= {"scores": self.scores, "score_kind": np.array(self.score_kind)}
-        for name, camera in (("camera1", self.camera1), ("camera2", self.camera2)):
+        for name, camera, size in _views(self):
             if camera is not None:
                 arrays |= {f"{name}_model": np.array(camera.model), f"{name}_params": np.array(camera.params)}
                 arrays[f"{name}_size"] = np.array([camera.width, camera.height])
+                if camera.focal_deviation:
+                    arrays[f"{name}_focal_deviation"] = np.array(camera.focal_deviation)
+            elif size is not None:
+                arrays[f"{name}_size"] = np.array(size)
         return arrays
+
+
+def _views(matches: Matches) -> tuple[tuple[str, Camera | None, tuple[int, int] | None], ...]:
+    """What is known of each view: its name in files, its camera, and the size of an image without one."""
+    return ("camera1", matches.camera1, matches.image_size1), ("camera2", matches.camera2, matches.image_size2)
+
+
+def _as_size(size: Any, name: str) -> tuple[int, int] | None:
+    """A (width, height) of plain numbers, or None where there is none."""
+    if size is None:
+        return None
+    numbers = np.ravel(np.asarray(size))
+    if len(numbers) != 2 or not np.issubdtype(numbers.dtype, np.integer) or not np.all(numbers > 0):
+        raise ValueError(f"{name} must be (width, height), whole and positive, not {size!r}")
+    return int(numbers[0]), int(numbers[1])
 
 
 def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera | None:
     if f"{name}_model" not in arrays:
         return None
+    return Camera(
+        str(arrays[f"{name}_model"]),
+        tuple(arrays[f"{name}_params"]),
+        *_stored_size(arrays, name),
+        focal_deviation=float(arrays.get(f"{name}_focal_deviation", 0.0)),
+    )
+
+
+def _unknown_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[int, int] | None:
+    """The size of an image whose camera is unknown; None where the camera is known, or the size is not."""
+    size = _stored_size(arrays, name)
+    return size if f"{name}_model" not in arrays and min(size) > 0 else None
+
+
+def _stored_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[int, int]:
     size = np.ravel(arrays.get(f"{name}_size", (0, 0)))
     if len(size) != 2:
         raise ValueError(f"{name}_size must be (width, height), got {len(size)} numbers")
-    return Camera(str(arrays[f"{name}_model"]), tuple(arrays[f"{name}_params"]), *map(int, size))
+    return int(size[0]), int(size[1])
 
 
 def read_matches(path: str | Path, key: str | None = None) -> Matches:
@@ -193,20 +235,29 @@ def _find_in_h5(file: h5py.File, key: str | None) -> Matches:
     missing = [name for name in ("x1", "x2") if name not in found]
     if missing:
         raise ValueError(f"{key or 'its root'} has no {missing[0]}; want x1, x2 (N, 2), optionally scores (N,)")
+    known = [found.get(name, {}) for name in ("camera1", "camera2")]
+    size1, size2 = (_size_from_h5(group) if group and "model" not in group else None for group in known)
     return Matches(
         np.asarray(found["x1"], float),
         np.asarray(found["x2"], float),
         np.asarray(found["scores"], float) if "scores" in found else None,
         kind,
-        *(camera_from_h5(found[name]) if name in found else None for name in ("camera1", "camera2")),
+        *(camera_from_h5(group) if "model" in group else None for group in known),
+        image_size1=size1,
+        image_size2=size2,
     )
 
 
 def camera_from_h5(group: Any) -> Camera:
-    """A camera of an h5 group: model, width, height, params."""
+    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation."""
     model = group["model"][()]
     model = model.decode() if isinstance(model, bytes) else str(model)
-    return Camera(model, tuple(np.ravel(group["params"])), int(group["width"][()]), int(group["height"][()]))
+    deviation = float(group["focal_deviation"][()]) if "focal_deviation" in group else 0.0
+    return Camera(model, tuple(np.ravel(group["params"])), *_size_from_h5(group), focal_deviation=deviation)
+
+
+def _size_from_h5(group: Any) -> tuple[int, int]:
+    return int(group["width"][()]), int(group["height"][()])
 
 
 def _write_h5(path: Path, matches: Matches) -> None:
@@ -215,8 +266,13 @@ def _write_h5(path: Path, matches: Matches) -> None:
         if matches.scores is not None:
             file["scores"] = matches.scores
             file.attrs["score_kind"] = matches.score_kind
-        for name, camera in (("camera1", matches.camera1), ("camera2", matches.camera2)):
+        for name, camera, size in _views(matches):
             if camera is not None:
                 group = file.create_group(name)
                 group["model"], group["params"] = camera.model, camera.params
                 group["width"], group["height"] = camera.width, camera.height
+                if camera.focal_deviation:
+                    group["focal_deviation"] = camera.focal_deviation
+            elif size is not None:
+                group = file.create_group(name)
+                group["width"], group["height"] = size

@@ -74,6 +74,52 @@ def test_fundamental(module, arguments):
 
 
 @both
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("arguments", [(), ({"max_epipolar_error": 1.0}, {}), ({}, {"loss_type": "TRUNCATED"}, None)])
+def test_shared_focal_relative_pose(module, centred, arguments):
+    centre = np.array(PAIR.camera1.params[1:])
+    points = [points - centre if centred else points for points in POINTS]
+    pp = np.zeros(2) if centred else centre
+    pair, info = module.estimate_shared_focal_relative_pose(*points, pp, *arguments)
+    check_info(info)
+    assert pose_error_deg(pair.pose.R, pair.pose.t, PAIR.R, PAIR.t) < 2
+    for camera in (pair.camera1, pair.camera2):
+        assert camera.model_name() == "SIMPLE_PINHOLE"
+        assert (camera.model_id, camera.width, camera.height) == (0, -1, -1)
+        assert camera.focal() == camera.focal_x() == camera.focal_y() == camera.params[0]
+        assert camera.focal() == pytest.approx(PAIR.camera1.fx, rel=0.05)
+        assert np.linalg.norm(camera.principal_point() - pp) < 5
+        assert np.array_equal(camera.principal_point(), camera.params[1:])
+        pixels = np.array([[100.0, 200.0], [300.0, 50.0]])
+        rays = np.asarray(camera.unproject(pixels))
+        assert np.allclose(rays, (pixels - camera.principal_point()) / camera.focal())
+        assert np.allclose(camera.project(rays), pixels)
+    assert "SIMPLE_PINHOLE -1 -1" in repr(pair)
+
+
+@both
+def test_a_shared_focal_needs_no_principal_point_and_its_cameras_are_taken(module):
+    centre = np.array(PAIR.camera1.params[1:])
+    points = [points - centre for points in POINTS]
+    pair, _ = module.estimate_shared_focal_relative_pose(*points)
+    pose, info = module.estimate_relative_pose(*points, pair.camera1, pair.camera2)
+    check_info(info)
+    assert pose_error_deg(pose.R, pose.t, PAIR.R, PAIR.t) < 2
+
+
+def test_a_shared_focal_says_how_sure_it_is():
+    pair, _ = ours.estimate_shared_focal_relative_pose(*POINTS, PAIR.camera1.params[1:], scores=PAIR.scores,
+                                                       score_kind="ratio")  # fmt: skip
+    size = (1024, 768)
+    expected = caransac.estimate_relative_pose(
+        *POINTS, image_size1=size, image_size2=size, same_camera=True, scores=PAIR.scores, score_kind="ratio"
+    )
+    assert pair.camera1.focal_deviation == pytest.approx(expected.camera1.focal_deviation, rel=0.1)
+    assert pair.camera1.focal() == pytest.approx(expected.camera1.fx, rel=0.005)
+    assert 0 < pair.camera1.focal_deviation < 0.05
+
+
+@both
 @pytest.mark.parametrize("convert", [np.float32, lambda points: points[::-1][::-1], list, np.ndarray.tolist])
 def test_forms_of_points(module, convert):
     points = (convert(points) for points in POINTS)
@@ -138,6 +184,8 @@ def test_too_few_points(module, count):
     assert type(info["inlier_ratio"]) is float
     if module is ours:  # poselib's is an identity
         assert pose is None
+        shared, info = ours.estimate_shared_focal_relative_pose(*points)
+        assert (shared, info["num_inliers"]) == (None, 0)
         F, info = ours.estimate_fundamental(*points)
         assert F is None
         assert info["num_inliers"] == 0
@@ -194,9 +242,25 @@ def test_mistakes_raise(arguments, keywords, message):
         ours.estimate_relative_pose(*arguments, **keywords)
 
 
-def test_initial_matrices_are_refused():
+def test_initial_models_are_refused():
     with pytest.raises(ValueError, match="initial_F is not supported"):
         ours.estimate_fundamental(*POINTS, {}, {}, np.eye(3))
+    with pytest.raises(ValueError, match="initial_image_pair is not supported"):
+        ours.estimate_shared_focal_relative_pose(*POINTS, (512, 384), {}, {}, poselib.ImagePair())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*POINTS, [1, 2, 3]), r"pp must have shape \(2,\), got \(3,\)"),
+        ((*POINTS, [np.nan, 2]), "pp must not contain NaN"),
+        ((PAIR.points1, PAIR.points2[:9]), "same length"),
+        ((*POINTS, (0, 0), {"max_epipolar_eror": 1}), "unknown setting of ransac_opt"),
+    ],
+)
+def test_mistakes_about_a_shared_focal_raise(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ours.estimate_shared_focal_relative_pose(*arguments)
 
 
 def test_poselib_is_not_needed():

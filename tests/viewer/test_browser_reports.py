@@ -47,6 +47,22 @@ def test_summary_of_a_pose(open_report, report_path, pose):
         assert report.page.locator("#failure").is_hidden()
 
 
+def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path, pair):
+    with open_report(report_path) as report:
+        assert "921.6 px, as given" in report.text("facts")
+    size = (1024, 768)
+    found = caransac.estimate_relative_pose(
+        pair.points1, pair.points2, image_size1=size, image_size2=size, scores=pair.scores, score_kind="ratio"
+    )
+    path = write_report(tmp_path / "r.html", found, pair.points1, pair.points2, camera_source2="by a guess")
+    with open_report(path) as report:
+        facts = report.text("facts")
+        for camera, source in ((found.camera1, "estimated from the matches"), (found.camera2, "by a guess")):
+            deviation = float(f"{100 * camera.focal_deviation:.2g}")
+            assert f"{camera.mean_focal:.1f} px ± {deviation:g} %, {source}" in facts
+        assert report.page.locator("#space-card").is_visible()
+
+
 def test_failures_show_the_reason_and_the_matches(open_report, tmp_path, pair, rng):
     points1 = np.repeat(pair.points1[:1], 30, axis=0)
     points2 = rng.uniform(0, 700, (30, 2))

@@ -201,7 +201,6 @@ def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
         ({"points2": np.full((300, 2), np.nan)}, "points2 must not contain NaN"),
         ({"points1": np.full((300, 2), "a")}, "points1 must hold real numbers"),
         ({"scores": np.zeros(3)}, "scores must have shape"),
-        ({"camera1": None}, "camera1 is missing"),
         ({"camera2": np.eye(4)}, "camera2: K must be 3x3"),
         ({"image1": np.zeros((4, 4))}, "image1 must be"),
         ({"image2": np.zeros((4, 4, 4), np.uint8)}, "image2 must be"),
@@ -214,6 +213,64 @@ def test_a_callers_mistake_names_the_argument_and_writes_nothing(tmp_path, pair,
     with pytest.raises(ValueError, match=message):
         write_report(tmp_path / "r.html", pose, **(given | wrong))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_failures_of_unknown_cameras_need_the_size(tmp_path, pair):
+    few = pair.points1[:4], pair.points2[:4]
+    found = caransac.estimate_relative_pose(*few, image_size1=(1024, 768), image_size2=(1024, 768), options=TRACED)
+    with pytest.raises(ValueError, match=r"camera1 is missing: .* give size1"):
+        write_report(tmp_path / "r.html", found, *few)
+    with pytest.raises(ValueError, match=r"camera2 is missing: .* give size2"):
+        write_report(tmp_path / "r.html", found, *few, size1=(1024, 768))
+    content = content_of(write_report(tmp_path / "r.html", found, *few, size1=(1024, 768), size2=(1024, 768)))
+    assert content["images"][0]["camera"]["source"] == "assumed"
+    assert content["summary"]["success"] is False
+
+
+@pytest.mark.parametrize("zoom", [1.0, 1.25])
+def test_doubtful_and_unknown_cameras_are_drawn_as_refined(tmp_path, pair, zoom):
+    centre = np.array(pair.camera2.params[1:])
+    points2 = (pair.points2 - centre) * zoom + centre
+    sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
+    doubtful = Camera("SIMPLE_PINHOLE", (900, 511.5, 383.5), 1024, 768, focal_deviation=0.05)
+    scored = {"scores": pair.scores, "score_kind": "ratio", "options": TRACED}
+    for camera1, source1 in ((None, "estimated from the matches"), (doubtful, "refined with the pose")):
+        found = caransac.estimate_relative_pose(pair.points1, points2, camera1, None, **sizes, **scored)
+        content = content_of(write_report(tmp_path / "r.html", found, pair.points1, points2, camera1=camera1))
+        for image, camera, source in (
+            (content["images"][0], found.camera1, source1),
+            (content["images"][1], found.camera2, "estimated from the matches"),
+        ):
+            expected = {"focalPx": camera.mean_focal, "focalDeviation": camera.focal_deviation, "source": source}
+            assert image["camera"] == expected
+            assert expected["focalDeviation"] > 0
+        last = content["rounds"][-1]
+        assert last["numInliers"] == found.num_inliers
+        F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
+        np.testing.assert_allclose(np.reshape(last["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
+        index = unpack(content["cloud"]["index"], "<u4")
+        assert np.all(found.probabilities[index] > 0.5)
+
+
+def test_exact_cameras_need_not_be_repeated(tmp_path, pair, pose):
+    path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2)
+    expected = {"focalPx": pair.camera1.mean_focal, "focalDeviation": 0.0, "source": "as given"}
+    assert [image["camera"] for image in content_of(path)["images"]] == [expected, expected]
+    words = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, camera_source1="from the box")
+    assert content_of(words)["images"][0]["camera"]["source"] == "from the box"
+
+
+def test_fundamental_matrices_of_sized_images_show_every_round(tmp_path, pair):
+    sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
+    found = caransac.estimate_fundamental(
+        pair.points1, pair.points2, **sizes, scores=pair.scores, score_kind="ratio", options=TRACED
+    )
+    assert {seen.models.shape[1:] for seen in found.trace} == {(3, 3)}
+    content = content_of(write_report(tmp_path / "f.html", found, pair.points1, pair.points2))
+    assert len(content["rounds"]) == len(found.trace)
+    np.testing.assert_allclose(np.reshape(content["rounds"][-1]["F"], (3, 3)), found.F)
+    assert content["images"][1]["camera"]["focalPx"] == found.camera2.mean_focal
+    assert content["estimate"] is not None
 
 
 def test_only_results_are_shown(tmp_path, pair):

@@ -9,6 +9,8 @@ from typing import get_args
 import numpy as np
 
 import caransac
+from caransac.camera import Camera
+from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.geometry import homogeneous
 from caransac.options import MethodName, Options
@@ -53,13 +55,43 @@ def read_options(arguments: argparse.Namespace, *, keep_trace: bool = False) -> 
 
 
 def estimate(views: TwoViews, options: Options) -> AnyResult:
-    """The relative pose, or the fundamental matrix where a camera is unknown."""
+    """The relative pose, or the fundamental matrix where too little is known for one, or where it was asked for."""
     matches = views.matches
-    points, scores, kind = (matches.points1, matches.points2), matches.scores, matches.score_kind
-    if matches.camera1 is None or matches.camera2 is None:
-        return caransac.estimate_fundamental(*points, scores=scores, score_kind=kind, options=options)
-    cameras = matches.camera1, matches.camera2
-    return caransac.estimate_relative_pose(*points, *cameras, scores=scores, score_kind=kind, options=options)
+    size1, size2 = views.image_sizes or (None, None)
+    if views.fundamental:
+        return caransac.estimate_fundamental(
+            matches.points1,
+            matches.points2,
+            image_size1=size1,
+            image_size2=size2,
+            same_camera=views.same_camera,
+            scores=matches.scores,
+            score_kind=matches.score_kind,
+            options=options,
+        )
+    return caransac.estimate_relative_pose(
+        matches.points1,
+        matches.points2,
+        matches.camera1,
+        matches.camera2,
+        image_size1=matches.image_size1,
+        image_size2=matches.image_size2,
+        same_camera=views.same_camera,
+        scores=matches.scores,
+        score_kind=matches.score_kind,
+        options=options,
+    )
+
+
+def found_cameras(views: TwoViews, result: AnyResult) -> tuple[Camera | None, Camera | None]:
+    """The cameras that belong to the answer, as far as they are known.
+
+    Those of a pose are refined with it; what a fundamental matrix says of cameras counts where nothing else does.
+    """
+    given = views.matches.camera1, views.matches.camera2
+    if isinstance(result, RelativePoseResult):
+        return result.camera1 or given[0], result.camera2 or given[1]
+    return given[0] or result.camera1, given[1] or result.camera2
 
 
 def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
@@ -68,15 +100,15 @@ def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
     A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
     pose.
     """
-    matches = views.matches
     if not isinstance(result, RelativePoseResult) or result.R is None:
         return None
-    assert matches.camera1 is not None and matches.camera2 is not None  # a pose took both
-    turned = homogeneous(matches.camera1.pixels_to_rays(matches.points1[result.inliers])) @ result.R.T
+    assert result.camera1 is not None and result.camera2 is not None  # a pose has both
+    points1, points2 = views.matches.points1[result.inliers], views.matches.points2[result.inliers]
+    turned = homogeneous(result.camera1.pixels_to_rays(points1)) @ result.R.T
     seen = turned[:, 2] > 0
     if not seen.any():
         return None
-    moved = matches.camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - matches.points2[result.inliers][seen]
+    moved = result.camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - points2[seen]
     return float(np.median(np.linalg.norm(moved, axis=1)))
 
 
@@ -92,8 +124,12 @@ def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options)
         matches.points2,
         camera1=matches.camera1,
         camera2=matches.camera2,
+        camera_source1=SOURCE_TEXTS[views.camera_sources[0]],
+        camera_source2=SOURCE_TEXTS[views.camera_sources[1]],
         image1=views.photos and views.photos[0].pixels,
         image2=views.photos and views.photos[1].pixels,
+        size1=views.image_sizes and views.image_sizes[0],
+        size2=views.image_sizes and views.image_sizes[1],
         scores=matches.scores,
         max_error_px=options.max_error_px,
         title=" and ".join(photo.path.name for photo in views.photos or ()),
@@ -102,7 +138,8 @@ def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options)
 
 def explain_failure(views: TwoViews, result: AnyResult) -> str:
     """Why there is no model, and what to do about it."""
-    model, least = ("pose", 5) if views.note is None else ("fundamental matrix", 7)
+    model = "fundamental matrix" if views.fundamental else "pose"
+    least = 7 if views.fundamental and views.image_sizes is None else 5
     count = len(views.matches.points1)
     if result.stop_reason == "too_few_points" and count >= least:
         return f"no {model}: the lens distortion leaves fewer than {least} of the {count} matches; check the camera"

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import get_args
 
 from caransac import images
-from caransac.camera import Camera
-from caransac.images import FeatureKind, Image
+from caransac.cli import cameras
+from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
+from caransac.images import FeatureKind
 from caransac.matches import Matches, read_matches
 from caransac.options import ScoreKind
-
-
-class Photo(NamedTuple):
-    """An image and its file."""
-
-    path: Path
-    pixels: Image
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +23,21 @@ class TwoViews:
 
     Attributes:
         photos: the images, or None where there are only matches.
-        matches: their correspondences, with the cameras as far as they are known.
-        camera_sources: where each camera comes from: "camera", "focal", "file", "exif" or "unknown".
-        note: why there will be no pose, and what to do about it; None where both cameras are known.
+        matches: their correspondences, with the cameras as far as they are known, or else the sizes of the images.
+        image_sizes: of both images, or None where one is unknown.
+        camera_sources: where each camera comes from.
+        same_camera: whether one camera took both images; None to decide.
+        fundamental: whether to estimate a fundamental matrix: it was asked for, or too little is known for a pose.
+        note: what is not known of the cameras, and what to do about it; None where both are known.
         seconds: how long reading and matching took.
     """
 
     photos: tuple[Photo, Photo] | None
     matches: Matches
-    camera_sources: tuple[str, str]
+    image_sizes: tuple[Size, Size] | None
+    camera_sources: tuple[CameraSource, CameraSource]
+    same_camera: bool | None
+    fundamental: bool
     note: str | None
     seconds: dict[str, float]
 
@@ -66,7 +65,7 @@ def add_command(
     parser.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="first image")
     parser.add_argument("image2", nargs="?", type=Path, metavar="IMAGE2", help="second image")
     _add_matching(parser)
-    _add_cameras(parser)
+    cameras.add_options(parser)
     return parser
 
 
@@ -100,42 +99,17 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_cameras(parser: argparse.ArgumentParser) -> None:
-    cameras = parser.add_argument_group(
-        "cameras",
-        "Given once for both images, or twice, for one each; else they come from the\nfile of matches or the images' "
-        "EXIF data. Without a focal length the answer is\na fundamental matrix, not a pose.",
-    )
-    known = cameras.add_mutually_exclusive_group()
-    known.add_argument(
-        "--camera",
-        action="append",
-        default=[],
-        metavar="CAMERA",
-        help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels; the top-left pixel's centre "
-        "is (0, 0), so take one half off cx and cy from COLMAP",
-    )
-    known.add_argument(
-        "--focal",
-        action="append",
-        type=float,
-        default=[],
-        metavar="F",
-        help="focal length in pixels; the principal point is the image's middle",
-    )
-
-
 def read_views(arguments: argparse.Namespace) -> TwoViews:
-    """Read the images, their matches and their cameras; say on stderr when a camera stays unknown."""
+    """Read the images, their matches and their cameras; say on stderr when a camera is unknown."""
     started = time.perf_counter()
     photos = _read_photos(arguments)
     matches = None if arguments.matches is None else read_matches(arguments.matches, arguments.key)
     seconds = {"read": time.perf_counter() - started}
 
-    stored = (None, None) if matches is None else (matches.camera1, matches.camera2)
-    camera1, source1 = _find_camera(arguments, 0, photos and photos[0], stored[0])
-    camera2, source2 = _find_camera(arguments, 1, photos and photos[1], stored[1])
-    note = _missing_cameras(photos, (source1, source2))
+    known1 = cameras.find_camera(arguments, 0, photos and photos[0], matches)
+    known2 = cameras.find_camera(arguments, 1, photos and photos[1], matches)
+    sources = _sources(known1, known2)
+    note = None if arguments.fundamental else cameras.explain_unknown(photos, sources)
     if note is not None:
         print(f"caransac: {note}", file=sys.stderr)
 
@@ -147,8 +121,31 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
         matches = Matches(*found)
         seconds["match"] = time.perf_counter() - started
     score_kind = arguments.score_kind or matches.score_kind
-    matches = replace(matches, score_kind=score_kind, camera1=camera1, camera2=camera2)
-    return TwoViews(photos, matches, (source1, source2), note, seconds)
+    return TwoViews(
+        photos,
+        replace(
+            matches,
+            score_kind=score_kind,
+            camera1=known1.camera,
+            camera2=known2.camera,
+            image_size1=known1.size if known1.camera is None else None,
+            image_size2=known2.size if known2.camera is None else None,
+        ),
+        image_sizes=None if known1.size is None or known2.size is None else (known1.size, known2.size),
+        camera_sources=sources,
+        same_camera=arguments.same_camera,
+        fundamental=arguments.fundamental or "unknown" in sources,
+        note=note,
+        seconds=seconds,
+    )
+
+
+def _sources(known1: KnownCamera, known2: KnownCamera) -> tuple[CameraSource, CameraSource]:
+    """Where the cameras come from; none is estimated where too little is known of the other one."""
+    first, second = known1.source, known2.source
+    if "unknown" not in (first, second):
+        return first, second
+    return "unknown" if first == "estimated" else first, "unknown" if second == "estimated" else second
 
 
 def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
@@ -159,60 +156,14 @@ def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
                 raise ValueError(f"{option} is about --matches FILE, which is missing")
     if arguments.image1 is None and arguments.matches is not None:
         return None
+    if arguments.image_size:
+        raise ValueError("--image-size is for --matches FILE without images: these have their own; leave it out")
     if arguments.image1 is None:
         raise ValueError("give two images, or --matches FILE")
     if arguments.image2 is None:
         raise ValueError("one image is not enough: give two")
     first, second = (Photo(path, images.read_image(path)) for path in (arguments.image1, arguments.image2))
     return first, second
-
-
-def _find_camera(
-    arguments: argparse.Namespace, number: int, photo: Photo | None, stored: Camera | None
-) -> tuple[Camera | None, str]:
-    """The camera of view 0 or 1, and where it comes from."""
-    for option, values in (("--camera", arguments.camera), ("--focal", arguments.focal)):
-        if len(values) > 2:
-            raise ValueError(f"{option} was given {len(values)} times; once is for both images, twice for one each")
-    if arguments.camera:
-        return _fit(Camera.from_text(arguments.camera[min(number, len(arguments.camera) - 1)]), photo), "camera"
-    if arguments.focal:
-        if photo is None:
-            raise ValueError("--focal needs the images, for their size; without them give --camera f,cx,cy")
-        focal = arguments.focal[min(number, len(arguments.focal) - 1)]
-        if not 0 < focal < math.inf:
-            raise ValueError(f"--focal must be positive, not {focal:g}")
-        return images.centred_camera(focal, photo.pixels), "focal"
-    if stored is not None:
-        return _fit(stored, photo), "file"
-    exif = None if photo is None else images.focal_from_exif(photo.path)
-    if photo is None or exif is None:
-        return None, "unknown"
-    return images.centred_camera(exif, photo.pixels), "exif"
-
-
-def _fit(camera: Camera, photo: Photo | None) -> Camera:
-    """The camera with the size of its image; a ValueError if it was made for another."""
-    if photo is None:
-        return camera
-    height, width = photo.pixels.shape[:2]
-    if (camera.width or width, camera.height or height) != (width, height):
-        raise ValueError(f"the camera is for {camera.width}x{camera.height}, but {photo.path} is {width}x{height}")
-    return replace(camera, width=width, height=height)
-
-
-def _missing_cameras(photos: tuple[Photo, Photo] | None, sources: tuple[str, str]) -> str | None:
-    """Why there will be no pose, and what to do about it; None when there will be one."""
-    unknown = [number for number, source in enumerate(sources) if source == "unknown"]
-    if not unknown:
-        return None
-    if photos is None:
-        return "the cameras are unknown: estimating the fundamental matrix; for a pose give --camera"
-    names = " and ".join(photos[number].path.name for number in unknown)
-    return (
-        f"no EXIF focal length in {names}: estimating the fundamental matrix; for a pose give --focal (in pixels) or "
-        "--camera"
-    )
 
 
 def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 import caransac
 from caransac.cli import estimation, inputs
+from caransac.cli.cameras import IF_KNOWN, describe_camera
 from caransac.cli.inputs import TwoViews
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.matches import SUFFIXES, write_matches
@@ -20,17 +21,19 @@ from caransac.results import AnyResult, FundamentalResult
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
-x2 = R x1 + t with |t| = 1; with unknown cameras, the fundamental matrix.
-The exit code is 1 when the matches determine none, and 2 after a mistake.
-Images need the extra 'images'."""
+x2 = R x1 + t with |t| = 1. Focal lengths that are doubtful or unknown are
+estimated with it. The exit code is 1 when the matches determine no pose, and 2
+after a mistake. Images need the extra 'images'."""
 EXAMPLES = """\
 examples:
-  caransac pose a.jpg b.jpg                       focal lengths from EXIF
-  caransac pose a.png b.png --focal 1200          in pixels, for both
+  caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
+  caransac pose a.png b.png --focal 1200          in pixels, exact, for both
+  caransac pose a.png b.png --focal 1200±5%       known to five per cent
   caransac pose a.png b.png --camera 576,319.5,239.5
   caransac pose a.jpg b.jpg --html report.html --save matches.npz
   caransac pose --matches matches.npz --json
   caransac pose --matches loftr.txt --score-kind confidence --camera 520,320,240
+  caransac pose --matches loftr.txt --score-kind confidence --image-size 640x480
 """
 
 
@@ -87,10 +90,10 @@ def as_text(views: TwoViews, result: AnyResult, options: Options) -> str:
     if parallax is not None:
         doubt = "" if parallax > options.max_error_px else ": the cameras hardly moved, so the translation says nothing"
         lines.append(f"  parallax      {parallax:.1f} px{doubt}")
-    cameras = matches.camera1, matches.camera2
-    for number, (camera, source) in enumerate(zip(cameras, views.camera_sources, strict=True), 1):
-        text = "unknown" if camera is None else f"f = {camera.mean_focal:.1f} px, from {SOURCE_NAMES[source]}"
-        lines.append(f"  camera {number}      {text}")
+    given, found = (matches.camera1, matches.camera2), estimation.found_cameras(views, result)
+    for number, known in enumerate(zip(given, found, views.camera_sources, strict=True), 1):
+        advice = f"; {IF_KNOWN}" if known[-1] == "estimated" and not views.fundamental else ""
+        lines.append(f"  camera {number}      {describe_camera(*known)}{advice}")
     times = {**views.seconds, "estimate": result.elapsed_s}
     lines.append(f"  time          {', '.join(f'{name} {1e3 * value:.0f} ms' for name, value in times.items())}")
     return "\n".join(lines)
@@ -103,9 +106,6 @@ def format_pose(R: Array, t: Array) -> str:
         _matrix(np.c_[R, t], "{:10.6f}") + f"\n  rotation      {rotation_angle_deg(R):.3f}°"
         f"\n  translation   ({direction}), its length is unknown"
     )
-
-
-SOURCE_NAMES = {"camera": "--camera", "focal": "--focal", "file": "the file of matches", "exif": "EXIF"}
 
 
 def _matrix(matrix: Any, form: str) -> str:
@@ -126,13 +126,17 @@ def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
     if calibrated:
         answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
         answer["parallax_px"] = estimation.parallax_px(views, result)
+    camera1, camera2 = (
+        camera and camera.to_dict() | {"focal_deviation": camera.focal_deviation, "source": source}
+        for camera, source in zip(estimation.found_cameras(views, result), views.camera_sources, strict=True)
+    )
     return answer | {
         "num_matches": len(matches.points1),
         "num_inliers": result.num_inliers,
         "confidence": result.confidence,
         "num_hypotheses": result.num_hypotheses,
-        "camera1": matches.camera1 and matches.camera1.to_dict(),
-        "camera2": matches.camera2 and matches.camera2.to_dict(),
+        "camera1": camera1,
+        "camera2": camera2,
         "camera_sources": list(views.camera_sources),
         "note": views.note,
         "seconds": {**views.seconds, "estimate": result.elapsed_s},

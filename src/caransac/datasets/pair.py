@@ -79,8 +79,19 @@ class Pair:
             features = as_reals(features, "features")
             if features.ndim != 2 or len(features) != len(matches.points1):
                 raise ValueError(f"features must have shape ({len(matches.points1)}, d), got {features.shape}")
-        known = {field.name: getattr(matches, field.name) for field in fields(matches)}
-        return cls(scene=scene, name=name, R=R, t=t, features=features, **known)
+        return cls(
+            scene=scene,
+            name=name,
+            points1=matches.points1,
+            points2=matches.points2,
+            scores=matches.scores,
+            score_kind=matches.score_kind,
+            camera1=matches.camera1,
+            camera2=matches.camera2,
+            R=R,
+            t=t,
+            features=features,
+        )
 
     def right_matches(self) -> Floats:
         """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""

@@ -1,7 +1,8 @@
-"""PoseLib's estimate_relative_pose and estimate_fundamental, answered by caransac. PoseLib itself is not needed.
+"""PoseLib's estimators of two views, answered by caransac. PoseLib itself is not needed.
 
     from caransac.integrations import poselib
     pose, info = poselib.estimate_relative_pose(x1, x2, camera1, camera2, {"max_epipolar_error": 1.0}, {})
+    pair, info = poselib.estimate_shared_focal_relative_pose(x1, x2, principal_point, {"max_epipolar_error": 1.0}, {})
 
 Both forms of PoseLib's settings are understood: the two dicts of version 2, and the nested one of version 3,
 ``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` in their place is taken as it is.
@@ -15,15 +16,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac import api
+from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera, as_camera
-from caransac.geometry import Array, quaternion_from_rotation
+from caransac.geometry import Array
+from caransac.integrations.poselib_records import CameraPose, ImagePair, PinholeCamera
 from caransac.integrations.settings import (
     Meanings,
     at_least,
@@ -67,36 +70,6 @@ BUNDLE_SETTINGS: Meanings = {
     "refine_principal_point": must_be(False),
     "refine_extra_params": must_be(False),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class CameraPose:
-    """A pose as PoseLib has it, ``x2 = R x1 + t``.
-
-    Attributes:
-        R: (3, 3) rotation.
-        t: (3,) translation.
-    """
-
-    R: Array
-    t: Array
-
-    @property
-    def q(self) -> Array:
-        """The rotation as a unit quaternion (w, x, y, z)."""
-        return quaternion_from_rotation(self.R)
-
-    @property
-    def Rt(self) -> Array:
-        """(3, 4) matrix [R t]."""
-        return np.column_stack([self.R, self.t])
-
-    def center(self) -> Array:
-        """(3,) the camera's centre, ``-R^T t``."""
-        return np.asarray(-self.R.T @ self.t)
-
-    def __repr__(self) -> str:
-        return f"[q: {' '.join(f'{x:g}' for x in self.q)}, t: {' '.join(f'{x:g}' for x in self.t)}]"
 
 
 def estimate_relative_pose(
@@ -190,6 +163,69 @@ def estimate_fundamental(
     return found.F, _info(found, options)
 
 
+def estimate_shared_focal_relative_pose(
+    points2D_1: ArrayLike,
+    points2D_2: ArrayLike,
+    pp: ArrayLike = (0.0, 0.0),
+    ransac_opt: Mapping[str, Any] | Options | None = None,
+    bundle_opt: Mapping[str, Any] | None = None,
+    initial_image_pair: None = None,
+    *,
+    opt: Mapping[str, Any] | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> tuple[ImagePair | None, dict[str, Any]]:
+    """``poselib.estimate_shared_focal_relative_pose``: the pose of one camera of unknown focal length.
+
+    What is known beforehand of focal lengths depends on the size of the images, which is not part of the call: it is
+    twice the principal point or, where this is zero, what the points take up. Where you know the size,
+    `caransac.estimate_relative_pose` takes it. Other arguments and errors as in `estimate_relative_pose`.
+
+    Args:
+        points2D_1: (N, 2) pixels in image 1.
+        points2D_2: (N, 2) pixels in image 2.
+        pp: (2,) principal point of both images in pixels; zero for points that are relative to it.
+        ransac_opt: as in `estimate_relative_pose`.
+        bundle_opt: as in `estimate_relative_pose`.
+        initial_image_pair: not supported; raises.
+        opt: another name of `ransac_opt`, as in version 3.
+        scores: (N,) one number per match.
+        score_kind: what the scores are.
+
+    Returns:
+        Pose and cameras, or None where the data determine none, and the same dict. The principal points are refined a
+        little, and so may differ from `pp` and from each other.
+    """
+    _refuse(initial_image_pair, "initial_image_pair")
+    options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
+    pixels1, pixels2, _ = as_matches(points2D_1, points2D_2, None)
+    camera = _unknown_camera(pixels1, pixels2, pp)
+    found = api.estimate_relative_pose(
+        pixels1, pixels2, camera, camera, same_camera=True, scores=scores, score_kind=score_kind, options=options
+    )
+    info = _info(found, options)
+    if found.R is None or found.t is None or found.camera1 is None or found.camera2 is None:
+        return None, info
+    cameras = (
+        PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
+        for each in (found.camera1, found.camera2)
+    )
+    return ImagePair(CameraPose(found.R, found.t), *cameras), info
+
+
+def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> Camera:
+    """What to assume of the camera of pixels (N, 2) with a principal point (2,)."""
+    centre = as_reals(pp, "pp").ravel()
+    if centre.shape != (2,):
+        raise ValueError(f"pp must have shape (2,), got {np.shape(pp)}")
+    extent = centre
+    if np.min(centre) <= 0:
+        extent = np.max(np.abs(np.concatenate([pixels1, pixels2]) - centre), axis=0, initial=0.5)
+    width, height = np.ceil(2 * extent).astype(int).tolist()
+    usual = Camera.of_unknown_focal(width, height)
+    return replace(usual, params=(usual.fx, *centre.tolist()))
+
+
 def _refuse(initial: object, name: str) -> None:
     if initial is not None:
         raise ValueError(f"{name} is not supported: every estimation starts from the matches alone; leave it out")
@@ -205,7 +241,9 @@ def _as_camera(camera: Any, name: str) -> Camera:
     if camera is None:
         raise ValueError(f"{name} is missing: a dict with model, params, width and height")
     if callable(getattr(camera, "model_name", None)):  # a poselib.Camera
-        camera = Camera(camera.model_name(), tuple(camera.params), camera.width, camera.height)
+        width, height = max(camera.width, 0), max(camera.height, 0)  # PoseLib's -1 is unknown
+        deviation = getattr(camera, "focal_deviation", 0.0)
+        camera = Camera(camera.model_name(), tuple(camera.params), width, height, deviation)
     return as_camera(camera, name)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from caransac import api
-from caransac.camera import Camera, as_camera
+from caransac.camera import as_camera
 from caransac.integrations.settings import (
     Meanings,
     at_least,
@@ -89,8 +89,8 @@ def estimate_essential_matrix(
     found = api.estimate_relative_pose(
         points2D1,
         points2D2,
-        _as_camera(camera1, "camera1"),
-        _as_camera(camera2, "camera2"),
+        as_camera(camera1, "camera1"),
+        as_camera(camera2, "camera2"),
         scores=scores,
         score_kind=score_kind,
         options=_options(estimation_options),
@@ -122,10 +122,6 @@ def estimate_fundamental_matrix(
     options = _options(estimation_options)
     found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
     return None if found.F is None else {"F": found.F, **_common_entries(found)}
-
-
-def _as_camera(camera: Any, name: str) -> Camera:
-    return as_camera(camera.todict() if hasattr(camera, "todict") else camera, name)
 
 
 def _options(settings: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None) -> Options:

@@ -125,10 +125,10 @@ def _log_ratio(problem: FocalPose, found: Estimate) -> float:
 
 
 def _could_be_one(camera1: Camera, camera2: Camera) -> bool:
-    """Whether two cameras may be one: the same model and parameters, though an image may be turned."""
+    """Whether two cameras may be one: equally doubtful, of the same model and focal length; an image may be turned."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
     alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < SAME_FOCAL and camera1.model == camera2.model
-    return alike and sizes[0] == sizes[1]
+    return alike and sizes[0] == sizes[1] and camera1.focal_deviation == camera2.focal_deviation
 
 
 def _consensus(found: Estimate) -> float:

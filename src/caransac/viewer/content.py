@@ -25,7 +25,7 @@ from caransac.geometry import (
     split_pose,
 )
 from caransac.results import AnyResult, RelativePoseResult, Round
-from caransac.robust.problems import Essential, Fundamental
+from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
 LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points
@@ -40,13 +40,17 @@ class DrawnImage:
 
     Attributes:
         pixels: (n, 2) the matches' points.
-        camera: its camera, or None.
+        camera: its camera, refined if it was doubtful, or None.
+        given_camera: the camera that the estimation started from, in whose pixels it measures distances, or None.
+        camera_source: where the camera comes from, in words.
         size: (width, height) in pixels.
         jpeg: the picture, of any scale, or None for an empty frame.
     """
 
     pixels: Array
     camera: Camera | None
+    given_camera: Camera | None
+    camera_source: str
     size: tuple[int, int]
     jpeg: bytes | None
 
@@ -124,28 +128,41 @@ class DrawnGeometry(ABC):
 
 
 class DrawnPose(DrawnGeometry):
-    """Relative poses [R | t]."""
+    """Relative poses [R | t], all with the cameras of the answer."""
 
     kind = "pose"
     undistorts = True
 
     def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
-        first, second = images
-        if first.camera is None or second.camera is None:
-            missing = "camera1" if first.camera is None else "camera2"
-            raise ValueError(f"{missing} is missing: the epipolar lines of a relative pose need both cameras")
-        self._K1, self._K2 = first.camera.K, second.camera.K
-        self._problem = Essential.from_pixels(first.pixels, second.pixels, first.camera, second.camera, max_error_px)
+        (pixels1, camera1, given1), (pixels2, camera2, given2) = (
+            (image.pixels, image.camera, image.given_camera or image.camera) for image in images
+        )
+        if camera1 is None or camera2 is None or given1 is None or given2 is None:
+            number = 1 if camera1 is None else 2
+            raise ValueError(
+                f"camera{number} is missing: the epipolar lines of a relative pose need both cameras; if it was "
+                f"unknown to the estimation, give size{number}"
+            )
+        self._K1, self._K2 = camera1.K, camera2.K
+        self._problem: Problem = Essential.from_pixels(pixels1, pixels2, camera1, camera2, max_error_px)
+        self._intrinsics = np.empty((3, 0))
+        if (camera1, camera2) != (given1, given2):
+            self._problem = FocalPose.from_pixels(pixels1, pixels2, given1, given2, max_error_px, shared=False)
+            self._intrinsics = np.stack([_change(given1, camera1), _change(given2, camera2)], axis=1)
         self._max_error_px = max_error_px
+
+    def _refined(self, model: Array) -> Array:
+        """A pose with what the cameras of the answer differ by from those given: a model of the problem."""
+        return np.concatenate([model, self._intrinsics], axis=1)
 
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
-        distances = self._problem.distances(model) / self._problem.max_error * self._max_error_px
+        distances = self._problem.distances(self._refined(model)) / self._problem.max_error * self._max_error_px
         return self._problem.spread(distances, np.inf)
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(model).sum())
+        return int(self._problem.inliers(self._refined(model)).sum())
 
     def fundamental(self, model: Array) -> Array:
         """See `DrawnGeometry.fundamental`."""
@@ -190,6 +207,12 @@ class DrawnFundamental(DrawnGeometry):
         return caransac.pose_from_fundamental(
             self.fundamental(model), first.pixels[near], second.pixels[near], first.camera, second.camera
         )
+
+
+def _change(given: Camera, found: Camera) -> Array:
+    """(3,) intrinsics of `FocalPose` that turn one camera into the other: the inverse of `Camera.adjusted`."""
+    offset = found.K[:2, 2] - given.K[:2, 2]
+    return np.array([np.log(found.fx / given.fx), offset[0] / given.fx, offset[1] / given.fy])
 
 
 def _rounds(result: AnyResult, answer: Array | None) -> list[Round]:
@@ -243,12 +266,18 @@ def _image(image: DrawnImage, undistorts: bool) -> dict[str, Any]:
         "points": _pack(image.pixels, "<f4"),
         "size": list(image.size),
         "picture": None,
+        "camera": None,
         "lens": None,
         "corners": None,
     }
     if image.jpeg is not None:
         content["picture"] = "data:image/jpeg;base64," + base64.b64encode(image.jpeg).decode()
     if image.camera is not None:
+        content["camera"] = {
+            "focalPx": image.camera.mean_focal,
+            "focalDeviation": image.camera.focal_deviation,
+            "source": image.camera_source,
+        }
         right, bottom = np.array(image.size) - 0.5  # the centre of the top-left pixel is (0, 0)
         pixels = [[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]]
         corners = homogeneous(pixels) @ np.linalg.inv(image.camera.K).T

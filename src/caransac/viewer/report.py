@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_reals
 from caransac._support.files import replacing
-from caransac.camera import CameraLike, as_camera
+from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
 from caransac.options import Options
-from caransac.results import AnyResult
+from caransac.results import AnyResult, RelativePoseResult
 from caransac.viewer.content import DrawnImage, describe
 
 SCRIPTS = (
@@ -42,6 +43,8 @@ def write_report(
     *,
     camera1: CameraLike | None = None,
     camera2: CameraLike | None = None,
+    camera_source1: str = "",
+    camera_source2: str = "",
     image1: ArrayLike | None = None,
     image2: ArrayLike | None = None,
     size1: tuple[int, int] | None = None,
@@ -60,12 +63,15 @@ def write_report(
         points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
             pixel at (0, 0); nothing but the drawing depends on that.
         points2: (N, 2) pixels in image 2.
-        camera1: camera of image 1, as given to the estimation. A relative pose needs both; with a fundamental matrix
-            they are optional, and give the 3-D view.
+        camera1: camera of image 1, as given to the estimation; None if it was unknown. Where it was doubtful or
+            unknown, the result's is drawn. With a fundamental matrix they are optional, and give the 3-D view.
         camera2: camera of image 2.
+        camera_source1: where the camera of image 1 comes from, a few words to show; by default what is known here.
+        camera_source2: where the camera of image 2 comes from.
         image1: (H, W) or (H, W, 3) uint8, RGB, or None for an empty frame. Needs OpenCV.
         image2: image 2.
         size1: (width, height) of image 1 in pixels; by default that of the image, of the camera, or of the points.
+            A failed estimation with an unknown camera needs it, or the image.
         size2: size of image 2.
         scores: (N,) one number per match, shown with it, or None.
         max_error_px: the threshold the estimation was told, in pixels.
@@ -83,10 +89,13 @@ def write_report(
     if not max_error_px > 0:
         raise ValueError(f"max_error_px must be positive, not {max_error_px!r}")
     count = len(result.inliers)
-    images = (
-        _image("1", _reals(points1, "points1", (count, 2)), camera1, image1, size1),
-        _image("2", _reals(points2, "points2", (count, 2)), camera2, image2, size2),
+    pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
+    views = (
+        _View("1", camera1, result.camera1, camera_source1, image1, size1),
+        _View("2", camera2, result.camera2, camera_source2, image2, size2),
     )
+    assume = isinstance(result, RelativePoseResult)
+    images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
     checked = None if scores is None else _reals(scores, "scores", (count,))
     content = describe(result, images, scores=checked, max_error_px=float(max_error_px), title=title)
     path = Path(path)
@@ -124,24 +133,61 @@ def _source_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _image(
-    number: str, pixels: Array, camera: CameraLike | None, image: ArrayLike | None, size: tuple[int, int] | None
-) -> DrawnImage:
-    lens = None if camera is None else as_camera(camera, f"camera{number}")
-    shown = None if image is None else _checked_image(np.asarray(image), f"image{number}")
-    if size is None:
+@dataclass(frozen=True)
+class _View:
+    """What the caller says of one of the images, and what the result does.
+
+    Attributes:
+        number: "1" or "2", for errors.
+        camera: as given to the estimation, or None.
+        found: the result's camera, or None.
+        source: where the camera comes from; empty for what is known here.
+        image: its pixels, or None.
+        size: (width, height), or None.
+    """
+
+    number: str
+    camera: CameraLike | None
+    found: Camera | None
+    source: str
+    image: ArrayLike | None
+    size: tuple[int, int] | None
+
+    def draw(self, pixels: Array, *, assume: bool) -> DrawnImage:
+        """The image with points (n, 2); an unknown camera is what the estimation assumes, if wanted."""
+        shown = None if self.image is None else _checked_image(np.asarray(self.image), f"image{self.number}")
+        given = None if self.camera is None else as_camera(self.camera, f"camera{self.number}")
+        size = self._known_size(given, shown)
+        unknown = given is None and (self.found is None or self.found.focal_deviation > 0)
+        if unknown and assume and size is not None:
+            given = Camera.of_unknown_focal(*size)
+        exact = given is not None and given.focal_deviation == 0
+        camera = given if exact else self.found or given
+        if size is None:  # a principal point is near the middle
+            size = _enclosing(pixels, np.zeros(2) if camera is None else 2 * camera.K[:2, 2])
+        jpeg = None if shown is None else _jpeg(shown)
+        return DrawnImage(pixels, camera, given, self._origin(given, camera), size, jpeg)
+
+    def _known_size(self, given: Camera | None, shown: NDArray[np.uint8] | None) -> tuple[int, int] | None:
+        if self.size is not None:
+            width, height = int(self.size[0]), int(self.size[1])
+            if width < 1 or height < 1:
+                raise ValueError(f"size{self.number} must be a positive (width, height), not {self.size!r}")
+            return width, height
         if shown is not None:
-            size = (shown.shape[1], shown.shape[0])
-        elif lens is not None and lens.width > 0 and lens.height > 0:
-            size = (lens.width, lens.height)
-        elif lens is not None:
-            size = _enclosing(pixels, 2 * lens.K[:2, 2])  # the principal point is near the middle
-        else:
-            size = _enclosing(pixels, np.zeros(2))
-    width, height = int(size[0]), int(size[1])
-    if width < 1 or height < 1:
-        raise ValueError(f"size{number} must be a positive (width, height), not {size!r}")
-    return DrawnImage(pixels, lens, (width, height), None if shown is None else _jpeg(shown))
+            return shown.shape[1], shown.shape[0]
+        camera = given or self.found
+        return (camera.width, camera.height) if camera is not None and camera.width > 0 and camera.height > 0 else None
+
+    def _origin(self, given: Camera | None, camera: Camera | None) -> str:
+        """Where the camera comes from, in the caller's words if there are any."""
+        if self.camera is None and self.found is None:
+            return "assumed"
+        if self.source or camera is None:
+            return self.source
+        if self.camera is None and camera.focal_deviation > 0:
+            return "estimated from the matches"
+        return "as given" if given is None or camera == given else "refined with the pose"
 
 
 def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:

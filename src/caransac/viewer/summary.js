@@ -26,6 +26,11 @@ function matrix(values, write) {
   return rows.join("\n");
 }
 
+function focalText({ focalPx, focalDeviation, source }) {
+  const deviation = focalDeviation ? ` ± ${+(100 * focalDeviation).toPrecision(2)} %` : "";
+  return `${number(focalPx, 1)} px${deviation}, ${source}`;
+}
+
 function summarise() {
   const { summary, estimate } = report;
   const facts = [`${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${whole(numMatches)} matches`];
@@ -58,6 +63,9 @@ function summarise() {
     fact("R", matrix(estimate.R, (value) => value.toFixed(5)), "matrix");
     fact("t", matrix(estimate.t, (value) => value.toFixed(5)), "matrix");
   }
+  report.images.forEach(({ camera }, i) => {
+    if (summary.success && camera) fact(`Focal length ${i + 1}`, focalText(camera));
+  });
   if (!estimate && summary.success) fact("Cameras", "unknown, so no 3-D view");
   if (report.kind === "fundamental" && summary.F) {
     fact("F", matrix(summary.F, (value) => value.toExponential(2)), "matrix");

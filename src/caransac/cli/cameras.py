@@ -1,0 +1,233 @@
+"""What the commands know of the cameras of two views: from options, files of matches, and EXIF data."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from caransac import images
+from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera, split_deviation
+from caransac.geometry import Array
+from caransac.images import Image
+from caransac.matches import Matches
+
+# Where a camera comes from: --camera, --focal, the file of matches, EXIF data, the matches themselves; or nowhere.
+CameraSource = Literal["camera", "focal", "file", "exif", "estimated", "unknown"]
+SOURCE_TEXTS: dict[CameraSource, str] = {
+    "camera": "from --camera",
+    "focal": "from --focal",
+    "file": "from the file of matches",
+    "exif": "from EXIF",
+    "estimated": "estimated from the matches",
+    "unknown": "unknown",
+}
+IF_KNOWN = "give --focal or --camera if you know it"
+HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # a deviation from which on the matches said little about a focal length
+LARGEST_SIDE = 10**6  # pixels
+MOST_OUTSIDE = 0.05  # share of the matches that may lie outside of their image before its size must be wrong
+
+Size = tuple[int, int]  # (width, height)
+
+
+class Photo(NamedTuple):
+    """An image and its file."""
+
+    path: Path
+    pixels: Image
+
+    @property
+    def size(self) -> Size:
+        """(width, height) in pixels."""
+        return self.pixels.shape[1], self.pixels.shape[0]
+
+
+class KnownCamera(NamedTuple):
+    """What is known of the camera of one view.
+
+    Attributes:
+        camera: the camera, or None where its focal length is unknown.
+        size: of its image, or None.
+        source: where it comes from; "estimated" where the size is known, and the focal length will be found.
+    """
+
+    camera: Camera | None
+    size: Size | None
+    source: CameraSource
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the group of options that say what the cameras are."""
+    cameras = parser.add_argument_group(
+        "cameras",
+        "Given once for both images, or twice, for one each; else they come from the\nfile of matches or the images' "
+        "EXIF data. A focal length that nobody knows is\nestimated from the matches. One that is known to some "
+        "per cent, written as\n1200±5% or 1200+-5%, is refined with the pose; EXIF data count as doubtful.",
+    )
+    known = cameras.add_mutually_exclusive_group()
+    known.add_argument(
+        "--camera",
+        action="append",
+        default=[],
+        metavar="CAMERA",
+        help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels, and ±5%% behind it if the focal "
+        "length is doubtful; the top-left pixel's centre is (0, 0), so take one half off cx and cy from COLMAP",
+    )
+    known.add_argument(
+        "--focal",
+        action="append",
+        default=[],
+        metavar="F",
+        help="focal length in pixels, 1200 or 1200±5%%; the principal point is the image's middle",
+    )
+    cameras.add_argument(
+        "--image-size",
+        action="append",
+        default=[],
+        metavar="WxH",
+        help="size of the images in pixels, for --matches without images",
+    )
+    alike = cameras.add_mutually_exclusive_group()
+    alike.add_argument(
+        "--same-camera",
+        action="store_true",
+        default=None,
+        help="one camera at one zoom took both images, so that doubtful focal lengths are one (default: decided by "
+        "the cameras, sizes and matches)",
+    )
+    alike.add_argument(
+        "--different-cameras",
+        dest="same_camera",
+        action="store_false",
+        help="two cameras took them, or one with a zoom in between",
+    )
+    cameras.add_argument(
+        "--fundamental", action="store_true", help="estimate a fundamental matrix, which needs no cameras, not a pose"
+    )
+
+
+def find_camera(
+    arguments: argparse.Namespace, number: int, photo: Photo | None, matches: Matches | None
+) -> KnownCamera:
+    """What is known of the camera of view 0 or 1."""
+    stored, size = (None, None) if matches is None else _stored(matches, number)
+    measured = "the image"
+    asked = _of_view(arguments.image_size, number, "--image-size")
+    if asked is not None and matches is not None:
+        size, measured = _parse_size(asked, (matches.points1, matches.points2)[number]), "--image-size"
+    if photo is not None:
+        size, measured = photo.size, str(photo.path)
+
+    text, focal = _of_view(arguments.camera, number, "--camera"), _of_view(arguments.focal, number, "--focal")
+    if text is not None:
+        camera = _fit(Camera.from_text(text), size, measured)
+        return KnownCamera(camera, _size(camera), "camera")
+    if focal is not None:
+        return KnownCamera(_centred(focal, size), size, "focal")
+    if stored is not None:
+        return KnownCamera(_fit(stored, size, measured), size, "file")
+    exif = None if photo is None else images.camera_from_exif(photo.path, photo.pixels)
+    if exif is not None:
+        return KnownCamera(exif, size, "exif")
+    return KnownCamera(None, size, "unknown" if size is None else "estimated")
+
+
+def _of_view(values: Sequence[str], number: int, option: str) -> str | None:
+    """The value of an option for view 0 or 1: given once it is for both."""
+    if len(values) > 2:
+        raise ValueError(f"{option} was given {len(values)} times; once is for both images, twice for one each")
+    return values[min(number, len(values) - 1)] if values else None
+
+
+def _stored(matches: Matches, number: int) -> tuple[Camera | None, Size | None]:
+    camera = (matches.camera1, matches.camera2)[number]
+    return camera, (matches.image_size1, matches.image_size2)[number] if camera is None else _size(camera)
+
+
+def _size(camera: Camera) -> Size | None:
+    return (camera.width, camera.height) if camera.width and camera.height else None
+
+
+def _parse_size(text: str, points: Array) -> Size:
+    """(width, height) of an image as written, which must have room for its points (N, 2)."""
+    found = re.fullmatch(r"(\d{1,7})[xX](\d{1,7})", text.strip())
+    width, height = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE):
+        raise ValueError(f"--image-size must be WIDTHxHEIGHT in pixels, such as 1024x768, not {text!r}")
+    if len(points) and np.mean(np.any(points > (width, height), axis=1)) > MOST_OUTSIDE:
+        right, bottom = np.max(points, axis=0)
+        raise ValueError(f"--image-size {text} is too small for the matches, which reach ({right:.0f}, {bottom:.0f})")
+    return width, height
+
+
+def _centred(text: str, size: Size | None) -> Camera:
+    """The camera of a focal length as written, 1200 or 1200±5%, with the middle of its image as principal point."""
+    try:
+        front, deviation = split_deviation(text)
+        focal = float(front)
+    except ValueError as error:
+        raise ValueError(f"--focal must be a number of pixels, 1200 or 1200±5%, not {text!r}") from error
+    if not 0 < focal < math.inf:
+        raise ValueError(f"--focal must be positive, not {focal:g}")
+    if size is None:
+        raise ValueError("--focal needs the size of the images: give them, or --image-size WxH, or --camera f,cx,cy")
+    if not 0 <= deviation <= 1:
+        raise ValueError(f"--focal {text}: the deviation must be from 0 % to 100 %")
+    return Camera("SIMPLE_PINHOLE", (focal, (size[0] - 1) / 2, (size[1] - 1) / 2), *size, deviation)
+
+
+def _fit(camera: Camera, size: Size | None, measured: str) -> Camera:
+    """The camera with the size of its image; a ValueError if it was made for another."""
+    if size is None:
+        return camera
+    if (camera.width or size[0], camera.height or size[1]) != size:
+        raise ValueError(f"the camera is for {camera.width}x{camera.height}, but {measured} is {size[0]}x{size[1]}")
+    return replace(camera, width=size[0], height=size[1])
+
+
+def explain_unknown(photos: tuple[Photo, Photo] | None, sources: Sequence[CameraSource]) -> str | None:
+    """What is not known of the cameras, what happens instead, and what to do about it; None where all is known."""
+    if "unknown" in sources:
+        return (
+            "neither the cameras nor the sizes of the images are known: estimating the fundamental matrix; for a pose "
+            "give --image-size WxH or, if you know the cameras, --camera"
+        )
+    estimated = [number for number, source in enumerate(sources) if source == "estimated"]
+    if not estimated:
+        return None
+    if photos is None:
+        return f"no camera in the file of matches: the focal length is estimated; {IF_KNOWN}"
+    names = " and ".join(photos[number].path.name for number in estimated)
+    return f"no EXIF focal length in {names}: it is estimated from the matches; {IF_KNOWN}"
+
+
+def describe_camera(given: Camera | None, found: Camera | None, source: CameraSource) -> str:
+    """A focal length for people: how long, how sure, and where it comes from.
+
+    Args:
+        given: the camera before the estimation, or None where it was unknown.
+        found: the camera of the answer, or None where there is none.
+        source: where the camera comes from.
+    """
+    shown = found or given
+    if shown is None:
+        return SOURCE_TEXTS["unknown"]
+    if given is None and shown.focal_deviation > HARDLY_SEEN:
+        return f"focal length {_focal_text(shown)}, assumed: the matches hardly show it"
+    if given is None:
+        return f"focal length {_focal_text(shown)}, {SOURCE_TEXTS['estimated']}"
+    if shown != given:
+        return f"focal length {_focal_text(shown)}, refined; {_focal_text(given)} {SOURCE_TEXTS[source]}"
+    exact = "" if shown.focal_deviation else "taken as exact, "
+    return f"focal length {_focal_text(shown)}, {exact}{SOURCE_TEXTS[source]}"
+
+
+def _focal_text(camera: Camera) -> str:
+    deviation = f" ± {100 * camera.focal_deviation:.2g} %" if camera.focal_deviation else ""
+    return f"{camera.mean_focal:.1f} px{deviation}"

@@ -1,0 +1,103 @@
+"""What PoseLib's estimators return: poses, cameras and pairs of them, with its names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac._support.arrays import as_reals
+from caransac.geometry import Array, quaternion_from_rotation
+
+
+@dataclass(frozen=True, eq=False)
+class CameraPose:
+    """A pose as PoseLib has it, ``x2 = R x1 + t``.
+
+    Attributes:
+        R: (3, 3) rotation.
+        t: (3,) translation.
+    """
+
+    R: Array
+    t: Array
+
+    @property
+    def q(self) -> Array:
+        """The rotation as a unit quaternion (w, x, y, z)."""
+        return quaternion_from_rotation(self.R)
+
+    @property
+    def Rt(self) -> Array:
+        """(3, 4) matrix [R t]."""
+        return np.column_stack([self.R, self.t])
+
+    def center(self) -> Array:
+        """(3,) the camera's centre, ``-R^T t``."""
+        return np.asarray(-self.R.T @ self.t)
+
+    def __repr__(self) -> str:
+        return f"[q: {' '.join(f'{x:g}' for x in self.q)}, t: {' '.join(f'{x:g}' for x in self.t)}]"
+
+
+@dataclass(frozen=True)
+class PinholeCamera:
+    """A camera as PoseLib has it, of the model SIMPLE_PINHOLE.
+
+    Attributes:
+        params: [f, cx, cy] in pixels.
+        width: of the image; -1, as it is not part of the call.
+        height: of the image; -1.
+        focal_deviation: relative standard deviation of the focal length (new).
+    """
+
+    params: list[float]
+    width: int = -1
+    height: int = -1
+    focal_deviation: float = 0.0
+
+    model_id = 0
+
+    def model_name(self) -> str:
+        """Its name, as in COLMAP."""
+        return "SIMPLE_PINHOLE"
+
+    def focal(self) -> float:
+        """The focal length in pixels."""
+        return self.params[0]
+
+    focal_x = focal_y = focal
+
+    def principal_point(self) -> Array:
+        """(2,) the principal point in pixels."""
+        return np.array(self.params[1:])
+
+    def project(self, points: ArrayLike) -> Array:
+        """Pixels (N, 2) of normalised image coordinates (N, 2)."""
+        return np.asarray(as_reals(points, "points") * self.focal() + self.principal_point())
+
+    def unproject(self, points: ArrayLike) -> Array:
+        """Normalised image coordinates (N, 2) of pixels (N, 2)."""
+        return np.asarray((as_reals(points, "points") - self.principal_point()) / self.focal())
+
+    def __repr__(self) -> str:
+        return " ".join(["SIMPLE_PINHOLE", str(self.width), str(self.height), *(f"{value:g}" for value in self.params)])
+
+
+@dataclass(frozen=True, eq=False)
+class ImagePair:
+    """Two cameras and their relative pose, as PoseLib has them.
+
+    Attributes:
+        pose: of camera 2 from camera 1.
+        camera1: camera of image 1.
+        camera2: camera of image 2.
+    """
+
+    pose: CameraPose
+    camera1: PinholeCamera
+    camera2: PinholeCamera
+
+    def __repr__(self) -> str:
+        return f"[pose {self.pose!r}, camera1: {self.camera1!r}, camera2: {self.camera2!r}]"
