@@ -8,7 +8,8 @@ import pycolmap
 
 from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, VerificationOptions, verify
-from caransac.verification.colmap import MAX_IMAGES, MODELS
+from caransac.verification.colmap import MAX_IMAGES
+from caransac.verification.colmap_cameras import MODELS
 
 OLD_SCHEMA = """
 CREATE TABLE cameras (camera_id INTEGER PRIMARY KEY, model INTEGER, width INTEGER, height INTEGER, params BLOB,
