@@ -178,7 +178,7 @@ class CameraFocal:
     Attributes:
         focal_px: the focal length in pixels; None where it is unknown.
         deviation: its relative standard deviation, 0 for exact; None where it is unknown.
-        source: "given" and trusted as it is, "prior" of the images' EXIF or the like, "pooled" over pairs of its images,
+        source: "given" and trusted as it is, "prior" of EXIF or the like, "pooled" over pairs of its images,
             or "unknown".
     """
 
