@@ -96,7 +96,7 @@ class PairMatches:
             unknown.
         image_sizes: of both images, for a pair without cameras; None where they are unknown or not to be used.
         same_camera: whether both images were taken by one camera; None where that is to be decided.
-        scores: (n,) one number a match, or None.
+        scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         descriptors: of the matched keypoints of image 1 (n, d) and of all keypoints of image 2 (m, d), to make ratios
             from; None otherwise.
