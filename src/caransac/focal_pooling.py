@@ -30,8 +30,9 @@ WIDE = 0.25  # deviation of log f from which on a pair says nothing
 EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one
 FEWEST_INFORMATIVE = 5
 LEAST_SUPPORT = 0.6  # share of the informative pairs that agree
-LARGEST_DEVIATION = 0.02  # relative, of the pooled focal length
+LARGEST_DEVIATION = 0.035  # relative, of the pooled focal length
 RESAMPLES = 200  # of the bootstrap
+SHARED_IMAGES = 1.75  # how much more resampled images spread on the training scenes than pairs do, which share them
 COMMON_DEVIATION = 0.01  # relative: what all pairs of a camera err by together, its lens and principal point
 
 
@@ -149,7 +150,8 @@ def pool_focal(profiles: Sequence[Array | None], lens: Camera, *, seed: int) -> 
     support = float(np.mean(near / (near + WRONG)))
     resamples = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
     spread_sq = np.mean((_maxima(np.asarray(resamples @ logs, float)) - log_focal) ** 2)
-    spread = float(np.sqrt(spread_sq * count / (count - 3)))  # few pairs vary less among themselves than they err
+    # Few pairs vary less among themselves than they err.
+    spread = SHARED_IMAGES * float(np.sqrt(spread_sq * count / (count - 3)))
     if support < LEAST_SUPPORT or spread > LARGEST_DEVIATION:
         return unknown("disagreement")
     focal_px = float(np.exp(log_focal)) * max(lens.width, lens.height)
