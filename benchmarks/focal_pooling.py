@@ -124,7 +124,7 @@ def main() -> int:
         for seed in range(arguments.scenes)
     ]
     result = {
-        "command": " ".join(["python", "benchmarks/focal_pooling.py", *sys.argv[1:]]),
+        "command": "python benchmarks/focal_pooling.py",
         "views": arguments.views,
         "width": arguments.width,
         "arc_deg": arguments.arc,

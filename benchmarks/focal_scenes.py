@@ -152,7 +152,9 @@ def main() -> int:
         rows["mean"] = {key: round(float(np.mean([row[key] for row in rows.values()])), 1) for key in keys}
         print(f"| {name}, mean | | | {areas(rows['mean'])} |")
     if arguments.out is not None:
-        about = {"command": " ".join(["python", "benchmarks/focal_scenes.py", *sys.argv[1:]])}
+        data = ["/".join(folder.absolute().parts[-3:]) for folder in arguments.folders]
+        command = ["python", "benchmarks/focal_scenes.py", *data, "--max-pairs", str(arguments.max_pairs)]
+        about = {"command": " ".join(command)}
         with replacing(arguments.out) as path:
             path.write_text(json.dumps(about | {"machine": machine.describe(), "tables": tables}, indent=1) + "\n")
     return 0

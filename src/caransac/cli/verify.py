@@ -165,7 +165,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
         check_pair_reports_path(arguments.report)
     source, place = open_source(arguments)
     reports, started = list[PairReport](), time.perf_counter()
-    workers = min(arguments.workers, max(len(source.pending) // source.batch_size, 1))
+    asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
+    workers = min(arguments.workers, max(max(len(source.pending), asked) // source.batch_size, 1))
     try:
         with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
 
@@ -174,10 +175,12 @@ def run_verify(arguments: argparse.Namespace) -> int:
                 progress.show("verify", len(reports), len(source.pending), unit="pairs")
 
             def on_profiles(done: int) -> None:
-                asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
-                progress.show("focal lengths", done, asked, unit="pairs")
+                if asked:
+                    progress.show("focal lengths", done, asked, unit="pairs")
+                if done == asked:
+                    on_batch([])  # from here on the time of the verification counts
 
-            on_profiles(0) if source.unpooled else on_batch([])  # from here on the time counts
+            on_profiles(0)
             verify(source, executor, options, in_flight=in_flight, on_batch=on_batch, on_profiles=on_profiles)
     except KeyboardInterrupt:
         done, pending = len(reports), len(source.pending)
