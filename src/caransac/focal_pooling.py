@@ -23,11 +23,13 @@ PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 # pinholes. Pooled curves are wide enough for a parabola through three of these to find their maxima.
 LOG_FOCALS = np.arange(np.log(0.35), np.log(2.8), 0.04)
 MOST_PAIRS = 200  # that are estimated; the error falls little beyond a few dozen
-# Chosen on the training scenes. Matches of a pair err together, by lens and scene: their evidence counts a quarter.
+# These four were chosen on the training scenes. Matches of a pair err together, by lens and scene, and count a quarter.
 TEMPER = 4.0
 WRONG = 0.3  # share of the pairs whose evidence is assumed to be of no worth, though it looks sure
 WIDE = 0.25  # deviation of log f from which on a pair says nothing
 EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one
+# What counts as known. These limits, and the common deviation below, were set after a look at the validation scenes
+# too, because only one training scene does not show its focal length.
 FEWEST_INFORMATIVE = 5
 LEAST_SUPPORT = 0.6  # share of the informative pairs that agree
 LARGEST_DEVIATION = 0.035  # relative, of the pooled focal length
