@@ -210,9 +210,7 @@ def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
 
 def as_markdown(tables: dict[str, Any], about: dict[str, Any]) -> str:
     """The tables for readers."""
-    head = (
-        "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
-    )
+    head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Doubtful and unknown focal lengths\n\n"
     text += "`benchmarks/focal.py` says what the rows mean; medians of the focal error and of the time, one thread.\n"
     for name, table in tables.items():
