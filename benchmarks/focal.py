@@ -208,6 +208,21 @@ def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
     return row
 
 
+def as_markdown(tables: dict[str, Any], about: dict[str, Any]) -> str:
+    """The tables for readers."""
+    head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
+    text = "# Doubtful and unknown focal lengths\n\n"
+    text += "`benchmarks/focal.py` says what the rows mean; medians of the focal error and of the time, one thread.\n"
+    for name, table in tables.items():
+        text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"
+        for label, row in table["rows"].items():
+            focal, ece = row["focal_error_percent"], row["confidence_calibration_error"]
+            cells = ["" if value is None else f"{value:.{digits}f}" for value, digits in ((focal, 1), (ece, 3))]
+            text += f"| {label} | {row['AUC5']:.1f} | {row['AUC1']:.1f} | {cells[0]} | {row['ms']:.1f} | {cells[1]} |\n"
+    machine_line = about["machine"]
+    return text + f"\nCommit {machine_line['commit']}, {machine_line['cpu']}, {machine_line['instruction_set']}.\n"
+
+
 def main() -> None:
     """Measure, print, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -234,6 +249,8 @@ def main() -> None:
     about = {"machine": machine.describe(), "poselib": getattr(poselib, "__version__", "")}
     with replacing(arguments.out) as path:
         path.write_text(json.dumps(about | {"tables": tables}, indent=1) + "\n")
+    with replacing(arguments.out.with_suffix(".md")) as path:
+        path.write_text(as_markdown(tables, about))
 
 
 if __name__ == "__main__":

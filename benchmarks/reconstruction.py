@@ -29,17 +29,18 @@ from caransac.render import RenderedViews, render_views
 from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
 
 
-def make_database(folder: Path, views: RenderedViews) -> Path:
-    """Write the images, extract features, and match them without verification; returns the database."""
+def make_database(folder: Path, views: RenderedViews, *, with_focal: bool = True) -> Path:
+    """Write the images, extract features, and match them without verification; returns the database.
+
+    Without the focal length, COLMAP puts a guess into the database and says so.
+    """
     images, database = folder / "images", folder / "matched.db"
     images.mkdir()
     for number, image in enumerate(views.images):
         pycolmap.Bitmap.from_array(image).write(str(images / f"{number:03d}.png"))
     focal, cx, cy = views.camera.params
-    reader = pycolmap.ImageReaderOptions(
-        camera_model="SIMPLE_PINHOLE",
-        camera_params=f"{focal},{cx + 0.5},{cy + 0.5}",  # COLMAP's pixels
-    )
+    params = f"{focal},{cx + 0.5},{cy + 0.5}" if with_focal else ""  # COLMAP's pixels
+    reader = pycolmap.ImageReaderOptions(camera_model="SIMPLE_PINHOLE", camera_params=params)
     pycolmap.extract_features(database, images, camera_mode=pycolmap.CameraMode.SINGLE, reader_options=reader)
     options = pycolmap.FeatureMatchingOptions(skip_geometric_verification=True)
     pycolmap.match_exhaustive(database, matching_options=options)
@@ -81,9 +82,16 @@ def reconstruct(database: Path, images: Path, out: Path, views: RenderedViews) -
         "registered": len(poses),
         "points": model.num_points3D(),
         "reprojection_px": round(model.compute_mean_reprojection_error(), 3),
+        "focal_error_percent": round(100 * abs(focal_of(model) / views.camera.fx - 1), 3),
         "median_pose_error_deg": round(float(np.median(errors)), 4),
         "worst_pose_error_deg": round(max(errors), 4),
     }
+
+
+def focal_of(model: pycolmap.Reconstruction) -> float:
+    """The focal length of the one camera of a reconstruction."""
+    (camera,) = model.cameras.values()
+    return float(camera.mean_focal_length())
 
 
 def count_pairs(database: Path) -> dict[str, int]:

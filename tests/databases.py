@@ -2,13 +2,16 @@
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 
 import numpy as np
 import pycolmap
 
+from caransac.geometry import rotation_from_vector
 from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, VerificationOptions, verify
-from caransac.verification.colmap import MAX_IMAGES, MODELS
+from caransac.verification.colmap import MAX_IMAGES
+from caransac.verification.colmap_cameras import MODELS
 
 OLD_SCHEMA = """
 CREATE TABLE cameras (camera_id INTEGER PRIMARY KEY, model INTEGER, width INTEGER, height INTEGER, params BLOB,
@@ -41,6 +44,40 @@ def make_database(path, pairs, *, prior=True, old=False):
             add_pair(connection, index, pair, prior)
     connection.close()
     return path
+
+
+def make_collection(path, kind="around", *, count=7, focal=800.0, stored_focal=1228.8, prior=False):
+    """A database of images of one camera, all pairs matched, with the focal length COLMAP would guess.
+
+    Returns:
+        The path, and the pose (R, t) of each image. Images go around the scene, or ahead along their line of sight.
+    """
+    rng = np.random.default_rng(7)
+    X = np.c_[rng.uniform(-3, 3, (500, 2)), rng.uniform(-2.5, 2.5, 500)]
+    poses = [
+        (rotation_from_vector(rng.normal(0, 0.25, 3) * [0.8, 1.6, 0.5]), np.r_[rng.normal(0, 0.2, 2), 6.5])
+        if kind == "around"
+        else (rotation_from_vector(rng.normal(0, 0.01, 3)), np.r_[rng.normal(0, 0.02, 2), 8.0 - 0.6 * number])
+        for number in range(count)
+    ]
+    pycolmap.Database.open(path).close()
+    with sqlite3.connect(path) as connection:
+        params = np.array([stored_focal, 512, 384])
+        connection.execute("INSERT INTO cameras VALUES (1, 0, 1024, 768, ?, ?)", (params, prior))
+        for image, (R, t) in enumerate(poses, 1):
+            seen = X @ R.T + t
+            pixels = seen[:, :2] / seen[:, 2:] * focal + (512, 384) + rng.normal(0, 0.4, (500, 2))
+            name = f"{image:02d}.png"
+            connection.execute("INSERT INTO images (image_id, name, camera_id) VALUES (?, ?, 1)", (image, name))
+            connection.execute("INSERT INTO keypoints VALUES (?, 500, 2, ?)", (image, pixels.astype(np.float32)))
+        for first, second in combinations(range(1, count + 1), 2):
+            matches = np.stack([np.arange(500)] * 2, axis=1).astype(np.uint32)
+            wrong = rng.random(500) < 0.25
+            matches[wrong, 1] = rng.permutation(matches[wrong, 1])
+            values = (MAX_IMAGES * first + second, len(matches), matches)
+            connection.execute("INSERT INTO matches VALUES (?, ?, 2, ?)", values)
+    connection.close()
+    return path, poses
 
 
 def add_pair(connection, index, pair, prior):

@@ -24,11 +24,12 @@ LAYERS = [
     {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.selection", "robust.stopping"},
     {"robust.refinement"},
     {"robust.strategies", "robust.lm_lo", "robust.confidence"},
-    {"robust.ca_ransac"},
+    {"robust.ca_ransac", "robust.focal_profile"},
     {"robust.methods"},
     {"robust"},
     {"api"},
     {"many_pairs"},
+    {"focal_pooling"},
     {"caransac"},  # the package itself: what users import
     {"integrations"},
     {"descriptors"},

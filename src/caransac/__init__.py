@@ -6,6 +6,7 @@ order points1, points2, camera1, camera2.
 
 from caransac.api import estimate_fundamental, estimate_relative_pose, pose_from_fundamental
 from caransac.camera import Camera
+from caransac.focal_pooling import FocalEstimate, estimate_focal
 from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
 from caransac.options import Options
 from caransac.results import FundamentalResult, RelativePoseResult, Round
@@ -14,11 +15,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Camera",
+    "FocalEstimate",
     "FundamentalResult",
     "Options",
     "RelativePoseResult",
     "Round",
     "__version__",
+    "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
     "estimate_relative_pose",

@@ -18,6 +18,7 @@ from caransac.results import FundamentalResult, RelativePoseResult, Round, StopR
 from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
+from caransac.robust.focal_profile import focal_profile
 from caransac.robust.methods import MatchInfo
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
 from caransac.robust.refinement import ERRORS_IN_NOISE
@@ -132,6 +133,44 @@ def estimate_fundamental(
     )
 
 
+def profile_focal(
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    image_size1: ImageSize,
+    image_size2: ImageSize,
+    focals_px: Array,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    features: ArrayLike | None = None,
+    options: Options | None = None,
+) -> Array | None:
+    """What two images of one camera say about its focal length.
+
+    Args:
+        points1: (N, 2) pixels in image 1; these and the other arguments and errors as in `estimate_relative_pose`.
+        points2: (N, 2) pixels in image 2.
+        image_size1: (width, height) in pixels of image 1.
+        image_size2: size of image 2: the same, or turned.
+        focals_px: (k,) focal lengths in pixels, rising.
+        scores: as in `estimate_relative_pose`.
+        score_kind: as there.
+        features: as there.
+        options: see `Options`.
+
+    Returns:
+        (k,) the log-likelihood of each focal length, the largest being 0; None where the data determine no pose.
+    """
+    pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
+    lenses = unknown_camera(image_size1, "image_size1"), unknown_camera(image_size2, "image_size2")
+    if lenses[0].fx != lenses[1].fx:
+        raise ValueError(
+            f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
+        )
+    problem, found = methods.run_focal(pixels1, pixels2, *lenses, True, info, options)
+    return None if found.model is None else focal_profile(problem, found, np.log(focals_px / lenses[0].fx))
+
+
 def pose_from_fundamental(
     F: ArrayLike,
     points1: ArrayLike,
@@ -197,6 +236,11 @@ def _camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number
         raise ValueError(
             f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
         )
+    return unknown_camera(size, name)
+
+
+def unknown_camera(size: ImageSize, name: str) -> Camera:
+    """The camera to assume for an image of a given size. Errors name the argument."""
     numbers = as_reals(size, name)
     if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE)):
         raise ValueError(f"{name} must be (width, height) in pixels, from 1 to {LARGEST_SIDE:g}, not {size!r}")

@@ -68,7 +68,7 @@ def instruction_set() -> str:
 
 
 def pack(points1: Array, points2: Array) -> Correspondences:
-    """Points (n, 2) and (n, 2), row by row a match, as every kernel reads them; a ValueError if one is not finite.
+    """Points (n, 2) and (n, 2), a match in every row, as every kernel reads them; a ValueError if one is not finite.
 
     ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index.
     """
@@ -86,7 +86,7 @@ def five_point(correspondences: Correspondences, samples: Indices) -> tuple[Arra
         samples: (S, 5) indices of correspondences.
 
     Returns:
-        (m, 3, 3) matrices of Frobenius norm sqrt(2), at most 10 a sample and none for a degenerate one, and (m,) the
+        (m, 3, 3) matrices of Frobenius norm sqrt(2), at most 10 per sample and none for a degenerate one, and (m,) the
         sample each comes from.
     """
     return _native.five_point(correspondences, _integers(samples))
@@ -104,8 +104,8 @@ def seven_point(correspondences: Correspondences, samples: Indices) -> tuple[Arr
     """Fundamental matrices through samples (S, 7) of correspondences.
 
     Returns:
-        (m, 3, 3) matrices of Frobenius norm one, at most 3 a sample and none for a degenerate one, and (m,) the sample
-        each comes from.
+        (m, 3, 3) matrices of Frobenius norm one, at most 3 per sample and none for a degenerate one, and (m,) the
+        sample each comes from.
     """
     return _native.seven_point(correspondences, _integers(samples))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,7 +13,8 @@ from caransac.api import estimate_fundamental, estimate_relative_pose
 from caransac.options import Options, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult
 
-Found = TypeVar("Found", RelativePoseResult, FundamentalResult)
+Found = TypeVar("Found")
+SIZES = ("image_size1", "image_size2", "same_camera")  # what a pair may say of unknown cameras
 
 
 def estimate_relative_poses(
@@ -44,7 +46,8 @@ def estimate_relative_poses(
     Raises:
         ValueError: a pair is wrong; the message has its index and names the argument.
     """
-    return _estimate_all(estimate_relative_pose, ("camera1", "camera2"), pairs, options, workers, progress)
+    names = PairNames(("camera1", "camera2"), SIZES)
+    return estimate_all(estimate_relative_pose, names, enumerate(pairs), options, workers, progress)
 
 
 def estimate_fundamentals(
@@ -59,19 +62,56 @@ def estimate_fundamentals(
     A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2)`` or ``(points1,
     points2, scores, score_kind)``, or a record, whose cameras are not looked at.
     """
-    return _estimate_all(estimate_fundamental, (), pairs, options, workers, progress)
+    return estimate_all(estimate_fundamental, PairNames((), SIZES), enumerate(pairs), options, workers, progress)
 
 
-def _estimate_all(
+@dataclass(frozen=True)
+class PairNames:
+    """The arguments that a pair may be made of, beside its points, scores, features and options.
+
+    Attributes:
+        cameras: what a tuple has behind the points.
+        optional: what mappings and records may have.
+    """
+
+    cameras: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    def arguments(self, pair: object) -> dict[str, Any]:
+        """The keyword arguments that a pair is made of."""
+        required = ("points1", "points2", *self.cameras)
+        names = (*required, "scores", "score_kind", "features", *self.optional, "options")
+        if isinstance(pair, Mapping):
+            refuse_unknown(pair, names, "argument")
+            arguments = dict(pair)
+        elif isinstance(pair, tuple | list):
+            if len(pair) not in (len(required), len(required) + 2):
+                raise ValueError(
+                    f"a tuple must be ({', '.join(required)}[, scores, score_kind]), got {len(pair)} entries"
+                )
+            arguments = dict(zip(names, pair, strict=False))
+        else:
+            arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}
+        arguments = {name: value for name, value in arguments.items() if value is not None}
+        missing = [
+            name for name in required if name not in arguments and name.replace("camera", "image_size") not in arguments
+        ]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}")
+        return arguments
+
+
+def estimate_all(
     estimate: Callable[..., Found],
-    cameras: Sequence[str],
-    pairs: Iterable[object],
+    names: PairNames,
+    numbered: Iterable[tuple[int, object]],
     options: Options | None,
     workers: int | Executor | None,
     progress: Callable[[int], object] | None,
 ) -> list[Found]:
+    """What `estimate` returns for the arguments of each numbered pair, in order; see `estimate_relative_poses`."""
     results: list[Found] = []
-    for result in map_ordered(partial(_estimate_one, estimate, cameras, options), enumerate(pairs), workers):
+    for result in map_ordered(partial(_estimate_one, estimate, names, options), numbered, workers):
         results.append(result)
         if progress is not None:
             progress(len(results))
@@ -79,32 +119,10 @@ def _estimate_all(
 
 
 def _estimate_one(
-    estimate: Callable[..., Found], cameras: Sequence[str], options: Options | None, numbered: tuple[int, object]
+    estimate: Callable[..., Found], names: PairNames, options: Options | None, numbered: tuple[int, object]
 ) -> Found:
     index, pair = numbered
     try:
-        return estimate(**{"options": options, **_arguments(pair, cameras)})
+        return estimate(**{"options": options, **names.arguments(pair)})
     except ValueError as error:
         raise ValueError(f"pairs[{index}]: {error}") from error
-
-
-def _arguments(pair: object, cameras: Sequence[str]) -> dict[str, Any]:
-    """The keyword arguments that a pair is made of."""
-    required = ("points1", "points2", *cameras)
-    names = (*required, "scores", "score_kind", "features", "image_size1", "image_size2", "same_camera", "options")
-    if isinstance(pair, Mapping):
-        refuse_unknown(pair, names, "argument")
-        arguments = dict(pair)
-    elif isinstance(pair, tuple | list):
-        if len(pair) not in (len(required), len(required) + 2):
-            raise ValueError(f"a tuple must be ({', '.join(required)}[, scores, score_kind]), got {len(pair)} entries")
-        arguments = dict(zip(names, pair, strict=False))
-    else:
-        arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}
-    arguments = {name: value for name, value in arguments.items() if value is not None}
-    missing = [
-        name for name in required if name not in arguments and name.replace("camera", "image_size") not in arguments
-    ]
-    if missing:
-        raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}")
-    return arguments

@@ -7,7 +7,7 @@
 
 namespace caransac {
 
-// The cell of every correspondence in either image, of a grid with kRegions rows and columns over where most points
+// The cell of every correspondence in either image, of a grid with kPerSide rows and columns over where most points
 // are: between the first and the last percentile of their coordinates.
 class Regions {
   public:

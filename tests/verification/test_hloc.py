@@ -269,3 +269,25 @@ def test_what_cannot_be_continued_leaves_nothing_open_or_behind(files, monkeypat
     assert (files / "verified.h5").read_text() == "mine"
     for name in ("feats.h5", "matches.h5"):
         h5py.File(files / name, "a").close()  # refused while somebody reads it
+
+
+def test_sizes_of_unknown_cameras_are_used(files):
+    with h5py.File(files / "feats.h5", "a") as features:
+        for name in names(0):
+            features[f"{name}/image_size"] = np.array([1024, 768])
+    source = HlocFiles(*(files / name for name in ("feats.h5", "matches.h5", "pairs.txt")), files / "sizes.h5")
+    assert source.read(0).image_sizes == ((1024, 768), (1024, 768))
+    assert source.read(1).image_sizes is None
+    assert [focal.source for focal in source.focals(0)] == ["unknown", "unknown"]
+    source.close()
+    assert main(arguments(files, "--write-focals")) == 2
+    assert main(arguments(files)) == 0
+    with h5py.File(files / "out/verified.h5") as out:
+        assert out[group(0)].attrs["config"] == "uncalibrated"
+
+
+def test_given_cameras_may_be_doubtful(files):
+    assert main(arguments(files, "--cameras", str(files / "cameras.txt"), "--focal-deviation", "3%")) == 0
+    with h5py.File(files / "out/verified.h5") as out:
+        for index, pair in enumerate(PAIRS):
+            assert pose_error_deg(out[group(index)]["R"], out[group(index)]["t"], pair.R, pair.t) < 2

@@ -6,13 +6,15 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
+from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
 from caransac.cli import estimation
+from caransac.focal_pooling import FocalEstimate
 from caransac.verification import (
     CalibrationPolicy,
     ColmapDatabase,
@@ -26,6 +28,8 @@ from caransac.verification import (
 )
 from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
 
+MOST_CAMERAS = 10  # that the summary tells of
+UNKNOWN_REASONS = {"too_few_informative": "too few pairs show it", "disagreement": "its pairs disagree"}
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
 DESCRIPTION = """Estimate the two-view geometry of every matched pair and keep the matches that
@@ -72,8 +76,15 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         "--calibrated",
         choices=get_args(CalibrationPolicy),
         default="auto",
-        help="estimate a pose from the cameras' intrinsics where both have a prior focal length (auto), always, or "
-        "never; elsewhere a fundamental matrix (default: %(default)s)",
+        help="estimate a pose where both focal lengths are known, from a prior or from all pairs of a camera together "
+        "(auto), with the cameras as they are (always), or never; else a fundamental matrix (default: %(default)s)",
+    )
+    how.add_argument(
+        "--focal-deviation",
+        type=parse_deviation,
+        metavar="P",
+        help="how far prior focal lengths may be off, as a relative standard deviation, 0.04 or 4%%; 0 trusts them "
+        f"exactly (default: {EXIF_FOCAL_DEVIATION} for the priors of a database, 0 for --cameras)",
     )
     how.add_argument(
         "--min-inliers",
@@ -101,11 +112,17 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--overwrite", action="store_true", help="verify pairs again that have a geometry already")
     run.add_argument(
+        "--write-focals",
+        action="store_true",
+        help="write focal lengths that were found from all pairs of a camera into the database's cameras, as priors, "
+        "when all pairs are verified",
+    )
+    run.add_argument(
         "--report",
         type=Path,
         metavar="FILE",
         help="write one line per pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
-        "ratio, confidence, config, ms",
+        "ratio, confidence, config, ms, and the focal length of each image with its deviation and source",
     )
     run.add_argument(
         "--workers",
@@ -147,26 +164,35 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
         check_pair_reports_path(arguments.report)
     source, place = open_source(arguments)
-    reports, started = list(source.kept), time.perf_counter()
-    workers = min(arguments.workers, max(len(source.pending) // source.batch_size, 1))
+    reports, started = list[PairReport](), time.perf_counter()
+    asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
+    workers = min(arguments.workers, max(max(len(source.pending), asked) // source.batch_size, 1))
     try:
         with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
 
             def on_batch(found: Sequence[PairGeometry]) -> None:
-                reports.extend(map(PairReport.of_geometry, found))
-                progress.show("verify", len(reports) - len(source.kept), len(source.pending), unit="pairs")
+                reports.extend(PairReport.of_geometry(each).with_focals(*source.focals(each.key)) for each in found)
+                progress.show("verify", len(reports), len(source.pending), unit="pairs")
 
-            on_batch([])  # from here on the time counts
-            verify(source, executor, options, in_flight=in_flight, on_batch=on_batch)
+            def on_profiles(done: int) -> None:
+                if asked:
+                    progress.show("focal lengths", done, asked, unit="pairs")
+                if done == asked:
+                    on_batch([])  # from here on the time of the verification counts
+
+            on_profiles(0)
+            verify(source, executor, options, in_flight=in_flight, on_batch=on_batch, on_profiles=on_profiles)
     except KeyboardInterrupt:
-        done = len(reports) - len(source.kept)
-        print(f"caransac: {done} of {len(source.pending)} pairs done; the same command continues", file=sys.stderr)
+        done, pending = len(reports), len(source.pending)
+        print(f"caransac: {done} of {pending} pairs done; the same command continues", file=sys.stderr)
         raise
     finally:
         source.close()
         if arguments.report is not None:
-            write_pair_reports(arguments.report, reports)
-    print(summarise(reports, len(source.kept), time.perf_counter() - started))
+            write_pair_reports(arguments.report, [*source.kept, *reports])
+    print(summarise([*source.kept, *reports], len(source.kept), time.perf_counter() - started))
+    for line in describe_focals(source.pooled):
+        print(line)
     print(f"Geometries: {place}")
     if arguments.report is not None:
         print(f"Report: {arguments.report}")
@@ -182,6 +208,8 @@ def open_source(arguments: argparse.Namespace) -> tuple[Source, Path]:
         database = ColmapDatabase(
             arguments.database,
             calibrated=arguments.calibrated,
+            focal_deviation=arguments.focal_deviation,
+            write_focals=arguments.write_focals,
             overwrite=arguments.overwrite,
             ratio_from_descriptors=arguments.ratio_from_descriptors,
         )
@@ -190,15 +218,42 @@ def open_source(arguments: argparse.Namespace) -> tuple[Source, Path]:
         raise ValueError("give DATABASE.db, or all of --features, --matches and --pairs")
     if arguments.ratio_from_descriptors:
         raise ValueError("--ratio-from-descriptors reads a COLMAP database; hloc's matches have scores of their own")
+    if arguments.write_focals:
+        raise ValueError("--write-focals writes to a COLMAP database; hloc's files have no cameras")
     out = arguments.out or arguments.matches.with_name(f"{arguments.matches.stem}-verified.h5")
     files = HlocFiles(
         *hloc,
         out,
         cameras=arguments.cameras,
         calibrated=arguments.calibrated,
+        focal_deviation=arguments.focal_deviation or 0.0,
         overwrite=arguments.overwrite,
     )
     return files, out
+
+
+def parse_deviation(text: str) -> float:
+    """A relative deviation, from 0 to 1, of ``0.04`` or ``4%``."""
+    try:
+        deviation = split_deviation(f"±{text}")[1]
+    except ValueError:
+        deviation = -1.0
+    if not 0 <= deviation <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a relative deviation: 0.04 or 4%, at most 1")
+    return deviation
+
+
+def describe_focals(pooled: Mapping[int, FocalEstimate]) -> list[str]:
+    """Lines about focal lengths that were pooled, the first few cameras one by one."""
+    lines = []
+    for number, found in sorted(pooled.items()):
+        asked = f"{found.num_informative} of {found.num_pairs} pairs show it"
+        if found.focal_px is None or found.deviation is None:
+            lines.append(f"Camera {number}: focal length unknown, {UNKNOWN_REASONS[found.reason]} ({asked})")
+        else:
+            lines.append(f"Camera {number}: focal length {found.focal_px:.1f} px ± {found.deviation:.1%} ({asked})")
+    more = len(lines) - MOST_CAMERAS
+    return lines if more <= 0 else [*lines[:MOST_CAMERAS], f"and {more} more cameras: see the report"]
 
 
 def summarise(reports: Sequence[PairReport], num_kept: int, elapsed_s: float) -> str:

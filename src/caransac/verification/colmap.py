@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,43 +19,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import LARGEST
-from caransac.camera import PARAMETERS, Camera
+from caransac.focal_pooling import FocalEstimate, spread_choice
 from caransac.geometry import Array, Floats, quaternion_from_rotation
+from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
 from caransac.verification.keypoints import KeypointCache
 from caransac.verification.records import (
     CalibrationPolicy,
+    CameraFocal,
     Config,
     MatchIndices,
     PairGeometry,
     PairMatches,
     PairReport,
+    UnknownCamera,
     check_calibrated,
 )
 
 MAX_IMAGES = 2147483647
 LOCK_TIMEOUT_S = 10.0
+POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent
+MIN_POOLED_MATCHES = 30  # of a pair
 CACHED_DESCRIPTORS = 64  # images whose descriptors are kept in memory, about 60 MB
 SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
-MODELS = (  # COLMAP's, by number
-    "SIMPLE_PINHOLE",
-    "PINHOLE",
-    "SIMPLE_RADIAL",
-    "RADIAL",
-    "OPENCV",
-    "OPENCV_FISHEYE",
-    "FULL_OPENCV",
-    "FOV",
-    "SIMPLE_RADIAL_FISHEYE",
-    "RADIAL_FISHEYE",
-    "THIN_PRISM_FISHEYE",
-    "RAD_TAN_THIN_PRISM_FISHEYE",
-    "SIMPLE_DIVISION",
-    "DIVISION",
-    "SIMPLE_FISHEYE",
-    "FISHEYE",
-    "EUCM",
-    "EQUIRECTANGULAR",
-)
 # Older databases lack the last ones.
 COLUMNS = ("pair_id", "rows", "cols", "data", "config", "F", "E", "H", "qvec", "tvec")
 TABLES = ("cameras", "images", "keypoints", "matches", "two_view_geometries")
@@ -63,10 +48,10 @@ TABLES = ("cameras", "images", "keypoints", "matches", "two_view_geometries")
 
 @dataclass(frozen=True)
 class _Image:
-    """An image: its name and its camera, None where its focal length is not trusted."""
+    """An image: its name and the number of its camera."""
 
     name: str
-    camera: Camera | None
+    camera_id: int
 
 
 class ColmapDatabase:
@@ -77,6 +62,8 @@ class ColmapDatabase:
         path: str | Path,
         *,
         calibrated: CalibrationPolicy = "auto",
+        focal_deviation: float | None = None,
+        write_focals: bool = False,
         overwrite: bool = False,
         ratio_from_descriptors: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
@@ -85,8 +72,11 @@ class ColmapDatabase:
 
         Args:
             path: the database.
-            calibrated: "auto" asks for a pose where both cameras have a prior focal length and for a fundamental matrix
-                elsewhere; "always" trusts every camera, "never" none.
+            calibrated: "auto" asks for a pose where both focal lengths are known, from a prior or pooled over the pairs
+                of a camera, and for a fundamental matrix elsewhere; "always" trusts every camera, "never" none.
+            focal_deviation: relative standard deviation of prior focal lengths with "auto", 0 to trust them exactly;
+                None for that of EXIF.
+            write_focals: write pooled focal lengths into the cameras, as priors, when all pairs are verified.
             overwrite: verify all pairs again. What is there is removed together with the first new geometries.
             ratio_from_descriptors: make ratios from the SIFT descriptors, as scores.
             lock_timeout_s: seconds to wait for a database that another program is writing to.
@@ -99,18 +89,38 @@ class ColmapDatabase:
         self.path = Path(path)
         self.batch_size = 8 if ratio_from_descriptors else 16  # descriptors are large, where they must travel
         self._descriptors_wanted = ratio_from_descriptors
-        self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._images[image_id].camera, self.path)
+        self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._camera(image_id).camera, self.path)
         self._descriptors = lru_cache(CACHED_DESCRIPTORS)(self._read_descriptors)
         self._connection = _connect(self.path, lock_timeout_s)
         try:
             with _explaining(self.path):
                 self._columns = self._check_tables()
-                self._images = self._read_images(calibrated)
-                self.pending, self.kept = self._read_pairs(overwrite)
+                columns = "camera_id, model, width, height, params, prior_focal_length"
+                rows = self._execute(f"SELECT {columns} FROM cameras")
+                self._cameras = read_cameras(rows, calibrated, focal_deviation, self.path)
+                self._images = self._read_images()
+                self.pending, self._kept = self._read_pairs(overwrite)
+                self.unpooled = self._choose_unpooled()
         except BaseException:
             self.close()
             raise
         self._outdated: Sequence[int] = self.pending if overwrite else ()
+        self._write_focals, self.pooled = write_focals, dict[int, FocalEstimate]()
+
+    @property
+    def kept(self) -> list[PairReport]:
+        """What is known of the pairs that were verified before."""
+        return [report.with_focals(*self.focals(key)) for key, report in self._kept.items()]
+
+    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
+        """Use pooled focal lengths from here on."""
+        self.pooled = dict(found)
+        self._cameras |= {number: self._cameras[number].pooled(estimate) for number, estimate in found.items()}
+
+    def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
+        """What is known of the focal lengths of a pair."""
+        first, second = _split(key)
+        return self._camera(first).focal, self._camera(second).focal
 
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
@@ -118,6 +128,8 @@ class ColmapDatabase:
         with _explaining(self.path):
             matches = self._read_matches(key)
             points1, points2, cameras = self._keypoints.matched(ids, names, matches)
+            first_size, second_size = (self._camera(image_id).size for image_id in ids)
+            same = len({self._images[image_id].camera_id for image_id in ids}) == 1
             descriptors = None
             if self._descriptors_wanted:
                 first, second = (self._descriptors(image_id) for image_id in ids)
@@ -130,6 +142,8 @@ class ColmapDatabase:
             points1=points1,
             points2=points2,
             cameras=cameras,
+            image_sizes=None if first_size is None or second_size is None else (first_size, second_size),
+            same_camera=True if same else None,
             descriptors=descriptors,
         )
 
@@ -147,7 +161,12 @@ class ColmapDatabase:
         self._outdated = ()
 
     def finish(self) -> None:
-        """Nothing is left to do: every batch is in the database already."""
+        """Write pooled focal lengths where that is wanted: now, so that an interrupted run pools the same again."""
+        used = {number: self._cameras[number].camera for number in self.pooled} if self._write_focals else {}
+        rows = [(_blob(np.array(camera.params)), number) for number, camera in used.items() if camera is not None]
+        with _explaining(self.path), self._transaction():
+            command = "UPDATE cameras SET params = ?, prior_focal_length = 1 WHERE camera_id = ?"
+            self._connection.executemany(command, rows)
 
     def close(self) -> None:
         """Close the database."""
@@ -182,23 +201,37 @@ class ColmapDatabase:
     def _column_names(self, table: str) -> list[str]:
         return [column[1] for column in self._execute(f"PRAGMA table_info({table})")]
 
-    def _read_images(self, calibrated: CalibrationPolicy) -> dict[int, _Image]:
-        cameras: dict[int, tuple[Any, ...]] = {
-            row[0]: row[1:]
-            for row in self._execute("SELECT camera_id, model, width, height, params, prior_focal_length FROM cameras")
-        }
+    def _camera(self, image_id: int) -> ColmapCamera:
+        return self._cameras[self._images[image_id].camera_id]
+
+    def _read_images(self) -> dict[int, _Image]:
         images = {}
         for image_id, name, camera_id in self._execute("SELECT image_id, name, camera_id FROM images"):
-            if camera_id not in cameras:
+            if camera_id not in self._cameras:
                 raise ValueError(f"{self.path}: image {name} has camera {camera_id}, which is not there")
-            prior = cameras[camera_id][-1]
-            trusted = calibrated == "always" or (calibrated == "auto" and prior)
-            images[image_id] = _Image(name, self._camera(camera_id, *cameras[camera_id][:-1]) if trusted else None)
+            images[image_id] = _Image(name, camera_id)
         return images
 
-    def _read_pairs(self, overwrite: bool) -> tuple[list[int], list[PairReport]]:
+    def _choose_unpooled(self) -> dict[int, UnknownCamera]:
+        """Cameras to pool the focal lengths of, over pairs that may be verified already: every run pools the same."""
+        matches: dict[int, dict[int, int]] = {}
+        for key, rows in self._execute("SELECT pair_id, rows FROM matches WHERE rows >= ?", MIN_POOLED_MATCHES):
+            first, second = (self._images.get(image_id) for image_id in _split(key))
+            if first is None or second is None or first.camera_id != second.camera_id:
+                continue
+            if self._cameras[first.camera_id].awaits_pooling:
+                matches.setdefault(first.camera_id, {})[key] = rows
+        chosen = {}
+        for number, pairs in sorted(matches.items()):
+            keys, size = sorted(pairs), self._cameras[number].size
+            assert size is not None
+            used = spread_choice([pairs[key] for key in keys], POOLED_PAIRS)
+            chosen[number] = UnknownCamera(size, [keys[i] for i in used])
+        return chosen
+
+    def _read_pairs(self, overwrite: bool) -> tuple[list[int], dict[int, PairReport]]:
         """Pairs to verify, and what is known of those that were verified before."""
-        pending, kept = [], []
+        pending, kept = [], {}
         for key, matches, inliers, config in self._execute(
             "SELECT pair_id, matches.rows, two_view_geometries.rows, config FROM matches"
             " LEFT JOIN two_view_geometries USING (pair_id) WHERE matches.rows > 0 ORDER BY pair_id"
@@ -207,22 +240,10 @@ class ColmapDatabase:
             if overwrite or config in (None, Config.UNDEFINED):
                 pending.append(key)
             else:
-                kept.append(PairReport.of(self._names(key), matches, inliers, config))
+                kept[key] = PairReport.of(self._names(key), matches, inliers, config)
         if not pending and not kept:
             raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
         return pending, kept
-
-    def _camera(self, camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
-        name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
-        if name not in PARAMETERS:
-            raise ValueError(
-                f"{self.path}: camera {camera_id} has model {name}, which caransac does not know (it knows "
-                f"{', '.join(PARAMETERS)}): undistort the images first, or use --calibrated never"
-            )
-        try:
-            return Camera(name, tuple(_array(params, np.float64, -1)), width, height)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.path}: corrupt camera {camera_id}: extract features again ({error})") from error
 
     def _names(self, key: int) -> tuple[str, str]:
         for image_id in _split(key):

@@ -6,12 +6,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.api import estimate_fundamental, estimate_relative_pose
+from caransac.api import estimate_fundamental, estimate_relative_pose, profile_focal
+from caransac.camera import Camera
 from caransac.descriptors import match_ratios
+from caransac.focal_pooling import trial_focals
 from caransac.geometry import Array, fundamental_from_essential
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult
@@ -22,6 +25,23 @@ from caransac.verification.records import Config, PairGeometry, PairMatches, Ver
 def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[PairGeometry]:
     """Verify pairs one after the other; what a worker does."""
     return [verify_pair(pair, options) for pair in pairs]
+
+
+def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[Array | None]:
+    """What pairs of one camera each say about its focal length, see `profile_focal`; what a worker does."""
+    return [_profile(pair, options) for pair in pairs]
+
+
+def _profile(pair: PairMatches, options: VerificationOptions) -> Array | None:
+    assert pair.image_sizes is not None
+    size1, size2 = pair.image_sizes
+    return profile_focal(
+        image_size1=size1,
+        image_size2=size2,
+        focals_px=trial_focals(Camera.of_unknown_focal(*size1)),
+        options=replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2)),
+        **_arguments(pair, np.arange(len(pair.matches))),
+    )
 
 
 def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
@@ -56,14 +76,28 @@ def pair_seed(seed: int, image1: str, image2: str) -> int:
 
 def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> AnyResult:
     """Estimate from the matches `rows` (m,) of a pair."""
+    matches = _arguments(pair, rows) | {"options": options}
+    if pair.cameras is not None:
+        return estimate_relative_pose(
+            camera1=pair.cameras[0], camera2=pair.cameras[1], same_camera=pair.same_camera, **matches
+        )
+    if pair.image_sizes is None:
+        return estimate_fundamental(**matches)
+    size1, size2 = pair.image_sizes
+    return estimate_fundamental(image_size1=size1, image_size2=size2, same_camera=pair.same_camera, **matches)
+
+
+def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """The matches `rows` (m,) of a pair as arguments of the estimators."""
     scores, kind = pair.scores, pair.score_kind
     if pair.descriptors is not None:
         scores, kind = match_ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
-    points1, points2 = pair.points1[rows], pair.points2[rows]
-    scores = None if scores is None else scores[rows]
-    if pair.cameras is None:
-        return estimate_fundamental(points1, points2, scores=scores, score_kind=kind, options=options)
-    return estimate_relative_pose(points1, points2, *pair.cameras, scores=scores, score_kind=kind, options=options)
+    return {
+        "points1": pair.points1[rows],
+        "points2": pair.points2[rows],
+        "scores": None if scores is None else scores[rows],
+        "score_kind": kind,
+    }
 
 
 def _describe(
@@ -77,8 +111,9 @@ def _describe(
         assert result.F is not None
         return Config.UNCALIBRATED if H is None else Config.PLANAR_OR_PANORAMIC, {"F": result.F} | homography
 
-    assert pair.cameras is not None and result.E is not None and result.R is not None and result.t is not None
-    camera1, camera2 = pair.cameras
+    assert result.E is not None and result.R is not None and result.t is not None
+    assert result.camera1 is not None and result.camera2 is not None
+    camera1, camera2 = result.camera1, result.camera2  # refined, where they were doubtful
     if H is not None:
         rays1, rays2 = camera1.pixels_to_rays(points1), camera2.pixels_to_rays(points2)
         R = find_rotation(rays1, rays2, options.max_error_px / camera2.mean_focal)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,16 +20,20 @@ import numpy as np
 from caransac._support.arrays import as_points, as_reals
 from caransac._support.files import check_writable, open_h5, read_text, replacing
 from caransac.camera import PARAMETERS, Camera
+from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Floats
 from caransac.verification.keypoints import KeypointCache
 from caransac.verification.records import (
     SHAPES,
     CalibrationPolicy,
+    CameraFocal,
     Config,
+    ImageSize,
     MatchIndices,
     PairGeometry,
     PairMatches,
     PairReport,
+    UnknownCamera,
     check_calibrated,
 )
 
@@ -65,6 +69,7 @@ class HlocFiles:
         *,
         cameras: str | Path | None = None,
         calibrated: CalibrationPolicy = "auto",
+        focal_deviation: float = 0.0,
         overwrite: bool = False,
     ) -> None:
         """Open the files and see what is to be done.
@@ -76,6 +81,7 @@ class HlocFiles:
             out: where to write. Pairs that are in it already, or in what an interrupted run left beside it, are kept.
             cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` per line; None for none.
             calibrated: "never" ignores the cameras, "always" wants one for every image.
+            focal_deviation: relative standard deviation of the focal lengths of the cameras; 0 for exact.
             overwrite: verify all pairs again.
 
         Raises:
@@ -86,6 +92,8 @@ class HlocFiles:
         self.out, self._partial = Path(out), Path(f"{out}.partial")
         _check_output(self.out, features, matches, pairs, cameras)
         self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
+        self._cameras = {name: replace(c, focal_deviation=focal_deviation) for name, c in self._cameras.items()}
+        self._sizes_wanted = calibrated != "never"
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
@@ -101,8 +109,24 @@ class HlocFiles:
             self._opened = opened.pop_all()
         self._keypoints = KeypointCache(self._read_keypoints, self._cameras.get, matches)
         self.kept: Sequence[PairReport] = list(kept.values())
+        self.unpooled: Mapping[int, UnknownCamera] = {}  # nothing tells which images are of one camera
+        self.pooled: Mapping[int, FocalEstimate] = {}
         self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in kept]
         self._saved = time.monotonic()
+
+    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
+        """There is nothing to learn: no focal length is pooled."""
+
+    def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
+        """What is known of the focal lengths of a pair."""
+        pair = self._pairs[key]
+        return self._focal(pair.image1), self._focal(pair.image2)
+
+    def _focal(self, name: str) -> CameraFocal:
+        camera = self._cameras.get(name)
+        if camera is None:
+            return CameraFocal(None, None, "unknown")
+        return CameraFocal(camera.mean_focal, camera.focal_deviation, "given")
 
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
@@ -110,6 +134,7 @@ class HlocFiles:
         names = pair.image1, pair.image2
         matches, scores = self._read_matches(pair)
         points1, points2, cameras = self._keypoints.matched(names, names, matches)
+        size1, size2 = self._image_size(pair.image1), self._image_size(pair.image2)
         return PairMatches(
             key=key,
             image1=pair.image1,
@@ -118,6 +143,7 @@ class HlocFiles:
             points1=points1,
             points2=points2,
             cameras=cameras,
+            image_sizes=None if size1 is None or size2 is None else (size1, size2),
             scores=scores,
             score_kind="confidence",
         )
@@ -180,7 +206,8 @@ class HlocFiles:
             for pair in self._pairs:
                 if pair.group in file:
                     try:
-                        reports[pair.group] = _report_of(pair, file[pair.group])
+                        report = _report_of(pair, file[pair.group])
+                        reports[pair.group] = report.with_focals(self._focal(pair.image1), self._focal(pair.image2))
                     except (KeyError, TypeError, ValueError) as error:
                         raise ValueError(
                             f"--out: {before} holds {pair.group}, but not from caransac verify: choose another place, "
@@ -209,6 +236,13 @@ class HlocFiles:
                 f"{self._matches.filename}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
                 f"({error})"
             ) from error
+
+    def _image_size(self, name: str) -> ImageSize | None:
+        """Size of an image, where hloc has written it and it is to be used."""
+        size = np.asarray(self._features[name].get("image_size", ()))
+        if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf" or not np.all(size >= 1):
+            return None
+        return int(size[0]), int(size[1])
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""

@@ -12,7 +12,9 @@ from caransac._support.files import check_writable, replacing
 from caransac.verification.records import PairReport
 
 COLUMNS = tuple(field.name for field in fields(PairReport))
-DIGITS = {"ratio": 4, "confidence": 4, "ms": 2}
+DIGITS = {"ratio": 4, "confidence": 4, "ms": 2, "focal1": 2, "focal2": 2} | dict.fromkeys(
+    ("focal_deviation1", "focal_deviation2"), 4
+)
 
 
 def check_pair_reports_path(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal, Protocol, get_args
 
@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
+from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Array, Floats
 from caransac.options import Options, ScoreKind
 
 CalibrationPolicy = Literal["auto", "always", "never"]
+FocalSource = Literal["given", "prior", "pooled", "unknown"]
+ImageSize = tuple[int, int]  # width, height
 MatchIndices = NDArray[np.uint32]
 # Twice the estimator's own default: it finds more of the right matches at the price of a few more wrong ones, and poses
 # are as good. A reconstruction can drop matches, but bring none back.
@@ -89,8 +92,10 @@ class PairMatches:
         points1: (n, 2) pixels of the matched keypoints in image 1. Where there are cameras they are free of lens
             distortion, and NaN where that cannot be removed: such a match is never an inlier.
         points2: (n, 2) pixels in image 2.
-        cameras: both cameras, without distortion and in the points' pixel convention; None where the focal lengths are
+        cameras: both cameras, without distortion and in the points' pixel convention; None where a focal length is
             unknown.
+        image_sizes: of both images, for a pair without cameras; None where they are unknown or not to be used.
+        same_camera: whether both images were taken by one camera; None where that is to be decided.
         scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         descriptors: of the matched keypoints of image 1 (n, d) and of all keypoints of image 2 (m, d), to make ratios
@@ -104,6 +109,8 @@ class PairMatches:
     points1: Floats | Array
     points2: Floats | Array
     cameras: tuple[Camera, Camera] | None = None
+    image_sizes: tuple[ImageSize, ImageSize] | None = None
+    same_camera: bool | None = None
     scores: Floats | None = None
     score_kind: ScoreKind = "ratio"
     descriptors: tuple[NDArray[np.uint8], NDArray[np.uint8]] | None = None
@@ -165,6 +172,35 @@ class PairGeometry:
 
 
 @dataclass(frozen=True)
+class CameraFocal:
+    """What is known of the focal length of a camera before its pairs are verified.
+
+    Attributes:
+        focal_px: the focal length in pixels; None where it is unknown.
+        deviation: its relative standard deviation, 0 for exact; None where it is unknown.
+        source: "given" and trusted as it is, "prior" of EXIF or the like, "pooled" over pairs of its images,
+            or "unknown".
+    """
+
+    focal_px: float | None
+    deviation: float | None
+    source: FocalSource
+
+
+@dataclass(frozen=True)
+class UnknownCamera:
+    """A camera whose focal length is unknown.
+
+    Attributes:
+        image_size: of its images.
+        pairs: keys of pairs of its images that may show it.
+    """
+
+    image_size: ImageSize
+    pairs: Sequence[int]
+
+
+@dataclass(frozen=True)
 class PairReport:
     """A line of the report: what became of a pair. One that an earlier run verified may lack what only that run knew.
 
@@ -177,6 +213,12 @@ class PairReport:
         confidence: probability that the geometry is right.
         config: the kind of geometry, in small letters.
         ms: milliseconds it took.
+        focal1: focal length in pixels that was assumed for image 1, None where it is unknown.
+        focal_deviation1: its relative standard deviation.
+        focal_source1: where it comes from, see `CameraFocal`.
+        focal2: the same of image 2.
+        focal_deviation2: its relative standard deviation.
+        focal_source2: where it comes from.
     """
 
     image1: str
@@ -187,6 +229,12 @@ class PairReport:
     confidence: float | None
     config: str
     ms: float | None
+    focal1: float | None = None
+    focal_deviation1: float | None = None
+    focal_source1: str = "unknown"
+    focal2: float | None = None
+    focal_deviation2: float | None = None
+    focal_source2: str = "unknown"
 
     @classmethod
     def of(
@@ -214,6 +262,18 @@ class PairReport:
             found.elapsed_ms,
         )
 
+    def with_focals(self, focal1: CameraFocal, focal2: CameraFocal) -> PairReport:
+        """The line with what was known of the cameras."""
+        return replace(
+            self,
+            focal1=focal1.focal_px,
+            focal_deviation1=focal1.deviation,
+            focal_source1=focal1.source,
+            focal2=focal2.focal_px,
+            focal_deviation2=focal2.deviation,
+            focal_source2=focal2.source,
+        )
+
 
 class Source(Protocol):
     """Where pairs come from and geometries go to. Only the process that opened it uses it."""
@@ -231,6 +291,24 @@ class Source(Protocol):
     @property
     def kept(self) -> Sequence[PairReport]:
         """What is known of the pairs that were verified before."""
+        ...
+
+    @property
+    def unpooled(self) -> Mapping[int, UnknownCamera]:
+        """Cameras whose focal lengths are unknown, by number, as far as they have pairs that may show it."""
+        ...
+
+    @property
+    def pooled(self) -> Mapping[int, FocalEstimate]:
+        """What was found out about the focal lengths of these."""
+        ...
+
+    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
+        """Use pooled focal lengths from here on; called once, before any pair is verified."""
+        ...
+
+    def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
+        """What is known of the focal lengths of a pair."""
         ...
 
     def read(self, key: int) -> PairMatches:

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
-from caransac.verification.estimation import verify_batch
+from caransac.camera import Camera
+from caransac.focal_pooling import pool_focal
+from caransac.geometry import Array
+from caransac.verification.estimation import profile_batch, verify_batch
 from caransac.verification.records import PairGeometry, PairMatches, Source, VerificationOptions
 
 BATCHES_PER_WORKER = 2  # one that it works on and one that waits for it
@@ -23,8 +27,11 @@ def verify(
     *,
     in_flight: int = BATCHES_ON_CLUSTER,
     on_batch: Callable[[Sequence[PairGeometry]], None] | None = None,
+    on_profiles: Callable[[int], None] | None = None,
 ) -> None:
     """Verify all pending pairs of a source, and write each batch as soon as it is there.
+
+    Cameras whose focal lengths are unknown come first: each gets what its pairs agree on, if they do.
 
     Neither the executor nor the number of its workers changes any geometry. Where this stops early, by an error or an
     interruption, the batches that were written stay, and another call does the rest.
@@ -35,9 +42,12 @@ def verify(
         options: how to verify.
         in_flight: batches that are read ahead at most.
         on_batch: called with the geometries of every batch after it was written.
+        on_profiles: called with the number of pairs that were asked for the focal length of their camera, after each
+            batch.
     """
+    pool_focals(source, executor, options, in_flight=in_flight, on_profiles=on_profiles)
     verify_some = partial(verify_batch, options=options)
-    for _, verified in submit_all(executor, verify_some, _read_batches(source), look_ahead=in_flight):
+    for _, verified in submit_all(executor, verify_some, _read_batches(source, source.pending), look_ahead=in_flight):
         found = verified.result()
         source.write(found)
         if on_batch is not None:
@@ -45,10 +55,32 @@ def verify(
     source.finish()
 
 
-def _read_batches(source: Source) -> Iterator[list[PairMatches]]:
-    size = source.batch_size
-    for first in range(0, len(source.pending), size):
-        yield [source.read(key) for key in source.pending[first : first + size]]
+def pool_focals(
+    source: Source,
+    executor: Executor,
+    options: VerificationOptions,
+    *,
+    in_flight: int = BATCHES_ON_CLUSTER,
+    on_profiles: Callable[[int], None] | None = None,
+) -> None:
+    """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`."""
+    keys = [key for unknown in source.unpooled.values() for key in unknown.pairs]
+    profiles: list[Array | None] = []
+    profile_some = partial(profile_batch, options=options)
+    for _, asked in submit_all(executor, profile_some, _read_batches(source, keys), look_ahead=in_flight, ordered=True):
+        profiles += asked.result()
+        if on_profiles is not None:
+            on_profiles(len(profiles))
+    rest, found = iter(profiles), {}
+    for number, unknown in source.unpooled.items():
+        lens, told = Camera.of_unknown_focal(*unknown.image_size), list(islice(rest, len(unknown.pairs)))
+        found[number] = pool_focal(told, lens, seed=options.estimation.seed)
+    source.learn_focals(found)
+
+
+def _read_batches(source: Source, keys: Sequence[int]) -> Iterator[list[PairMatches]]:
+    for first in range(0, len(keys), source.batch_size):
+        yield [source.read(key) for key in keys[first : first + source.batch_size]]
 
 
 @contextmanager

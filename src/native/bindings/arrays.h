@@ -72,7 +72,7 @@ std::vector<int> checked_indices(const Array& indices, int end, const char* mess
     return copied;
 }
 
-// One file a topic.
+// One file for each topic.
 void bind_correspondences(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_models(nb::module_& m);

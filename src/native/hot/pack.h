@@ -82,7 +82,7 @@ inline Doubles square_root(const Doubles& pack) {
 
 inline Floats square_root(const Floats& pack) {
     Floats root{};
-    // Not std::sqrt, whose overload for floats is an inline function shared by all instruction sets (see isa.h).
+    // Not std::sqrt, whose overload for floats is an inline function shared by all instruction sets (see README.md).
     for (int i = 0; i < kFloats; ++i) set_lane(root, i, ::sqrtf(lane(pack, i)));
     return root;
 }

@@ -97,8 +97,8 @@ class Problem(ABC):
     def intrinsics_prior(
         self,
         noise: float,  # noqa: ARG002  # these are for problems that have intrinsics
-        model: Array | None = None,  # noqa: ARG002
-        weights: Array | None = None,  # noqa: ARG002
+        model: Array | None = None,  # noqa: ARG002  # likewise
+        weights: Array | None = None,  # noqa: ARG002  # likewise
     ) -> IntrinsicsPrior:
         """What refinement adds to the cost for intrinsics other than given.
 

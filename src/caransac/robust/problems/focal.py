@@ -123,12 +123,19 @@ class FocalPose(Problem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         temper = TEMPER if model is None or weights is None else self._temper(model, weights, noise)
-        weight = temper * (noise * self.max_error) ** 2
+        return self._prior(temper * (noise * self.max_error) ** 2, self._doubts[0].focal, self._doubts[1].focal)
+
+    def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
+        """As `intrinsics_prior`, with the focal lengths held where they are."""
+        return self._prior(TEMPER * (noise * self.max_error) ** 2, 0.0, 0.0)
+
+    def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
+        """The prior of deviations of the two log_scales, in units of the cost."""
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         first, second = self._doubts
         same_frame = self.shared and self._same_size()
         return IntrinsicsPrior(
-            log_scale=(_precision(own, first.focal), _precision(own, second.focal)),
+            log_scale=(_precision(own, focal1), _precision(own, focal2)),
             centre=(_precision(own, first.centre), _precision(own, second.centre)),
             log_scale_difference=weight / FOCAL_DIFFERENCE**2 if self.shared else 0.0,
             centre_difference=weight / CENTRE_DIFFERENCE**2 if same_frame else 0.0,

@@ -1,0 +1,123 @@
+"""The cameras of a COLMAP database: what is known of their focal lengths, and from where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera
+from caransac.focal_pooling import FocalEstimate
+from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
+
+MODELS = (  # COLMAP's, by number
+    "SIMPLE_PINHOLE",
+    "PINHOLE",
+    "SIMPLE_RADIAL",
+    "RADIAL",
+    "OPENCV",
+    "OPENCV_FISHEYE",
+    "FULL_OPENCV",
+    "FOV",
+    "SIMPLE_RADIAL_FISHEYE",
+    "RADIAL_FISHEYE",
+    "THIN_PRISM_FISHEYE",
+    "RAD_TAN_THIN_PRISM_FISHEYE",
+    "SIMPLE_DIVISION",
+    "DIVISION",
+    "SIMPLE_FISHEYE",
+    "FISHEYE",
+    "EUCM",
+    "EQUIRECTANGULAR",
+)
+UNKNOWN = CameraFocal(None, None, "unknown")
+
+
+@dataclass(frozen=True)
+class ColmapCamera:
+    """A camera of the database.
+
+    Attributes:
+        stored: as the database has it; None where that does not matter, or cannot be read without a need for it.
+        camera: as it is used; None where its focal length is unknown.
+        focal: what is known of its focal length.
+    """
+
+    stored: Camera | None = None
+    camera: Camera | None = None
+    focal: CameraFocal = UNKNOWN
+
+    @property
+    def size(self) -> ImageSize | None:
+        """Size of its images; None where it is not to be used."""
+        if self.stored is None or min(self.stored.width, self.stored.height) < 1:
+            return None
+        return self.stored.width, self.stored.height
+
+    @property
+    def awaits_pooling(self) -> bool:
+        """Whether its focal length may be found from its images."""
+        return self.camera is None and self.size is not None
+
+    def pooled(self, found: FocalEstimate) -> ColmapCamera:
+        """The camera with the focal length that its pairs agree on; without one it stays as it is."""
+        if self.stored is None or found.focal_px is None or found.deviation is None:
+            return self
+        camera = self.stored.adjusted(found.focal_px / self.stored.mean_focal, (0.0, 0.0), found.deviation)
+        return replace(self, camera=camera, focal=CameraFocal(found.focal_px, found.deviation, "pooled"))
+
+
+def read_cameras(
+    rows: Iterable[tuple[Any, ...]], calibrated: CalibrationPolicy, focal_deviation: float | None, path: Path
+) -> dict[int, ColmapCamera]:
+    """The cameras by number.
+
+    Args:
+        rows: camera_id, model, width, height, params, prior_focal_length of each.
+        calibrated: see `ColmapDatabase`.
+        focal_deviation: relative, of prior focal lengths; None for that of EXIF.
+        path: of the database, for messages.
+
+    Raises:
+        ValueError: a camera that is to be trusted cannot be read, or the deviation does not go with the policy.
+    """
+    if focal_deviation is not None and focal_deviation > 0 and calibrated != "auto":
+        raise ValueError(f"focal_deviation must be left out or 0 where calibrated is {calibrated!r}")
+    prior_deviation = EXIF_FOCAL_DEVIATION if focal_deviation is None else focal_deviation
+    cameras = {}
+    for camera_id, *stored, prior in rows:
+        if calibrated == "never":
+            cameras[camera_id] = ColmapCamera()
+        elif calibrated == "always":
+            camera = _read_camera(path, camera_id, *stored)
+            cameras[camera_id] = ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, 0.0, "given"))
+        elif prior:
+            camera = replace(_read_camera(path, camera_id, *stored), focal_deviation=prior_deviation)
+            cameras[camera_id] = ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, prior_deviation, "prior"))
+        else:
+            cameras[camera_id] = _read_unknown(path, camera_id, *stored)
+    return cameras
+
+
+def _read_unknown(path: Path, camera_id: int, *stored: Any) -> ColmapCamera:
+    """A camera whose focal length is not to be trusted, so that lenses we do not know are no error."""
+    try:
+        return ColmapCamera(_read_camera(path, camera_id, *stored))
+    except ValueError:
+        return ColmapCamera()
+
+
+def _read_camera(path: Path, camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
+    name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
+    if name not in PARAMETERS:
+        raise ValueError(
+            f"{path}: camera {camera_id} has model {name}, which caransac does not know (it knows "
+            f"{', '.join(PARAMETERS)}): undistort the images first, or use --calibrated never"
+        )
+    try:
+        return Camera(name, tuple(np.frombuffer(params, "<f8")), width, height)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: corrupt camera {camera_id}: extract features again ({error})") from error
