@@ -1,15 +1,20 @@
-"""Robust two-view geometry: relative pose and fundamental matrix from correspondences full of outliers.
+"""Robust two-view geometry: relative pose, fundamental matrix and homography from correspondences full of outliers.
 
-Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``; arguments come in the
-order points1, points2, camera1, camera2.
+Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``;
+arguments come in the order points1, points2, camera1, camera2.
 """
 
-from caransac.api import estimate_fundamental, estimate_relative_pose, pose_from_fundamental
+from caransac.api import (
+    estimate_fundamental,
+    estimate_homography,
+    estimate_relative_pose,
+    pose_from_fundamental,
+)
 from caransac.camera import Camera
 from caransac.focal_pooling import FocalEstimate, estimate_focal
 from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
 from caransac.options import Options
-from caransac.results import FundamentalResult, RelativePoseResult, Round
+from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult, Round
 
 __version__ = "0.1.0"
 
@@ -17,6 +22,7 @@ __all__ = [
     "Camera",
     "FocalEstimate",
     "FundamentalResult",
+    "HomographyResult",
     "Options",
     "RelativePoseResult",
     "Round",
@@ -24,6 +30,7 @@ __all__ = [
     "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
+    "estimate_homography",
     "estimate_relative_pose",
     "estimate_relative_poses",
     "pose_from_fundamental",

@@ -114,8 +114,8 @@ def four_point(correspondences: Correspondences, samples: Indices) -> tuple[Arra
     """Homographies through samples (S, 4) of correspondences.
 
     Returns:
-        (m, 3, 3) matrices of Frobenius norm one, one per sample at most and none for a degenerate or impossible one, and
-        (m,) the sample each comes from.
+        (m, 3, 3) matrices of Frobenius norm one, at most one per sample and none for a degenerate or impossible one,
+        and (m,) the sample each comes from.
     """
     return _native.four_point(correspondences, _integers(samples))
 
@@ -150,7 +150,7 @@ class ModelKernels:
     degrees_of_freedom: int
 
     def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
-        """Squared Sampson distances of all points to all models: (m, n)."""
+        """Squared Sampson distances, or symmetric transfer errors, of all points to all models: (m, n)."""
         return self.native.residuals_sq(_reals(models), correspondences)
 
     def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
@@ -201,6 +201,8 @@ class ModelKernels:
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
         """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`."""
+        if issubclass(self.native, _native.Homographies):
+            raise TypeError("the transfer errors of homographies have no sign to differentiate with")
         return self.native.jacobian(_reals(model), correspondences)
 
     def retract(self, model: Array, delta: Array) -> Array:

@@ -63,8 +63,8 @@ class Fundamental(Problem):
         F = np.linalg.inv(self._normalise2).T @ model @ np.linalg.inv(self._normalise1)
         return np.asarray(F / np.linalg.norm(F))
 
-    def baseline(self, model: Array) -> Array:
-        """See `Problem.baseline`: the epipole in image 2, seen by a camera of ordinary focal length."""
+    def outcome(self, model: Array) -> Array:
+        """See `Problem.outcome`: the epipole in image 2, seen by a camera of ordinary focal length."""
         epipole = np.linalg.svd(model)[0][:, 2]
         direction = epipole / (TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0)
         return np.asarray(direction / np.linalg.norm(direction))

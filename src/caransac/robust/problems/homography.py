@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, homogeneous
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
 from caransac.robust.problems.base import Problem
 from caransac.robust.problems.fundamental import normalise_pixels
@@ -15,6 +15,7 @@ class Homography(Problem):
 
     name = "homography"
     sample_size = 4
+    outcome_limit = 0.01
     model_kernels = HOMOGRAPHIES
 
     def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
@@ -44,6 +45,11 @@ class Homography(Problem):
         depths = self.points1 @ H[2, :2] + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
 
-    def baseline(self, model: Array) -> Array:
-        """See `Problem.baseline`: a homography has none."""
-        raise NotImplementedError
+    def outcome(self, model: Array) -> Array:
+        """See `Problem.outcome`: where the corners of the matched region go, in units of its extent, (8,)."""
+        points1 = self.points1
+        low, high = points1.min(axis=0), points1.max(axis=0)
+        corners = np.array([low, (low[0], high[1]), high, (high[0], low[1])])
+        moved = homogeneous(corners) @ model.T
+        extent = float(np.linalg.norm(np.ptp(self.points2, axis=0)))
+        return np.asarray((moved[:, :2] / moved[:, 2:] / extent).ravel())
