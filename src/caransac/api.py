@@ -80,6 +80,8 @@ def estimate_relative_pose(
         E=essential_from_pose(R, t),
         camera1=refined1,
         camera2=refined2,
+        degeneracy=found.degeneracy_kind,
+        alternatives=tuple(split_pose(pose) for pose in _alternatives(problem, found)),
         **report(problem, found, options, started),
     )
 
@@ -113,7 +115,7 @@ def estimate_fundamental(
     if image_size1 is None:
         plain, found = methods.run(Fundamental.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
         F = None if found.model is None else plain.public(found.model[None])[0]
-        return FundamentalResult(F=F, **report(plain, found, options, started))
+        return FundamentalResult(F=F, degeneracy=found.degeneracy_kind, **report(plain, found, options, started))
     lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
     problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
@@ -123,6 +125,7 @@ def estimate_fundamental(
         F=problem.fundamental(found.model),
         camera1=refined1,
         camera2=refined2,
+        degeneracy=found.degeneracy_kind,
         **report(problem, found, options, started, problem.fundamental),
     )
 
@@ -223,6 +226,11 @@ def pose_from_fundamental(
     calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2, max_error_px=1.0)
     E = essential_from_fundamental(matrix, lens1.K, lens2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))
+
+
+def _alternatives(problem: Problem, found: Estimate) -> Array:
+    """Poses (k, 3, 4) that explain the matches as well as the answer."""
+    return problem.public(problem.no_models if found.degeneracy is None else found.degeneracy.alternatives)
 
 
 def _refined_cameras(problem: Problem, found: Estimate) -> tuple[Camera, Camera] | None:

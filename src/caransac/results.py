@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 
+DegeneracyKind = Literal["planar", "rotation"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
 
 
@@ -90,6 +91,9 @@ class RelativePoseResult(Result):
         camera1: camera of image 1, as given where it was exact, else as refined, with the ``focal_deviation`` that is
             left; None without success.
         camera2: camera of image 2.
+        degeneracy: "planar" if a plane explains the inliers, "rotation" if a rotation of the camera does, so that ``t``
+            means nothing; None for a scene with depth, and without success.
+        alternatives: other poses (R, t) that explain the matches as well, such as the second one of a plane.
     """
 
     R: Array | None
@@ -97,6 +101,8 @@ class RelativePoseResult(Result):
     E: Array | None
     camera1: Camera | None = None
     camera2: Camera | None = None
+    degeneracy: DegeneracyKind | None = None
+    alternatives: tuple[tuple[Array, Array], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,11 +113,14 @@ class FundamentalResult(Result):
         F: (3, 3) of rank two and Frobenius norm one, None without success.
         camera1: camera of image 1 that F was found with, where image sizes were given; else None.
         camera2: camera of image 2.
+        degeneracy: "planar" if a homography explains the inliers, of a plane or of a camera that only turned, so that F
+            is one of many; "rotation" where the cameras found with F tell so; None otherwise.
     """
 
     F: Array | None
     camera1: Camera | None = None
     camera2: Camera | None = None
+    degeneracy: DegeneracyKind | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -73,9 +73,9 @@ def test_cameras_that_hardly_moved_are_not_trusted():
 def test_the_limit_is_that_of_two_normal_coordinates(rng):
     deviation = np.radians(1.5)
     errors = np.linalg.norm(rng.normal(0, ERRORS_IN_DEVIATION * deviation, (100_000, 2)), axis=1)
-    assert within_limit(deviation) == pytest.approx(np.mean(errors < np.radians(5)), abs=0.01)
-    assert within_limit(1e-5) == 1
-    assert 0 < within_limit(1e3) < 1e-6
+    assert within_limit(deviation, np.radians(5)) == pytest.approx(np.mean(errors < np.radians(5)), abs=0.01)
+    assert within_limit(1e-5, np.radians(5)) == 1
+    assert 0 < within_limit(1e3, np.radians(5)) < 1e-6
 
 
 def test_failures_have_none_and_classical_methods_do_not_tell():

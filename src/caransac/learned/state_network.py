@@ -88,7 +88,7 @@ class StateNetwork:
         for name in self.weights:
             if name.startswith("confidence."):  # optional, but whole
                 problem = name.rpartition(".")[0]
-                _ = self.weights[f"{problem}.weight"], self.weights[f"{problem}.bias"]
+                _ = [self.weights[f"{problem}.{part}"] for part in ("weight", "bias")]
 
 
 def load_network(weights: str | Path) -> StateNetwork:

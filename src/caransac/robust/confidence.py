@@ -1,16 +1,19 @@
-"""How far to trust an estimate: the probability that its pose is right to five degrees, from the run's own evidence."""
+"""How far to trust an estimate: the probability that it is right, from the run's own evidence."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import astuple
 
 import numpy as np
 
 from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
-from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Problem
+from caransac.robust.camera_doubt import doubt_cameras
+from caransac.robust.estimate import Degeneracy, Estimate
+from caransac.robust.problems import Homography, Problem
 from caransac.robust.refinement import belief_weights
 
-CONFIDENT_DEG = 5.0
 LOOKED_RIGHT = 0.5  # probability before any model
 SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
 FEW = 8  # matches: fewer of them that looked right say little
@@ -18,21 +21,37 @@ STEP = 1e-6  # of finite differences
 # Real errors of the baseline's direction in units of the deviation that independent noise predicts. Of 3, 4 and 5, the
 # best calibrated on training pairs; lenses, poses taken for truth and outliers among the inliers make up the rest.
 ERRORS_IN_DEVIATION = 4.0
-BASELINE_DEVIATION = "log standard deviation of the baseline's direction, were the noise as estimated"
+# Wrong matches agree with a model by chance, and most of all with one that was free to choose them: where a scene
+# leaves two degrees of freedom (lines, planes without cameras, rotations), it goes through two of them exactly. An
+# answer must not rest on so few: those of the largest influence are taken away before its deviation is taken.
+FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
+BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
+LARGEST_MARGIN, WIDE = 20.0, 0.2  # beyond, more of it says no more
+
+EXTREME = 2.5  # deviations
+CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
 EVIDENCE = (
     "log support: probability-weighted consensus of the answer",
     "log number of matches",
     "log expected number of right matches",
     "share of the matches that looked right at first which the answer explains, as if there were eight more",
     "support of the best other model in the last round, relative to the answer's",
-    "log noise",
-    BASELINE_DEVIATION,
+    "log noise, in extents of the points",
+    "log standard deviation of the baseline's direction, were the noise as estimated",
     "share of the rounds whose best model had the answer's consensus",
+    "log standard deviation of that direction without the most influential matches, which may agree by chance",
+    "log consensus beyond that of the second pose of a plane, or of nothing",
+    "share of the inliers that a homography explains",
+    "log consensus of the nearest fundamental matrix, in the answer's: cameras other than given explain more",
+    "shift of the logarithm of the focal lengths once they are let go",
+    "deviation of that logarithm which the matches leave",
+    "how unusual the focal lengths are, as far as the matches do not tell",
+    "log width of the region of the inliers, in its lengths, where that is little",
 )
 
 
-def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
-    """What a run says about its own answer, the numbers of `EVIDENCE`: (8,). The answer must exist."""
+def evidence(network: StateNetwork, problem: Problem, found: Estimate, degeneracy: Degeneracy) -> Array:
+    """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). The answer must exist."""
     assert found.model is not None and found.msac_scores is not None
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
     support = float(last.probabilities @ answer)
@@ -42,6 +61,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
     deviation = outcome_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
+    safe_deviation = supported_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [
@@ -50,9 +70,14 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
             np.log1p(last.probabilities.sum()),
             (answer[trusted] > 0).sum() / (trusted.sum() + FEW),
             max(others, default=0.0) / max(support, 1e-6),
-            np.log(last.noise),
+            np.log(last.noise * problem.max_error / problem.extent),
             np.log(deviation + 1e-5),
             np.mean(agreeing),
+            np.log(safe_deviation + 1e-5),
+            np.log1p(min(max(degeneracy.margin, 0.0), LARGEST_MARGIN)),
+            degeneracy.share,
+            *astuple(doubt_cameras(problem, found)),
+            np.log(min(inlier_width(problem, found), WIDE)),
         ]
     )
 
@@ -63,13 +88,52 @@ def outcome_deviation(problem: Problem, model: Array, weights: Array, noise: flo
     The covariance of the model, from the weighted (n,) points it was fitted to at a noise in thresholds, carried over
     to the direction.
     """
-    information = problem.information(model, weights, noise)
-    floor = 1e-9 * np.trace(information) + 1e-12 / (noise * problem.max_error) ** 2
-    information += floor * np.eye(len(information))
+    return _carried_over(problem, model, problem.information(model, weights, noise), noise)
+
+
+def supported_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
+    """As `outcome_deviation`, without the points that may agree by chance, were they those that matter most."""
+    if isinstance(problem, Homography):
+        return outcome_deviation(problem, model, weights, noise)
+    near, far = (factor * problem.max_error for factor in BACKGROUND)
+    distances = problem.distances(model)
+    by_chance = np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
+    dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
+    _, slopes = problem.jacobian(model)
+    weights = weights.copy()
+    for part in (dropped - dropped // 2, dropped // 2):  # in two parts: points hide behind each other
+        information = _regular(problem.information(model, weights, noise), problem, noise)
+        influence = weights * np.einsum("ni,ni->n", slopes, np.linalg.solve(information, slopes.T).T)
+        weights[np.argsort(-influence, kind="stable")[:part]] = 0.0
+    return outcome_deviation(problem, model, weights, noise)
+
+
+def inlier_width(problem: Problem, found: Estimate) -> float:
+    """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
+    assert found.msac_scores is not None
+    widths = []
+    for points in (problem.points1, problem.points2):
+        inliers = points[found.msac_scores > 0]
+        centred = inliers - np.median(inliers, axis=0)
+        along = np.abs(centred @ np.linalg.eigh(centred.T @ centred)[1])  # across the region first
+        across, length = np.median(along, axis=0)
+        widths.append(float(across / max(length, 1e-12)))
+    return max(min(widths), 1e-4)
+
+
+def _carried_over(problem: Problem, model: Array, information: Array, noise: float) -> float:
+    """Largest standard deviation of a model's outcome, given the information (f, f) about the model."""
+    information = _regular(information, problem, noise)
     direction = problem.outcome(model)
     moved = np.stack([problem.outcome(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
     rates = (moved * np.sign(moved @ direction)[:, None] - direction) / STEP
     return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
+
+
+def _regular(information: Array, problem: Problem, noise: float) -> Array:
+    """Information (f, f) that can be inverted."""
+    floor = 1e-9 * np.trace(information) + 1e-12 / (noise * problem.max_error) ** 2
+    return np.asarray(information + floor * np.eye(len(information)))
 
 
 def cosine(a: Floats, b: Floats) -> float:
@@ -77,23 +141,24 @@ def cosine(a: Floats, b: Floats) -> float:
     return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-12))
 
 
-def confidence(network: StateNetwork, problem: Problem, found: Estimate) -> float | None:
-    """Probability that the pose error is below five degrees; 0 without an answer, None if the weights cannot tell."""
+def confidence(network: StateNetwork, problem: Problem, found: Estimate, degeneracy: Degeneracy) -> float | None:
+    """Probability that the answer is right; 0 without an answer, None if the weights cannot tell."""
     if found.model is None:
         return 0.0
-    name = f"confidence.{problem.name}"
-    if f"{name}.weight" not in network.weights:
+    weights = {part: network.weights.get(f"confidence.{problem.name}.{part}") for part in CONFIDENCE_PARTS}
+    mean, scale, weight, bias = weights.values()
+    # Weights without them, or fitted to other evidence by another version, cannot tell.
+    if mean is None or scale is None or weight is None or bias is None or len(mean) != len(EVIDENCE):
         return None
-    numbers = evidence(network, problem, found)
-    log_odds = numbers @ network.weights[f"{name}.weight"] + network.weights[f"{name}.bias"]
-    deviation = float(np.exp(numbers[EVIDENCE.index(BASELINE_DEVIATION)]))
-    return float(within_limit(deviation) / (1 + np.exp(-np.clip(log_odds, -30, 30))))
+    log_odds = products(evidence(network, problem, found, degeneracy), mean, scale) @ weight + bias
+    return float(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 
-def within_limit(deviation: float) -> float:
-    """Probability that the right baseline is found to five degrees, given its predicted deviation in radians.
+def products(evidence: Array, mean: Array | Floats, scale: Array | Floats) -> Array:
+    """What the log-odds are linear in: standardised evidence (..., d), and the products of any two of its numbers.
 
-    Cameras that hardly moved show much consensus and no direction, which few training pairs teach.
+    Evidence beyond all experience counts as what is known to be extreme.
     """
-    limit = np.radians(CONFIDENT_DEG) / (ERRORS_IN_DEVIATION * deviation)
-    return float(-np.expm1(-0.5 * limit**2))  # of two normal coordinates across the direction
+    standard = np.clip((evidence - mean) / scale, -EXTREME, EXTREME)
+    first, second = np.triu_indices(standard.shape[-1])
+    return np.concatenate([standard, standard[..., first] * standard[..., second]], axis=-1)

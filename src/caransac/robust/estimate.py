@@ -5,7 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caransac.geometry import Array, Floats
-from caransac.results import Round, StopReason
+from caransac.results import DegeneracyKind, Round, StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class Degeneracy:
+    """What a homography says about an answer.
+
+    Attributes:
+        kind: what the scene is to the cameras; None for one with depth.
+        homography: (3, 3) of the points of the problem, None if none explains as much as `SMALLEST_SHARE`.
+        share: of the inliers that the homography explains; 0 without one.
+        alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
+        margin: consensus of the answer beyond that of the best other model of the plane; all of it without a plane.
+    """
+
+    kind: DegeneracyKind | None
+    homography: Array | None
+    share: float
+    alternatives: Array
+    margin: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,6 +37,7 @@ class Estimate:
         num_hypotheses: minimal samples drawn.
         msac_scores: (n,) of the model at the problem's threshold; None without a model.
         rounds: what every round believed; empty from a method that has no beliefs.
+        degeneracy: what a homography says about the model; None where nobody asked.
         confidence: probability that the pose is right; None from a method that cannot tell.
     """
 
@@ -26,7 +46,13 @@ class Estimate:
     num_hypotheses: int
     msac_scores: Floats | None = None
     rounds: tuple[Round, ...] = ()
+    degeneracy: Degeneracy | None = None
     confidence: float | None = None
+
+    @property
+    def degeneracy_kind(self) -> DegeneracyKind | None:
+        """See `Degeneracy.kind`."""
+        return None if self.degeneracy is None else self.degeneracy.kind
 
     @property
     def noise(self) -> float | None:

@@ -19,6 +19,7 @@ from caransac.options import MethodName, Options, ScoreKind
 from caransac.results import Round
 from caransac.robust.ca_ransac import ca_ransac, first_belief
 from caransac.robust.confidence import confidence
+from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.dense import DENSE, spread_matches, widen
 from caransac.robust.estimate import Estimate
 from caransac.robust.lm_lo import lm_lo
@@ -179,11 +180,17 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
     side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
     belief = first_belief(problem, network, side)
     if options.max_error_px == "auto":
-        pool = likely_inliers(belief.probabilities, problem.sample_size, SAMPLES)
-        samples = UniformSampler(pool, problem.sample_size, options.seed).draw(0, SAMPLES)
-        problem = problem.within(find_max_error(problem, samples, belief.probabilities))
+        problem = with_threshold(problem, belief, options.seed)
     found = adapt(problem, network, belief, options, _static_pool(info))
-    return problem, replace(found, confidence=confidence(network, problem, found))
+    degeneracy = find_degeneracy(problem, found, options.seed)
+    return problem, replace(found, confidence=confidence(network, problem, found, degeneracy), degeneracy=degeneracy)
+
+
+def with_threshold(problem: SomeProblem, belief: Round, seed: int) -> SomeProblem:
+    """The problem with a threshold that suits the noise, from what is believed before any model."""
+    pool = likely_inliers(belief.probabilities, problem.sample_size, SAMPLES)
+    samples = UniformSampler(pool, problem.sample_size, seed).draw(0, SAMPLES)
+    return problem.within(find_max_error(problem, samples, belief.probabilities))
 
 
 def adapt(
@@ -223,7 +230,8 @@ def run_lm_lo(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[
     if found.model is None:
         return problem, found
     # Matches that were filtered out may be inliers all the same.
-    return problem, replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
+    found = replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
+    return problem, replace(found, degeneracy=find_degeneracy(problem, found, options.seed))
 
 
 METHODS: dict[MethodName, Callable[[Any, MatchInfo, Options], tuple[Any, Estimate]]] = {

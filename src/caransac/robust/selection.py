@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Regions
+from caransac.kernels import Indices, Regions
 from caransac.robust.problems import Problem
 
 COARSE_POINTS, FINE_POINTS = 512, 2048  # likely points that models are first compared on, and then
@@ -16,9 +16,14 @@ SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the
 
 def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
     """The problem of its `count` most probable points, in no particular order, or of all of them."""
-    if problem.num_points <= count:
-        return problem
-    return problem.subset(np.argpartition(-probabilities, count)[:count].astype(np.int32))
+    return problem if problem.num_points <= count else problem.subset(most_likely(probabilities, count))
+
+
+def most_likely(probabilities: Floats, count: int) -> Indices:
+    """Indices of the `count` most probable points, in no particular order, or of all of them."""
+    if len(probabilities) <= count:
+        return np.arange(len(probabilities), dtype=np.int32)
+    return np.argpartition(-probabilities, count)[:count].astype(np.int32)
 
 
 def most_supported(problem: Problem, models: Array, count: int, max_error: float, regions: Regions) -> Array:

@@ -14,9 +14,10 @@ from caransac.geometry import Array, Floats, essential_from_fundamental, pose_er
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.side_information import side_information
+from caransac.options import MaxError
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.methods import SAME_FOCAL, MatchInfo
-from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
+from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
 from caransac.synthetic import random_pair
 
 MAX_ERROR_PX = 1.0  # of the loop
@@ -62,17 +63,23 @@ class Example:
         return pose_error_deg(*split_pose(pose), self.R, self.t)
 
 
-def make_example(pair: Pair, problem_name: str = "essential", rng: np.random.Generator | None = None) -> Example:
+def make_example(
+    pair: Pair,
+    problem_name: str = "essential",
+    rng: np.random.Generator | None = None,
+    max_error_px: MaxError = MAX_ERROR_PX,
+) -> Example:
     """What the loop and the loss need of a pair; "focal" draws what is known of its cameras."""
-    calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, MAX_ERROR_PX)
+    calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, max_error_px)
     problem: Problem = calibrated
+    pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
     if problem_name == "fundamental":
-        pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
-        problem = Fundamental.from_pixels(pixels1, pixels2, MAX_ERROR_PX)
+        problem = Fundamental.from_pixels(pixels1, pixels2, max_error_px)
+    if problem_name == "homography":
+        problem = Homography.from_pixels(pixels1, pixels2, max_error_px)
     if problem_name == "focal":
         cameras, shared = doubtful_cameras(pair, np.random.default_rng(0) if rng is None else rng)
-        pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
-        problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, MAX_ERROR_PX, shared)
+        problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, max_error_px, shared)
     info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
     side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
     labels = calibrated.restrict(pair.right_matches())

@@ -12,16 +12,17 @@ from caransac.geometry import Floats
 from caransac.learned.match_filter import load_filter
 from caransac.learned.side_information import NUM_FEATURES
 from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
-from caransac.robust.confidence import EVIDENCE
+from caransac.options import MaxError
+from caransac.robust.confidence import CONFIDENCE_PARTS, EVIDENCE
 from caransac.training.calibration import fit_logistic
-from caransac.training.data import Example, PairSource, judged, make_example
+from caransac.training.data import MAX_ERROR_PX, Example, PairSource, judged, make_example
 from caransac.training.recipe import Recipe
 from caransac.training.replay import Losses, replay
 from caransac.training.state_module import StateModule
 from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
-PROBLEMS = ("essential", "fundamental", "focal")  # that have a confidence of their own
+PROBLEMS = ("essential", "fundamental", "focal", "homography")  # that have a confidence of their own
 
 
 class StateTask(TrainingTask):
@@ -53,9 +54,15 @@ class StateTask(TrainingTask):
         """See `TrainingTask.make_network`."""
         return StateModule(num_inputs, self.recipe.width)
 
-    def example(self, pair: Pair, problem_name: str = "essential", rng: np.random.Generator | None = None) -> Example:
+    def example(
+        self,
+        pair: Pair,
+        problem_name: str = "essential",
+        rng: np.random.Generator | None = None,
+        max_error_px: MaxError = MAX_ERROR_PX,
+    ) -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
-        return make_example(judged(pair, self.filter) if self.filter else pair, problem_name, rng)
+        return make_example(judged(pair, self.filter) if self.filter else pair, problem_name, rng, max_error_px)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
         """See `TrainingTask.training_loss`."""
@@ -108,10 +115,10 @@ def add_confidence(weights: dict[str, Floats], name: str, results: Sequence[tupl
     """Fit the confidence of one problem, add it to the weights, and say how well it fits."""
     evidence = np.array([numbers for numbers, _ in results])
     outcomes = np.array([right for _, right in results])
-    weight, bias = fit_logistic(evidence, outcomes)
-    weights[f"confidence.{name}.weight"] = weight.astype(np.float32)
-    weights[f"confidence.{name}.bias"] = np.array(bias, np.float32)
-    predicted = 1 / (1 + np.exp(-(evidence @ weight + bias)))
+    fit = fit_logistic(evidence, outcomes)
+    for part in CONFIDENCE_PARTS:
+        weights[f"confidence.{name}.{part}"] = np.asarray(getattr(fit, part), np.float32)
+    predicted = fit.probabilities(evidence)
     return {
         "runs": len(results),
         "share_right": float(outcomes.mean()),

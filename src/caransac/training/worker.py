@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,20 @@ from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.robust.ca_ransac import first_belief
-from caransac.robust.confidence import CONFIDENT_DEG, evidence
-from caransac.robust.methods import adapt
-from caransac.training.data import PairSource, read_pairs, synthetic_pair, without_geometry
+from caransac.robust.confidence import evidence
+from caransac.robust.degeneracy import find_degeneracy
+from caransac.robust.methods import adapt, with_threshold
+from caransac.robust.problems import Homography
+from caransac.training.data import MAX_ERROR_PX, Example, PairSource, read_pairs, synthetic_pair, without_geometry
 from caransac.training.filter_task import FilterTask
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
+from caransac.training.restaging import SCENE_KINDS, Restaged, restage
 from caransac.training.state_task import StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
+AUTOMATIC = 0.75  # share of the runs for the confidence whose threshold is found
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 
@@ -71,31 +76,54 @@ class Worker:
         return None if found is None else found.figures
 
     def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
-        """Evidence of one run on a training or unrelated pair, and whether its pose was right; None without a model."""
+        """Evidence of one run on a pair, and whether its answer was right; None without a model."""
         assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
-        pair = self._evidence_pair(rng)
-        example = self.task.example(pair, problem_name, rng)
-        network = StateNetwork(weights)
-        belief = first_belief(example.problem, network, example.side)
-        found = adapt(example.problem, network, belief, Options(seed=index))
+        scene = self._evidence_scene(problem_name, rng)
+        automatic = rng.random() < AUTOMATIC
+        example = self.task.example(scene.pair, problem_name, rng, "auto" if automatic else MAX_ERROR_PX)
+        network, problem = StateNetwork(weights), example.problem
+        if problem.num_points < problem.sample_size:
+            return None
+        belief = first_belief(problem, network, example.side)
+        if automatic:
+            problem = with_threshold(problem, belief, index)
+        found = adapt(problem, network, belief, Options(seed=index))
         if found.model is None:
             return None
-        right = example.R is not None and example.pose_error_deg(found.model) < CONFIDENT_DEG
-        return evidence(network, example.problem, found), right
+        numbers = evidence(network, problem, found, find_degeneracy(problem, found, index))
+        return numbers, is_right(example, scene.H, found.model)
 
-    def _evidence_pair(self, rng: np.random.Generator) -> Pair:
-        """A related pair three times in four; else one of unrelated images, or one matched at random."""
-        if rng.random() < 0.75:
-            return self.source.draw(rng)
-        if self.unrelated_pairs and rng.random() < 0.7:
-            return self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
-        return without_geometry(self.source.draw(rng), rng)
+    def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
+        """A related pair half of the time, else one of a hard scene, of unrelated images, or matched at random."""
+        chance = rng.random()
+        if chance < 0.2:
+            if self.unrelated_pairs and rng.random() < 0.7:
+                return Restaged(self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))])
+            return Restaged(without_geometry(self.source.draw(rng), rng))
+        pair = self.source.draw(rng)
+        if problem_name == "homography":
+            return restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng)
+        if chance < 0.6:
+            return Restaged(pair)
+        kinds = [kind for kind in SCENE_KINDS if kind != "focal" or problem_name == "essential"]
+        return restage(pair, kinds[int(rng.integers(len(kinds)))], rng)
 
     def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
         network = self.task.make_network(self.sizes()[0])
         network.load_weights(weights)
         return network
+
+
+def is_right(example: Example, H: Array | None, model: Array) -> bool:
+    """Whether a model is what its confidence is about; H is the true homography, if there is one."""
+    problem = example.problem
+    if isinstance(problem, Homography):
+        if H is None:
+            return False
+        error = problem.outcome(model) - problem.outcome(problem.from_public(H))
+        return bool(np.linalg.norm(error.reshape(-1, 2), axis=1).mean() < problem.outcome_limit)
+    return example.R is not None and example.pose_error_deg(model) < math.degrees(problem.outcome_limit)
 
 
 def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:

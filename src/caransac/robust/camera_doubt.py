@@ -1,0 +1,89 @@
+"""Whether the matches believe in the cameras that they were given with.
+
+Wrong cameras do not stop an estimator: it finds the pose that explains most under them, and the noise seems larger. So
+the answer is let go, of its focal lengths and of its cameras altogether, to see how far it then moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log
+
+import numpy as np
+
+from caransac.geometry import Array, essential_from_pose, split_pose
+from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, IntrinsicsPrior, RefineOptions
+from caransac.robust.estimate import Estimate
+from caransac.robust.problems import Essential, Problem
+from caransac.robust.problems.focal import TEMPER
+from caransac.robust.refinement import SMALLEST_NOISE
+from caransac.robust.selection import FINE_POINTS, most_likely
+from caransac.robust.threshold import MAX_ERROR_IN_NOISE
+
+LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
+FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go
+HELD = 1e6  # precision of what is held together
+# Distance of points from the middle of the image in focal lengths, and the factor by which it may well differ.
+USUAL_EXTENT, USUAL_FACTOR = 0.35, 1.5
+MOST_GAINED, LARGEST_SHIFT = 3.0, 0.7
+
+
+@dataclass(frozen=True)
+class CameraDoubt:
+    """What the matches say about the cameras; all zero where cameras were not given as exact.
+
+    Attributes:
+        gain: logarithm of the consensus of the nearest fundamental matrix, in that of the answer.
+        shift: of the logarithm of the focal length, once it is let go.
+        deviation: of that logarithm, which the matches leave.
+        unusual: how unusual the given focal lengths are, beyond a usual factor, as far as the matches do not tell.
+    """
+
+    gain: float = 0.0
+    shift: float = 0.0
+    deviation: float = 0.0
+    unusual: float = 0.0
+
+
+def doubt_cameras(problem: Problem, found: Estimate) -> CameraDoubt:
+    """Let the answer go of its cameras. The answer must exist, with its probabilities."""
+    assert found.model is not None and found.probabilities is not None and found.noise is not None
+    if not isinstance(problem, Essential):
+        return CameraDoubt()
+    chosen = most_likely(found.probabilities, FINE_POINTS)
+    likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
+    shift, deviation = _free_focal(likely, weights, found.model, found.noise)
+    unusual = max(abs(log(problem.extent / USUAL_EXTENT)) - log(USUAL_FACTOR), 0.0)
+    return CameraDoubt(_gain(likely, weights, found.model), min(abs(shift), LARGEST_SHIFT), deviation, unusual)
+
+
+def _gain(likely: Problem, weights: Array, model: Array) -> float:
+    """Logarithm of the consensus of the nearest fundamental matrix in the answer's, from nothing to `MOST_GAINED`."""
+    points, max_error, inliers = likely.correspondences, likely.max_error, likely.inliers(model)
+    F = essential_from_pose(*split_pose(model))[None]
+    for scale in LETTING_GO:
+        F = FUNDAMENTALS.refine(F / np.linalg.norm(F), points, RefineOptions(loss_scale=scale * max_error), weights)[0]
+    # The threshold was found with the answer: to it, wrong cameras are noise.
+    noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(F, points)[0, inliers]))) if inliers.any() else inf
+    max_error = min(max(MAX_ERROR_IN_NOISE * noise, SMALLEST_NOISE * max_error), max_error)
+    free = float(FUNDAMENTALS.msac_scores(F, points, max_error).sum())
+    held = float(likely.msac_scores(model[None], max_error).sum())
+    return log(min(max(free / max(held, 1e-6), 1.0), MOST_GAINED))
+
+
+def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> tuple[float, float]:
+    """Logarithm of the factor by which the focal length of both cameras changes when let go, and its deviation."""
+    points, unit_sq = likely.correspondences, TEMPER * (noise * likely.max_error) ** 2
+    prior = IntrinsicsPrior(
+        log_scale=(unit_sq / FREE_DEVIATION**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
+    )
+    freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
+    for scale in LETTING_GO[::2]:
+        options = RefineOptions(loss_scale=scale * likely.max_error, intrinsics=prior)
+        freed = FOCAL_POSES.refine(freed, points, options, weights)[0]
+    inliers = FOCAL_POSES.msac_scores(freed, points, likely.max_error)[0] > 0
+    information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
+    together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
+    together[range(5), range(5)] = together[[5, 8], 5] = 1
+    information = together.T @ information @ together + np.diag([1e-9] * 5 + [1 / FREE_DEVIATION**2])
+    return float(freed[0, 0, 4]), float(np.sqrt(np.linalg.inv(information)[5, 5]))

@@ -1,0 +1,140 @@
+"""Scenes that a homography explains: planes, which two poses explain, and rotations, which no translation does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.geometry import Array, angle_between_deg, homogeneous, rotation_angle_deg
+from caransac.kernels import RefineOptions, sample_uniform
+from caransac.results import DegeneracyKind
+from caransac.robust.estimate import Degeneracy, Estimate
+from caransac.robust.problems import Fundamental, Homography, Problem
+from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, refine_locally
+from caransac.robust.selection import FINE_POINTS, likely_subset
+
+# A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
+# keypoint: 98 in 100 right matches of a plane are that close.
+MIN_SHARE, ERRORS_IN_DEVIATION = 0.9, 4.0
+SAMPLES, REFINED = 48, 4  # minimal samples of four points, and how many of their homographies are refined
+SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not looked at any further
+# Another pose explains the matches as well if it is this far from the answer and loses no more of its consensus.
+OTHER_POSE_DEG, LOST_SHARE, LOST = 1.0, 0.02, 3.0
+
+
+def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degeneracy:
+    """Whether a plane or a rotation explains an answer's inliers, and what else would then explain them.
+
+    Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
+    """
+    consensus = 0.0 if found.msac_scores is None else float(found.msac_scores.sum())
+    nothing = Degeneracy(None, None, 0.0, problem.no_models, consensus)
+    if found.model is None or found.msac_scores is None or isinstance(problem, Homography):
+        return nothing
+    inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
+    deviation = _keypoint_deviation(problem, found)
+    plane = Homography(inliers.points1, inliers.points2, ERRORS_IN_DEVIATION * deviation)
+    H = _fit(plane, seed)
+    if H is None:
+        return nothing
+    share = float(plane.inliers(H).mean())
+    if share < SMALLEST_SHARE:
+        return nothing
+    others, margins = _second_poses(problem, found, H, deviation)
+    as_good = margins <= max(LOST, LOST_SHARE * consensus)
+    kind: DegeneracyKind | None = None
+    if share >= MIN_SHARE:
+        R = None if isinstance(problem, Fundamental) else _rotation(plane, H)
+        kind = "planar" if R is None else "rotation"
+    return Degeneracy(kind, H, share, others[as_good], min([consensus, *margins.tolist()]))
+
+
+def _keypoint_deviation(problem: Problem, found: Estimate) -> float:
+    """Deviation of the keypoints in the unit of the points; without an estimate, as if it suited the threshold."""
+    noise = found.noise or 1 / 2.5
+    return noise * problem.max_error / problem.median_error
+
+
+def _fit(plane: Homography, seed: int) -> Array | None:
+    """The homography that explains most of the points."""
+    if plane.num_points < plane.sample_size:
+        return None
+    pool = np.arange(plane.num_points, dtype=np.int32)
+    models = plane.solve(sample_uniform(pool, plane.sample_size, SAMPLES, seed=seed))
+    if len(models) == 0:
+        return None
+    models = refine_locally(plane, plane.best(models, REFINED, plane.max_error), plane.max_error)
+    return np.asarray(plane.best(models, 1, plane.max_error)[0])
+
+
+def _rotation(plane: Homography, H: Array) -> Array | None:
+    """The rotation (3, 3) that explains the rays that a homography explains, or None if there is parallax."""
+    U, _, Vt = np.linalg.svd(H)
+    R = np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
+    for _ in range(2):  # the nearest one, then that of the rays it explains (Kabsch)
+        explained = plane.inliers(R)
+        if explained.mean() < SMALLEST_SHARE:
+            return None
+        rays1, rays2 = (
+            homogeneous(points[explained]) / np.linalg.norm(homogeneous(points[explained]), axis=1, keepdims=True)
+            for points in (plane.points1, plane.points2)
+        )
+        U, _, Vt = np.linalg.svd(rays2.T @ rays1)
+        R = np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
+    return R if plane.inliers(R).mean() >= MIN_SHARE else None
+
+
+def _second_poses(problem: Problem, found: Estimate, H: Array, deviation: float) -> tuple[Array, Array]:
+    """Poses of a plane's homography that are not the answer, refined, and the answer's consensus beyond theirs."""
+    assert found.model is not None and found.msac_scores is not None
+    none = problem.no_models, np.empty(0)
+    if isinstance(problem, Fundamental):
+        return none
+    likely = likely_subset(problem, found.msac_scores, FINE_POINTS)
+    weights = likely.msac_scores(found.model[None], likely.max_error)[0] > 0
+    options = RefineOptions(loss_scale=LOSS_SCALE_IN_NOISE * problem.median_error * deviation)
+    poses = [problem.from_public(pose) for pose in poses_from_homography(H, problem.points1[found.msac_scores > 0])]
+    if not poses:
+        return none
+    refined = likely.refine(np.stack(poses), options, weights.astype(float))
+    other = np.array([_differs(model, found.model) for model in refined])
+    refined = refined[other]
+    if len(refined) == 0:
+        return none
+    consensus = problem.msac_scores(refined, problem.max_error).sum(axis=1)
+    margins = found.msac_scores.sum() - consensus
+    order = np.argsort(margins, kind="stable")
+    return refined[order], margins[order]
+
+
+def _differs(model: Array, answer: Array) -> bool:
+    """Whether two poses are two answers."""
+    turned = rotation_angle_deg(model[:, :3] @ answer[:, :3].T)
+    return max(turned, angle_between_deg(model[:, 3], answer[:, 3])) > OTHER_POSE_DEG
+
+
+def poses_from_homography(H: Array, points1: Array) -> list[Array]:
+    """The poses [R | t] that a homography of rays has, up to two, with the points in front of the camera.
+
+    Ma, Soatto, Kosecka and Sastry, "An Invitation to 3-D Vision", 2004, section 5.3.3.
+    """
+    eigenvalues, V = np.linalg.eigh(H.T @ H)  # ascending
+    H = H / np.sqrt(eigenvalues[1]) * np.sign(np.linalg.det(H))
+    low, high = eigenvalues[[0, 2]] / eigenvalues[1]
+    if high - low < 1e-9:
+        return []
+    largest, middle, smallest = V[:, 2], V[:, 1], V[:, 0]
+    poses = []
+    for sign in (1, -1):
+        u = (np.sqrt(max(1 - low, 0)) * largest + sign * np.sqrt(max(high - 1, 0)) * smallest) / np.sqrt(high - low)
+        normal = np.cross(middle, u)
+        before = np.stack([middle, u, normal], axis=1)
+        after = np.stack([H @ middle, H @ u, np.cross(H @ middle, H @ u)], axis=1)
+        R = after @ before.T
+        t = (H - R) @ normal
+        if np.linalg.norm(t) < 1e-9:
+            continue
+        # The plane lies in front of the camera: its normal, on the side of the points, has positive inner products.
+        t *= np.sign(np.median(homogeneous(points1) @ normal)) / np.linalg.norm(t)
+        U, _, Vt = np.linalg.svd(R)
+        poses.append(np.concatenate([U @ Vt, t[:, None]], axis=1))
+    return poses
