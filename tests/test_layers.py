@@ -12,7 +12,8 @@ import caransac
 # Bottom to top. A name stands for a module, or for a package and everything in it that no longer name stands for.
 LAYERS = [
     {"_native", "_support", "geometry"},
-    {"camera", "options", "metrics"},
+    {"lens", "options", "metrics"},
+    {"camera"},
     {"results"},
     {"kernels"},
     {"learned.weights_file"},

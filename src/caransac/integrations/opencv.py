@@ -248,16 +248,8 @@ def _is_usac_params(value: object) -> bool:
 
 def _lens(matrix: Any, coefficients: Any, number: int) -> Camera:
     """Camera of a matrix and OpenCV's distortion coefficients."""
-    pinhole = as_camera(matrix, f"cameraMatrix{number}")
-    k = np.zeros(0) if coefficients is None else np.asarray(coefficients, float).ravel()
-    if k.size not in (0, 4, 5, 8, 12, 14):
-        raise ValueError(f"distCoeffs{number} must have 4, 5, 8, 12 or 14 entries, got {k.size}")
-    if np.any(k[8:]):
-        raise ValueError(
-            f"distCoeffs{number}: thin prisms and tilted sensors are not supported; undistort the points before, with "
-            "cv2.undistortPoints(points, cameraMatrix, distCoeffs, P=cameraMatrix)"
-        )
-    return Camera("FULL_OPENCV", (*pinhole.params, *np.r_[k[:8], np.zeros(8 - k[:8].size)]))
+    as_camera(matrix, f"cameraMatrix{number}")
+    return as_camera((matrix, coefficients), f"distCoeffs{number}")
 
 
 def _check_method(method: Any) -> dict[str, Any]:

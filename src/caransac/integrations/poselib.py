@@ -240,10 +240,6 @@ def _either(first: Any, second: Any, name1: str, name2: str) -> Any:
 def _as_camera(camera: Any, name: str) -> Camera:
     if camera is None:
         raise ValueError(f"{name} is missing: a dict with model, params, width and height")
-    if callable(getattr(camera, "model_name", None)):  # a poselib.Camera
-        width, height = max(camera.width, 0), max(camera.height, 0)  # PoseLib's -1 is unknown
-        deviation = getattr(camera, "focal_deviation", 0.0)
-        camera = Camera(camera.model_name(), tuple(camera.params), width, height, deviation)
     return as_camera(camera, name)
 
 
