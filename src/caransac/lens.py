@@ -10,8 +10,8 @@ from numpy.polynomial import Polynomial
 from caransac.geometry import Array
 
 # Rays are points on the normalised image plane, where a pixel of a fisheye lens grows along the radius with the angle
-# to the optical axis, and from 90 degrees on there is no such point. Of matches all around two views of 190 degrees, those
-# within 60, 70, 80 and 85 degrees gave median errors of the pose of 0.30, 0.21, 0.25 and 0.19 degrees.
+# to the optical axis, and from 90 degrees on there is no such point. Of matches all around two views of 190 degrees,
+# those within 60, 70, 80 and 85 degrees gave median errors of the pose of 0.30, 0.21, 0.25 and 0.19 degrees.
 MAX_FISHEYE_ANGLE_DEG = 85.0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_matches, as_points, as_reals
+from caransac._support.arrays import as_array, as_matches, as_points, as_reals
 from caransac._support.files import replacing
 from caransac.geometry import Array, homogeneous
 from caransac.results import Result
@@ -173,7 +173,7 @@ def draw_progression(
 
 def _as_probabilities(values: ArrayLike, count: int) -> Array:
     """Probabilities or booleans, one per match, as numbers (n,) from 0 to 1."""
-    probabilities = np.asarray(values, float)
+    probabilities = as_array(values, "probabilities").astype(float)
     if probabilities.shape != (count,):
         raise ValueError(f"probabilities must have shape ({count},), one per match, got {probabilities.shape}")
     return np.asarray(np.clip(probabilities, 0, 1))
@@ -204,7 +204,7 @@ def _draw_image(axes: Axes, image: ArrayLike | None, size: tuple[int, int], left
     width, height = size
     extent = (left - 0.5, left + width - 0.5, height - 0.5, -0.5)
     if image is not None:
-        axes.imshow(np.asarray(image), cmap="gray", vmin=0, vmax=255, extent=extent, alpha=0.7)
+        axes.imshow(as_array(image, "image"), cmap="gray", vmin=0, vmax=255, extent=extent, alpha=0.7)
     x1, x2, y2, y1 = extent
     axes.plot([x1, x2, x2, x1, x1], [y1, y1, y2, y2, y1], color="0.4", lw=1)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_reals
+from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import replacing
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
@@ -155,7 +155,7 @@ class _View:
 
     def draw(self, pixels: Array, *, assume: bool) -> DrawnImage:
         """The image with points (n, 2); an unknown camera is what the estimation assumes, if wanted."""
-        shown = None if self.image is None else _checked_image(np.asarray(self.image), f"image{self.number}")
+        shown = None if self.image is None else _checked_image(self.image, f"image{self.number}")
         given = None if self.camera is None else as_camera(self.camera, f"camera{self.number}")
         size = self._known_size(given, shown)
         unknown = given is None and (self.found is None or self.found.focal_deviation > 0)
@@ -204,7 +204,8 @@ def _reals(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _checked_image(image: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
+def _checked_image(values: ArrayLike, name: str) -> NDArray[np.uint8]:
+    image = as_array(values, name)
     colour = image.ndim == 3 and image.shape[2] == 3
     if image.dtype != np.uint8 or not (image.ndim == 2 or colour) or image.size == 0:
         raise ValueError(f"{name} must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")
