@@ -32,11 +32,11 @@ LAYERS = [
     {"many_pairs"},
     {"focal_pooling"},
     {"caransac"},  # the package itself: what users import
-    {"integrations"},
     {"descriptors"},
     {"synthetic", "render", "matches", "images", "plot"},
     {"datasets"},
     {"viewer", "verification"},
+    {"integrations"},
     {"training"},
     {"bench"},
     {"cli"},

@@ -4,6 +4,9 @@
     pose, info = poselib.estimate_relative_pose(x1, x2, camera1, camera2, {"max_epipolar_error": 1.0}, {})
     pair, info = poselib.estimate_shared_focal_relative_pose(x1, x2, principal_point, {"max_epipolar_error": 1.0}, {})
 
+Every name that is not here (poselib.estimate_absolute_pose, poselib.Camera, ...) is PoseLib's, where that is installed;
+then poses are of its type poselib.CameraPose, too, and its functions take them.
+
 Both forms of PoseLib's settings are understood: the two dicts of version 2, and the nested one of version 3,
 ``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` in their place is taken as it is.
 Settings that neither knows raise a ValueError, where PoseLib ignores them. `scores` and `score_kind` are new, as in
@@ -24,9 +27,12 @@ from numpy.typing import ArrayLike
 
 from caransac import api
 from caransac._support.arrays import as_matches, as_reals
-from caransac.camera import Camera, as_camera
+from caransac.camera import Camera as _Camera  # the name is PoseLib's
+from caransac.camera import as_camera
 from caransac.geometry import Array
-from caransac.integrations.poselib_records import CameraPose, ImagePair, PinholeCamera
+from caransac.integrations import poselib_records as records
+from caransac.integrations.originals import all_names, original_attribute
+from caransac.integrations.poselib_records import ImagePair
 from caransac.integrations.settings import (
     Meanings,
     at_least,
@@ -65,6 +71,10 @@ BUNDLE_SETTINGS: Meanings = {
     "initial_lambda": means_nothing,
     "min_lambda": means_nothing,
     "max_lambda": means_nothing,
+    "relative_cost_tol": means_nothing,  # these from version 3 on
+    "lambda_factor": means_nothing,
+    "lambda_update": means_nothing,
+    "damping": means_nothing,
     "verbose": means_nothing,
     "refine_focal_length": must_be(False),
     "refine_principal_point": must_be(False),
@@ -86,7 +96,7 @@ def estimate_relative_pose(
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
-) -> tuple[CameraPose | None, dict[str, Any]]:
+) -> tuple[records.CameraPose | None, dict[str, Any]]:
     """``poselib.estimate_relative_pose``.
 
     Args:
@@ -135,7 +145,7 @@ def estimate_relative_pose(
         score_kind=score_kind,
         options=options,
     )
-    pose = None if found.R is None or found.t is None else CameraPose(found.R, found.t)
+    pose = None if found.R is None or found.t is None else records.make_pose(found.R, found.t)
     return pose, _info(found, options)
 
 
@@ -207,13 +217,13 @@ def estimate_shared_focal_relative_pose(
     if found.R is None or found.t is None or found.camera1 is None or found.camera2 is None:
         return None, info
     cameras = (
-        PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
+        records.PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
         for each in (found.camera1, found.camera2)
     )
-    return ImagePair(CameraPose(found.R, found.t), *cameras), info
+    return ImagePair(records.make_pose(found.R, found.t), *cameras), info
 
 
-def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> Camera:
+def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
     """What to assume of the camera of pixels (N, 2) with a principal point (2,)."""
     centre = as_reals(pp, "pp").ravel()
     if centre.shape != (2,):
@@ -222,7 +232,7 @@ def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> Camera:
     if np.min(centre) <= 0:
         extent = np.max(np.abs(np.concatenate([pixels1, pixels2]) - centre), axis=0, initial=0.5)
     width, height = np.ceil(2 * extent).astype(int).tolist()
-    usual = Camera.of_unknown_focal(width, height)
+    usual = _Camera.of_unknown_focal(width, height)
     return replace(usual, params=(usual.fx, *centre.tolist()))
 
 
@@ -237,7 +247,7 @@ def _either(first: Any, second: Any, name1: str, name2: str) -> Any:
     return second if first is None else first
 
 
-def _as_camera(camera: Any, name: str) -> Camera:
+def _as_camera(camera: Any, name: str) -> _Camera:
     if camera is None:
         raise ValueError(f"{name} is missing: a dict with model, params, width and height")
     return as_camera(camera, name)
@@ -275,3 +285,11 @@ def _info(found: Result, options: Options) -> dict[str, Any]:
         "probabilities": found.probabilities,
         "confidence": found.confidence,
     }
+
+
+def __getattr__(name: str) -> Any:
+    return records.pose_type() if name == "CameraPose" else original_attribute("poselib", name, "poselib")
+
+
+def __dir__() -> list[str]:
+    return all_names("poselib", {**globals(), "CameraPose": None})
