@@ -12,8 +12,8 @@ import caransac
 # Bottom to top. A name stands for a module, or for a package and everything in it that no longer name stands for.
 LAYERS = [
     {"_native", "_support", "geometry"},
-    {"lens", "options", "metrics"},
-    {"camera"},
+    {"figures", "lens", "options", "metrics"},
+    {"camera", "display"},
     {"results"},
     {"kernels"},
     {"learned.weights_file"},

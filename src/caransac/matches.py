@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, cast, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import as_matches
-from caransac._support.files import naming, open_h5, open_npz, read_text, replacing, save_arrays
+from caransac._support.files import delivering, naming, open_h5, open_npz, read_text, replacing, save_arrays
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import ScoreKind, check_score_kind
@@ -156,12 +156,22 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         return _find_in_h5(file, key)
 
 
-def write_matches(path: str | Path, matches: Matches) -> Path:
+@overload
+def write_matches(path: str | Path, matches: Matches) -> Path: ...
+@overload
+def write_matches(path: IO[bytes], matches: Matches) -> IO[bytes]: ...
+def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[bytes]:
     """Write correspondences for `read_matches`; the ending chooses the kind, and text holds no cameras.
 
+    A file that is open for writing gets an npz archive.
+
     Returns:
-        The path.
+        The path, or the file.
     """
+    if not isinstance(path, str | Path):
+        with delivering(path, ".npz") as temporary:
+            save_arrays(temporary, matches.to_arrays())
+        return path
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")

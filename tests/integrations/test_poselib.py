@@ -184,7 +184,7 @@ BUNDLE_3 = {
     "loss_type": "CAUCHY",
     "gradient_tol": 1e-10,
     "step_tol": 1e-8,
-    "relative_cost_tol": 0.0,
+    "relative_cost_tol": 1e-10,
     "initial_lambda": 1e-3,
     "min_lambda": 1e-10,
     "max_lambda": 1e10,

@@ -117,7 +117,7 @@ def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options)
     from caransac.viewer import write_report
 
     matches = views.matches
-    return write_report(
+    write_report(
         path,
         result,
         matches.points1,
@@ -134,6 +134,7 @@ def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options)
         max_error_px=options.max_error_px,
         title=" and ".join(photo.path.name for photo in views.photos or ()),
     )
+    return path
 
 
 def explain_failure(views: TwoViews, result: AnyResult) -> str:

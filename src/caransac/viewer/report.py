@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_array, as_reals
-from caransac._support.files import replacing
+from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
 from caransac.options import Options
@@ -36,7 +37,7 @@ JPEG_QUALITY = 82
 
 
 def write_report(
-    path: str | Path,
+    path: Target,
     result: AnyResult,
     points1: ArrayLike,
     points2: ArrayLike,
@@ -52,13 +53,13 @@ def write_report(
     scores: ArrayLike | None = None,
     max_error_px: float = Options().max_error_px,
     title: str = "",
-) -> Path:
+) -> Path | IO[Any]:
     """Write one HTML file that shows an estimation; it opens in any browser, without a network.
 
     Estimated with ``Options(keep_trace=True)`` it shows every round; otherwise the result alone.
 
     Args:
-        path: where to write it.
+        path: where to write it, or a file that is open for writing.
         result: what was estimated, successful or not.
         points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
             pixel at (0, 0); nothing but the drawing depends on that.
@@ -78,7 +79,7 @@ def write_report(
         title: a line above it all, plain text.
 
     Returns:
-        The path.
+        The path, or the file.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
@@ -98,10 +99,9 @@ def write_report(
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
     checked = None if scores is None else _reals(scores, "scores", (count,))
     content = describe(result, images, scores=checked, max_error_px=float(max_error_px), title=title)
-    path = Path(path)
-    with replacing(path) as temporary:
+    with delivering(path, ".html") as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
-    return path
+    return Path(path) if isinstance(path, str | Path) else path
 
 
 def _page(title: str, content: str) -> str:
