@@ -37,6 +37,9 @@ def test_other_results_are_one_line_too():
     assert re.fullmatch(
         r"FundamentalResult\(success, \d+ of 1000 inliers, confidence [01]\.\d\d, \d+\.\d ms\)", repr(fundamental)
     )
+    plane = caransac.estimate_homography(*POINTS)
+    assert re.fullmatch(r"HomographyResult\(success, \d+ of 1000 inliers, .*\d+\.\d ms\)", repr(plane))
+    assert "H = [[" in plane._repr_html_()
     failed = caransac.estimate_fundamental(*(points[:3] for points in POINTS))
     assert repr(failed).startswith("FundamentalResult(no success: too_few_points, 0 of 3 inliers, confidence 0.00, ")
     classical = estimate(method="lm-lo")

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
+from caransac.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
-from caransac.options import Options, ScoreKind, check_score_kind
-from caransac.results import FundamentalResult, RelativePoseResult, Round, StopReason
+from caransac.options import Options, ScoreKind
+from caransac.reporting import report
+from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult
 from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import focal_profile
-from caransac.robust.methods import MatchInfo
-from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
+from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
 from caransac.robust.refinement import ERRORS_IN_NOISE
-
-ImageSize = ArrayLike  # (width, height)
-LARGEST_SIDE = 1e6  # pixels
 
 
 def estimate_relative_pose(
@@ -69,15 +64,15 @@ def estimate_relative_pose(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
     """
     started = time.perf_counter()
-    pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
-    lenses = _camera_or_unknown(camera1, image_size1, 1), _camera_or_unknown(camera2, image_size2, 2)
+    pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
+    lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
     if all(lens.focal_deviation == 0 for lens in lenses):
         problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, options.max_error_px)
         found = methods.run(problem, info, options)
     else:
-        problem, found = methods.run_focal(pixels1, pixels2, *lenses, _check_same(same_camera), info, options)
+        problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
-        return RelativePoseResult(R=None, t=None, E=None, **_report(problem, found, options, started))
+        return RelativePoseResult(R=None, t=None, E=None, **report(problem, found, options, started))
     R, t = split_pose(problem.public(found.model[None])[0])
     refined1, refined2 = _refined_cameras(problem, found) or lenses
     return RelativePoseResult(
@@ -86,7 +81,7 @@ def estimate_relative_pose(
         E=essential_from_pose(R, t),
         camera1=refined1,
         camera2=refined2,
-        **_report(problem, found, options, started),
+        **report(problem, found, options, started),
     )
 
 
@@ -113,25 +108,52 @@ def estimate_fundamental(
         when the data determine none.
     """
     started = time.perf_counter()
-    pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
+    pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
     if image_size1 is None:
         plain = Fundamental.from_pixels(pixels1, pixels2, options.max_error_px)
         found = methods.run(plain, info, options)
         F = None if found.model is None else plain.public(found.model[None])[0]
-        return FundamentalResult(F=F, **_report(plain, found, options, started))
-    lenses = _camera_or_unknown(None, image_size1, 1), _camera_or_unknown(None, image_size2, 2)
-    problem, found = methods.run_focal(pixels1, pixels2, *lenses, _check_same(same_camera), info, options)
+        return FundamentalResult(F=F, **report(plain, found, options, started))
+    lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
+    problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
-        return FundamentalResult(F=None, **_report(problem, found, options, started, problem.fundamental))
+        return FundamentalResult(F=None, **report(problem, found, options, started, problem.fundamental))
     refined1, refined2 = _refined_cameras(problem, found) or lenses
     return FundamentalResult(
         F=problem.fundamental(found.model),
         camera1=refined1,
         camera2=refined2,
-        **_report(problem, found, options, started, problem.fundamental),
+        **report(problem, found, options, started, problem.fundamental),
     )
+
+
+def estimate_homography(
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    features: ArrayLike | None = None,
+    options: Options | None = None,
+) -> HomographyResult:
+    """Estimate the homography of a plane, or of images taken from one place, from correspondences with outliers.
+
+    Lens distortion has no place in a homography: remove it from the points. Mirror images are not found: no camera sees
+    the same side of a plane so. Other arguments and errors as in
+    `estimate_relative_pose`, without the cameras; ``max_error_px`` bounds the symmetric transfer error, the root mean
+    square of the distances in both images.
+
+    Returns:
+        H with ``x2 ~ H x1`` for pixels; ``success`` is False, with a ``stop_reason``, when the data determine none.
+    """
+    started = time.perf_counter()
+    pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
+    problem = Homography.from_pixels(pixels1, pixels2, options.max_error_px)
+    found = methods.run(problem, info, options)
+    H = None if found.model is None else problem.public(found.model[None])[0]
+    return HomographyResult(H=H, **report(problem, found, options, started))
 
 
 def profile_focal(
@@ -162,7 +184,7 @@ def profile_focal(
     Returns:
         (k,) the log-likelihood of each focal length, the largest being 0; None where the data determine no pose.
     """
-    pixels1, pixels2, info, options = _check(points1, points2, scores, score_kind, features, options)
+    pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = unknown_camera(image_size1, "image_size1"), unknown_camera(image_size2, "image_size2")
     if lenses[0].fx != lenses[1].fx:
         raise ValueError(
@@ -206,116 +228,9 @@ def pose_from_fundamental(
     return split_pose(choose_pose(E, calibrated.correspondences))
 
 
-def _check(
-    points1: ArrayLike,
-    points2: ArrayLike,
-    scores: ArrayLike | None,
-    score_kind: ScoreKind | None,
-    features: ArrayLike | None,
-    options: Options | None,
-) -> tuple[Array, Array, MatchInfo, Options]:
-    """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
-    pixels1, pixels2, numbers = as_matches(points1, points2, scores)
-    kind = check_score_kind(scores, score_kind)
-    if features is not None:
-        features = as_reals(features, "features")
-        if features.ndim != 2 or len(features) != len(pixels1):
-            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row per match, got {features.shape}")
-    if options is None:
-        options = Options()
-    if not isinstance(options, Options):
-        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
-    return pixels1, pixels2, MatchInfo(numbers, kind, features), options
-
-
-def _camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int) -> Camera:
-    """A camera as given, or the one to assume for an image of a given size."""
-    if camera is not None:
-        return as_camera(camera, f"camera{number}")
-    name = f"image_size{number}"
-    if size is None:
-        raise ValueError(
-            f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
-        )
-    return unknown_camera(size, name)
-
-
-def unknown_camera(size: ImageSize, name: str) -> Camera:
-    """The camera to assume for an image of a given size. Errors name the argument."""
-    numbers = as_reals(size, name)
-    if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE)):
-        raise ValueError(f"{name} must be (width, height) in pixels, from 1 to {LARGEST_SIDE:g}, not {size!r}")
-    return Camera.of_unknown_focal(int(numbers[0]), int(numbers[1]))
-
-
-def _check_same(same_camera: bool | None) -> bool | None:
-    if same_camera is not None and not isinstance(same_camera, bool | np.bool_):
-        raise ValueError(f"same_camera must be True, False or None, not {same_camera!r}")
-    return None if same_camera is None else bool(same_camera)
-
-
 def _refined_cameras(problem: Problem, found: Estimate) -> tuple[Camera, Camera] | None:
     """The cameras as refined with the answer; None where they were not doubtful."""
     if not isinstance(problem, FocalPose) or found.model is None or found.msac_scores is None:
         return None
     noise = found.rounds[-1].noise if found.rounds else 1 / ERRORS_IN_NOISE
     return problem.refined_cameras(found.model, (found.msac_scores > 0).astype(float), noise)
-
-
-class _Common(TypedDict):
-    """The fields all results share."""
-
-    success: bool
-    stop_reason: StopReason
-    inliers: NDArray[np.bool_]
-    num_inliers: int
-    num_hypotheses: int
-    consensus: float
-    probabilities: Array | None
-    confidence: float | None
-    trace: tuple[Round, ...] | None
-    elapsed_s: float
-
-
-def _report(
-    problem: Problem,
-    found: Estimate,
-    options: Options,
-    started: float,
-    show: Callable[[Array], Array] | None = None,
-) -> _Common:
-    """The fields all results share, over the points as given; `show` turns models into what the result has."""
-    msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
-    inliers = problem.spread(msac_scores) > 0
-    probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
-    trace = tuple(_public_round(problem, each, show) for each in found.rounds) if options.keep_trace else ()
-    return {
-        "success": found.model is not None,
-        "stop_reason": found.stop_reason,
-        "inliers": inliers,
-        "num_inliers": int(inliers.sum()),
-        "num_hypotheses": found.num_hypotheses,
-        "consensus": float(msac_scores.sum()),
-        "probabilities": probabilities,
-        "confidence": found.confidence,
-        "trace": trace or None,
-        "elapsed_s": time.perf_counter() - started,
-    }
-
-
-def _public_round(problem: Problem, record: Round, show: Callable[[Array], Array] | None) -> Round:
-    """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
-
-    def public(models: Array) -> Array:
-        return problem.public(models) if show is None else np.array([show(m) for m in models]).reshape(-1, 3, 3)
-
-    given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
-    return replace(
-        record,
-        samples=given.astype(np.int32)[record.samples],
-        models=public(record.models),
-        msac_scores=problem.spread(record.msac_scores),
-        state=problem.spread(record.state.T).T,
-        probabilities=problem.spread(record.probabilities),
-        best=None if record.best is None else public(record.best[None])[0],
-    )

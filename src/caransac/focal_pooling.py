@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.api import ImageSize, profile_focal, unknown_camera
+from caransac.api import profile_focal
+from caransac.arguments import ImageSize, unknown_camera
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.many_pairs import PairNames, estimate_all

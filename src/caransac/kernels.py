@@ -18,12 +18,13 @@ from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss,
 from caransac.geometry import Array, Floats
 
 Indices = NDArray[np.int32]
-NativeKind = type[_native.Poses] | type[_native.Fundamentals] | type[_native.FocalPoses]
+NativeKind = type[_native.Poses] | type[_native.Fundamentals] | type[_native.FocalPoses] | type[_native.Homographies]
 Layer = tuple[Floats, Floats, Activation, bool]
 
 __all__ = [
     "FOCAL_POSES",
     "FUNDAMENTALS",
+    "HOMOGRAPHIES",
     "POSES",
     "Activation",
     "Correspondences",
@@ -37,6 +38,7 @@ __all__ = [
     "distinct",
     "five_point",
     "five_point_poses",
+    "four_point",
     "instruction_set",
     "mlp",
     "neighbour_features",
@@ -108,6 +110,16 @@ def seven_point(correspondences: Correspondences, samples: Indices) -> tuple[Arr
     return _native.seven_point(correspondences, _integers(samples))
 
 
+def four_point(correspondences: Correspondences, samples: Indices) -> tuple[Array, Indices]:
+    """Homographies through samples (S, 4) of correspondences.
+
+    Returns:
+        (m, 3, 3) matrices of Frobenius norm one, at most one per sample and none for a degenerate or impossible one,
+        and (m,) the sample each comes from.
+    """
+    return _native.four_point(correspondences, _integers(samples))
+
+
 def real_roots(coefficients: Array) -> Array:
     """Distinct real roots of cubics or of polynomials of degree ten: what the solvers use.
 
@@ -138,7 +150,7 @@ class ModelKernels:
     degrees_of_freedom: int
 
     def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
-        """Squared Sampson distances of all points to all models: (m, n)."""
+        """Squared Sampson distances, or symmetric transfer errors, of all points to all models: (m, n)."""
         return self.native.residuals_sq(_reals(models), correspondences)
 
     def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
@@ -189,6 +201,8 @@ class ModelKernels:
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
         """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`."""
+        if issubclass(self.native, _native.Homographies):
+            raise TypeError("the transfer errors of homographies have no sign to differentiate with")
         return self.native.jacobian(_reals(model), correspondences)
 
     def retract(self, model: Array, delta: Array) -> Array:
@@ -203,6 +217,8 @@ POSES = ModelKernels(_native.Poses, (3, 4), 5)
 FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
 FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
+# H with x2 ~ H x1, of Frobenius norm one, positive in front of the cameras; residuals are symmetric transfer errors.
+HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
 
 
 def positive_depths(poses: Array, correspondences: Correspondences) -> Array:

@@ -23,7 +23,7 @@ class Round:
         samples: (S, s) the matches of the minimal samples drawn; none before any model.
         num_hypotheses: minimal samples drawn so far.
         models: (k, ...) the distinct models with the largest consensus, the best first: poses [R | t] (k, 3, 4), or
-            fundamental matrices of pixels (k, 3, 3). None before any model: k is 0.
+            fundamental matrices or homographies of pixels (k, 3, 3). None before any model: k is 0.
         msac_scores: (k, n) their MSAC scores, what the state network attends to.
         state: (n, c) the latent state of every match after the update.
         probabilities: (n,) inlier probabilities decoded from it.
@@ -60,7 +60,8 @@ class Result:
         consensus: total of the MSAC scores of the points as given; 0 without success.
         probabilities: (N,) probability of each match to be right, from "ca-ransac"; None from the classical methods.
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
-            once the cameras are known), from "ca-ransac"; 0 without success; None from the classical methods.
+            once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches),
+            from "ca-ransac"; 0 without success; None from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
     """
@@ -116,6 +117,17 @@ class FundamentalResult(Result):
     F: Array | None
     camera1: Camera | None = None
     camera2: Camera | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class HomographyResult(Result):
+    """Homography of pixel coordinates: ``x2 ~ H x1``.
+
+    Attributes:
+        H: (3, 3) of Frobenius norm one, ``(H x1)[2] > 0`` for the inliers; None without success.
+    """
+
+    H: Array | None
 
 
 AnyResult = RelativePoseResult | FundamentalResult

@@ -6,6 +6,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
+#include <Eigen/LU>
 #include <Eigen/SVD>
 
 namespace caransac {
@@ -44,6 +45,36 @@ struct LinearSystem {
         gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
         hessian = symmetric<Manifold::kDof>(raw.hessian);
         at.add_prior(options, cost, gradient, hessian);
+    }
+};
+
+// One way's normal equations in the nine entries of its matrix, and in the manifold's parameters by the chain rule.
+void add_way(const TransferSums& sums, const HomographyManifold::Basis& basis, HomographyManifold::Delta& gradient,
+             Eigen::Matrix<double, 8, 8>& hessian) {
+    Eigen::Matrix<double, 9, 9> by_entries = Eigen::Matrix<double, 9, 9>::Zero();
+    const Eigen::Matrix3d ones = symmetric<3>(sums.moments[0]), p = symmetric<3>(sums.moments[1]),
+                          q = symmetric<3>(sums.moments[2]), both = symmetric<3>(sums.moments[3]);
+    by_entries.block<3, 3>(0, 0) = by_entries.block<3, 3>(3, 3) = ones;
+    by_entries.block<3, 3>(0, 6) = by_entries.block<3, 3>(6, 0) = -p;
+    by_entries.block<3, 3>(3, 6) = by_entries.block<3, 3>(6, 3) = -q;
+    by_entries.block<3, 3>(6, 6) = both;
+    gradient += basis.transpose() * Eigen::Map<const Eigen::Matrix<double, 9, 1>>(sums.gradient);
+    hessian += basis.transpose() * by_entries * basis;
+}
+
+template <>
+struct LinearSystem<HomographyManifold> {
+    double cost;
+    Eigen::Matrix<double, 8, 8> hessian = Eigen::Matrix<double, 8, 8>::Zero();
+    HomographyManifold::Delta gradient = HomographyManifold::Delta::Zero();
+
+    LinearSystem(const HomographyManifold& at, const WeightedPoints& points, const RefineOptions& options) {
+        TransferSums sums[2];
+        kernels().transfer_equations(at.both_ways(), points.columns(), points.weights(), options.loss,
+                                     options.loss_scale, cost, sums);
+        const HomographyManifold::Basis forth = at.forth();
+        add_way(sums[0], forth, gradient, hessian);
+        add_way(sums[1], at.back(forth), gradient, hessian);
     }
 };
 
@@ -195,6 +226,40 @@ void FocalManifold::add_prior(const RefineOptions& options, double& cost, Delta&
         }
 }
 
+HomographyManifold::HomographyManifold(const Matrix3& homography) : matrix_(homography / homography.norm()) {
+    inverse_ = matrix_.inverse();
+}
+
+TwoWayHomography HomographyManifold::both_ways() const {
+    TwoWayHomography model;
+    std::copy_n(matrix_.data(), 9, model.forth);
+    std::copy_n(inverse_.data(), 9, model.back);
+    return model;
+}
+
+// The columns but the first of the reflection that maps the first axis to the matrix: an orthonormal basis across it.
+HomographyManifold::Basis HomographyManifold::forth() const {
+    const Eigen::Map<const Eigen::Matrix<double, 9, 1>> h(matrix_.data());
+    Eigen::Matrix<double, 9, 1> v = h;
+    v[0] += h[0] > 0 ? 1 : -1;
+    const Eigen::Matrix<double, 9, 9> reflection =
+        Eigen::Matrix<double, 9, 9>::Identity() - (2 / v.squaredNorm()) * v * v.transpose();
+    return reflection.rightCols<8>();
+}
+
+// d H^-1 = -H^-1 dH H^-1
+HomographyManifold::Basis HomographyManifold::back(const Basis& forth) const {
+    Basis basis;
+    for (int k = 0; k < kDof; ++k)
+        set_column(basis, k, -inverse_ * Eigen::Map<const Matrix3>(forth.col(k).data()) * inverse_);
+    return basis;
+}
+
+HomographyManifold HomographyManifold::retract(const Delta& delta) const {
+    const Eigen::Matrix<double, 9, 1> step = forth() * delta;
+    return HomographyManifold(matrix_ + Eigen::Map<const Matrix3>(step.data()));
+}
+
 void WeightedPoints::gather(const Columns<double>& points, const double* weights, const std::vector<int>& index) {
     count_ = static_cast<int>(index.size());
     data_.resize(5 * static_cast<size_t>(padded(count_)));
@@ -275,6 +340,24 @@ RefineReport Refiner::refine(FocalPose& focal_pose) {
     Matrix3& rotation = focal_pose.pose.rotation;
     rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
     return report;
+}
+
+RefineReport Refiner::refine(HomographyManifold& homography) {
+    if (options_.max_residual_sq > 0) {
+        residuals_sq_.resize(padded(usable_.columns().n));
+        kernels().transfer_errors_sq(homography.both_ways(), usable_.columns(), residuals_sq_.data());
+        index_.clear();
+        for (int i = 0; i < usable_.columns().n; ++i)
+            if (residuals_sq_[i] < options_.max_residual_sq) index_.push_back(i);
+    }
+    return levenberg_marquardt(homography, thinned(), options_);
+}
+
+Eigen::Matrix<double, 8, 8> Refiner::information(const HomographyManifold& at) const {
+    RefineOptions everything;
+    everything.loss = Loss::kTruncated;
+    everything.loss_scale = 1e50;
+    return LinearSystem<HomographyManifold>(at, usable_, everything).hessian;
 }
 
 }  // namespace caransac

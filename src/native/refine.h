@@ -92,6 +92,23 @@ class FocalManifold {
     Intrinsics camera1_, camera2_;
 };
 
+// Homographies of Frobenius norm one: eight degrees of freedom, the directions across the matrix.
+class HomographyManifold {
+  public:
+    static constexpr int kDof = 8;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Basis = Eigen::Matrix<double, 9, kDof>;
+    explicit HomographyManifold(const Matrix3& homography);
+    const Matrix3& matrix() const { return matrix_; }
+    TwoWayHomography both_ways() const;
+    Basis forth() const;                   // derivatives of matrix()
+    Basis back(const Basis& forth) const;  // derivatives of its inverse
+    HomographyManifold retract(const Delta& delta) const;
+
+  private:
+    Matrix3 matrix_, inverse_;
+};
+
 // Correspondences and their weights, packed into columns of their own.
 class WeightedPoints {
   public:
@@ -130,9 +147,11 @@ class Refiner {
                                    usable_.weights(), Loss::kTruncated, kEverything, Precision::kDouble, raw);
         return symmetric<Manifold::kDof>(raw.hessian);
     }
+    Eigen::Matrix<double, 8, 8> information(const HomographyManifold& at) const;
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);
+    RefineReport refine(HomographyManifold& homography);
 
   private:
     void select_close(const Matrix3& matrix);
@@ -142,7 +161,7 @@ class Refiner {
     RefineOptions options_;
     WeightedPoints usable_, selected_;
     std::vector<int> index_;  // of the usable points, those selected for the current model
-    std::vector<double> in_front_;
+    std::vector<double> in_front_, residuals_sq_;
 };
 
 }  // namespace caransac

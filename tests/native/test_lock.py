@@ -29,6 +29,7 @@ def calls():
         "five_point": lambda: kernels.five_point(points, five),
         "five_point_poses": lambda: kernels.five_point_poses(points, five),
         "seven_point": lambda: kernels.seven_point(points, seven),
+        "four_point": lambda: kernels.four_point(points, np.tile(five[:, :4], (40, 1))),
         "real_roots": lambda: kernels.real_roots(np.random.default_rng(0).normal(size=(100_000, 11))),
         "sample_uniform": lambda: kernels.sample_uniform(pool, 5, 1_000_000, seed=0),
         "sample_prosac": lambda: kernels.sample_prosac(pool, 5, 1_000_000, seed=0),

@@ -41,7 +41,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
-    deviation = baseline_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
+    deviation = outcome_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [
@@ -57,7 +57,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate) -> Array:
     )
 
 
-def baseline_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
+def outcome_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
     """Largest standard deviation of the baseline's direction in radians.
 
     The covariance of the model, from the weighted (n,) points it was fitted to at a noise in thresholds, carried over
@@ -66,8 +66,8 @@ def baseline_deviation(problem: Problem, model: Array, weights: Array, noise: fl
     information = problem.information(model, weights, noise)
     floor = 1e-9 * np.trace(information) + 1e-12 / (noise * problem.max_error) ** 2
     information += floor * np.eye(len(information))
-    direction = problem.baseline(model)
-    moved = np.stack([problem.baseline(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
+    direction = problem.outcome(model)
+    moved = np.stack([problem.outcome(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
     rates = (moved * np.sign(moved @ direction)[:, None] - direction) / STEP
     return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
 

@@ -75,6 +75,7 @@ std::vector<int> checked_indices(const Array& indices, int end, const char* mess
 // One file for each topic.
 void bind_correspondences(nb::module_& m);
 void bind_solvers(nb::module_& m);
+void bind_refine_options(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_sampler(nb::module_& m);
 void bind_learned(nb::module_& m);

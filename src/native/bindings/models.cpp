@@ -22,8 +22,25 @@ namespace {
 
 using namespace nb::literals;
 
+// What the kinds of epipolar models share: all of them are measured by the Sampson distance to a matrix.
+template <class Kind>
+struct Epipolar {
+    template <class Model>
+    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
+        kernels().residuals_sq(Kind::matrix(model).data(), points, out);
+    }
+    template <class Model>
+    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
+                    int* index, double* totals) {
+        std::vector<double> matrices(9 * models.size());
+        for (size_t i = 0; i < models.size(); ++i)
+            Eigen::Map<Matrix3>(matrices.data() + 9 * i) = Kind::matrix(models[i]);
+        kernels().top_models(matrices.data(), static_cast<int>(models.size()), points, max_error_sq, k, index, totals);
+    }
+};
+
 // Rows [R | t] of relative poses.
-struct Poses {
+struct Poses : Epipolar<Poses> {
     static constexpr int kColumns = 4;
     using Model = Pose;
     using Manifold = PoseManifold;
@@ -38,7 +55,7 @@ struct Poses {
 };
 
 // Rows [R | t | a1 | a2] of relative poses with the intrinsics of their cameras.
-struct FocalPoses {
+struct FocalPoses : Epipolar<FocalPoses> {
     static constexpr int kColumns = 6;
     using Model = FocalPose;
     using Manifold = FocalManifold;
@@ -52,7 +69,7 @@ struct FocalPoses {
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };
 
-struct Fundamentals {
+struct Fundamentals : Epipolar<Fundamentals> {
     static constexpr int kColumns = 3;
     using Model = Matrix3;
     using Manifold = FundamentalManifold;
@@ -62,6 +79,29 @@ struct Fundamentals {
     static Model model_of(const Manifold& manifold) { return manifold.matrix(); }
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         kernels().msac_scores(model.data(), points, max_error_sq, out);
+    }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+// x2 ~ H x1, measured by the symmetric transfer error.
+struct Homographies {
+    static constexpr int kColumns = 3;
+    using Model = HomographyManifold;
+    using Manifold = HomographyManifold;
+    static Model read(const double* from) { return Model(Eigen::Map<const Matrix3>(from)); }
+    static void write(const Model& model, double* to) { Eigen::Map<Matrix3>{to} = model.matrix(); }
+    static Model model_of(const Manifold& manifold) { return manifold; }
+    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
+        kernels().transfer_errors_sq(model.both_ways(), points, out);
+    }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().homography_scores(model.both_ways(), points, max_error_sq, out);
+    }
+    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
+                    int* index, double* totals) {
+        std::vector<TwoWayHomography> both;
+        for (const Model& model : models) both.push_back(model.both_ways());
+        kernels().top_homographies(both.data(), static_cast<int>(both.size()), points, max_error_sq, k, index, totals);
     }
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };
@@ -92,10 +132,9 @@ Out<Real> rows(const Models<Kind>& models, const Correspondences& correspondence
 
 template <class Kind>
 Out<double> residuals_sq(const Models<Kind>& models, const Correspondences& correspondences) {
-    return rows<Kind, double>(models, correspondences,
-                              [](const auto& model, const Columns<double>& points, double* out) {
-                                  kernels().residuals_sq(Kind::matrix(model).data(), points, out);
-                              });
+    return rows<Kind, double>(
+        models, correspondences,
+        [](const auto& model, const Columns<double>& points, double* out) { Kind::residuals_sq(model, points, out); });
 }
 
 template <class Kind>
@@ -141,11 +180,11 @@ Out<int> top_models(const Models<Kind>& models, const Correspondences& correspon
     std::vector<int> index(k);
     if (k > 0) {
         nb::gil_scoped_release release;
-        std::vector<double> matrices(9 * static_cast<size_t>(m)), totals(k);
-        for (int i = 0; i < m; ++i)
-            Eigen::Map<Matrix3>(matrices.data() + 9 * i) = Kind::matrix(model_at<Kind>(models, i));
-        kernels().top_models(matrices.data(), m, correspondences.single_columns(), max_error * max_error, k,
-                             index.data(), totals.data());
+        std::vector<typename Kind::Model> own;
+        own.reserve(m);
+        for (int i = 0; i < m; ++i) own.push_back(model_at<Kind>(models, i));
+        std::vector<double> totals(k);
+        Kind::top(own, correspondences.single_columns(), max_error * max_error, k, index.data(), totals.data());
     }
     return to_numpy(std::move(index), {static_cast<size_t>(k)});
 }
@@ -238,80 +277,13 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
         .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
-        .def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a)
         .def_static("retract", &retract<Kind>, "model"_a, "delta"_a);
 }
 
-RefineOptions make_refine_options(Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
-                                  double min_decrease, bool single_precision, const IntrinsicsPrior& intrinsics) {
-    require(loss_scale > 0, "loss_scale must be positive");
-    require(max_residual >= 0, "max_residual must not be negative");
-    require(max_steps >= 0, "max_steps must not be negative");
-    require(max_points >= 0, "max_points must not be negative");
-    require(min_decrease >= 0, "min_decrease must not be negative");
-    return {loss,
-            loss_scale,
-            max_residual * max_residual,
-            max_steps,
-            max_points,
-            min_decrease,
-            single_precision ? Precision::kSingle : Precision::kDouble,
-            intrinsics};
-}
-
-void bind_refine_options(nb::module_& m) {
-    nb::enum_<Loss>(m, "Loss", "Robust loss of a squared residual.")
-        .value("TRUNCATED", Loss::kTruncated)
-        .value("CAUCHY", Loss::kCauchy);
-    nb::class_<IntrinsicsPrior>(m, "IntrinsicsPrior",
-                                "How surely the intrinsics of two cameras are known.\n\n"
-                                "Args:\n"
-                                "    log_scale: what is added to the cost for the squared log_scale of either camera;\n"
-                                "        infinity holds it fixed.\n"
-                                "    centre: the same for the principal points.\n"
-                                "    log_scale_difference: for the squared difference of the two log_scales.\n"
-                                "    centre_difference: for that of the principal points.")
-        .def(
-            "__init__",
-            [](IntrinsicsPrior* self, std::pair<double, double> log_scale, std::pair<double, double> centre,
-               double log_scale_difference, double centre_difference) {
-                const IntrinsicsPrior prior{{log_scale.first, log_scale.second},
-                                            {centre.first, centre.second},
-                                            log_scale_difference,
-                                            centre_difference};
-                for (const double precision :
-                     {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1]})
-                    require(precision >= 0, "log_scale and centre must not be negative");
-                require(log_scale_difference >= 0 && std::isfinite(log_scale_difference) && centre_difference >= 0 &&
-                            std::isfinite(centre_difference),
-                        "differences must be finite and not negative");
-                new (self) IntrinsicsPrior(prior);
-            },
-            nb::kw_only(), "log_scale"_a = std::pair(0.0, 0.0), "centre"_a = std::pair(0.0, 0.0),
-            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0);
-    nb::class_<RefineOptions>(m, "RefineOptions",
-                              "How models are refined.\n\n"
-                              "Args:\n"
-                              "    loss: robust loss of the squared distance.\n"
-                              "    loss_scale: distance at which the loss turns, in the unit of the points.\n"
-                              "    max_residual: use only points closer than this to the model it starts from, and in\n"
-                              "        front of its cameras; 0 uses all.\n"
-                              "    max_steps: Levenberg-Marquardt steps, at most.\n"
-                              "    max_points: use this many evenly spread points when more qualify; 0 uses all.\n"
-                              "    min_decrease: stop after a step that lowers the cost by a smaller fraction.\n"
-                              "    single_precision: find the steps in single precision, two thirds of the time, for\n"
-                              "        models that will be refined again; costs stay in double precision.\n"
-                              "    intrinsics: prior on the cameras' intrinsics, for models that have any.")
-        .def(
-            "__init__",
-            [](RefineOptions* self, Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
-               double min_decrease, bool single_precision, const IntrinsicsPrior& intrinsics) {
-                new (self) RefineOptions(make_refine_options(loss, loss_scale, max_residual, max_steps, max_points,
-                                                             min_decrease, single_precision, intrinsics));
-            },
-            nb::kw_only(), "loss"_a = Loss::kCauchy, "loss_scale"_a = 1.0, "max_residual"_a = 0.0, "max_steps"_a = 25,
-            "max_points"_a = 0, "min_decrease"_a = 1e-7, "single_precision"_a = false,
-            "intrinsics"_a = IntrinsicsPrior());
+// Kinds whose residual is one number also have its derivatives.
+template <class Kind>
+nb::class_<Kind> bind_epipolar(nb::module_& m, const char* name, const char* doc) {
+    return bind_kind<Kind>(m, name, doc).def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a);
 }
 
 // The first `count` rows whose cosine with every row kept before is below `same`.
@@ -338,11 +310,11 @@ Out<int> distinct(const In<float, Any, Any>& msac_scores, int count, double same
 }  // namespace
 
 void bind_models(nb::module_& m) {
-    bind_refine_options(m);
-    bind_kind<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
+    bind_epipolar<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
-    bind_kind<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
-    bind_kind<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
+    bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
+    bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
+    bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.");
     m.def("distinct", &distinct, "msac_scores"_a, "count"_a, "same"_a);
 }
 

@@ -10,6 +10,7 @@ NB_MODULE(_native, m) {
     m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
     bind_correspondences(m);
     bind_solvers(m);
+    bind_refine_options(m);
     bind_models(m);
     bind_sampler(m);
     bind_learned(m);

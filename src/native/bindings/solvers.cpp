@@ -91,6 +91,10 @@ Solutions seven_point(const Correspondences& correspondences, const Samples7& sa
     return solve<7, baseline::kSevenPointMaxSolutions>(correspondences, samples, kernels().seven_point, 3, keep_matrix);
 }
 
+Solutions four_point(const Correspondences& correspondences, const In<int, Any, Dim<4>>& samples) {
+    return solve<4, 1>(correspondences, samples, kernels().four_point, 3, keep_matrix);
+}
+
 // Real roots of cubics (m, 4) or polynomials of degree ten (m, 11), constant term first: (m, degree), padded with NaN.
 Out<double> real_roots(const In<double, Any, Any>& coefficients) {
     const size_t m = coefficients.shape(0), width = coefficients.shape(1);
@@ -115,6 +119,7 @@ void bind_solvers(nb::module_& m) {
     m.def("five_point", &five_point, "correspondences"_a, "samples"_a);
     m.def("five_point_poses", &five_point_poses, "correspondences"_a, "samples"_a);
     m.def("seven_point", &seven_point, "correspondences"_a, "samples"_a);
+    m.def("four_point", &four_point, "correspondences"_a, "samples"_a);
     m.def("real_roots", &real_roots, "coefficients"_a);
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "five_point.h"
+#include "four_point.h"
+#include "homography.h"
 #include "mlp.h"
 #include "neighbours.h"
 #include "normal_equations.h"
@@ -14,6 +16,7 @@
 #define CARANSAC_KERNELS(entry) \
     entry(five_point) \
     entry(seven_point) \
+    entry(four_point) \
     entry(residuals_sq) \
     entry(close_points) \
     entry(msac_scores) \
@@ -23,6 +26,10 @@
     entry(top_models) \
     entry(normal_equations) \
     entry(residual_jacobian) \
+    entry(transfer_errors_sq) \
+    entry(homography_scores) \
+    entry(top_homographies) \
+    entry(transfer_equations) \
     entry(mlp) \
     entry(neighbour_features)
 // clang-format on

@@ -1,6 +1,7 @@
 #include "normal_equations.h"
 
 #include "epipolar.h"
+#include "loss.h"
 #include "pack.h"
 
 namespace caransac::CARANSAC_ISA {
@@ -30,21 +31,6 @@ inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, c
     slope[5] = v2 - a1;
     slope[6] = y0;
     slope[7] = y1;
-}
-
-// rho(s) and rho'(s)
-template <Loss kLoss>
-inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative) {
-    const double scale_sq = scale * scale;
-    const Doubles one = broadcast(1.0);
-    if constexpr (kLoss == Loss::kTruncated) {
-        derivative = s < scale_sq ? one : Doubles{};
-        return s < scale_sq ? s : broadcast(scale_sq);
-    } else {
-        const Doubles growth = 1.0 + s * (1 / scale_sq);
-        derivative = 1.0 / growth;
-        return scale_sq * logarithm(growth);
-    }
 }
 
 // A few points and what is known of their residuals: c, c / gradient, and the weight that c^2 has in the cost.

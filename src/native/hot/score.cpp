@@ -119,20 +119,8 @@ double consensus(const double model[9], const Columns<float>& points, double max
 
 int top_models(const double* models, int num_models, const Columns<float>& points, double max_error_sq, int k,
                int* index, double* total) {
-    int count = 0;
-    for (int m = 0; m < num_models; ++m) {
-        const double at_least = count == k ? total[k - 1] : 0;
-        const double candidate = consensus(models + 9 * m, points, max_error_sq, at_least);
-        if (count == k && candidate <= at_least) continue;
-        int place = count < k ? count++ : k - 1;
-        for (; place > 0 && total[place - 1] < candidate; --place) {
-            total[place] = total[place - 1];
-            index[place] = index[place - 1];
-        }
-        total[place] = candidate;
-        index[place] = m;
-    }
-    return count;
+    return keep_top(num_models, k, index, total,
+                    [&](int m, double at_least) { return consensus(models + 9 * m, points, max_error_sq, at_least); });
 }
 
 }  // namespace caransac::CARANSAC_ISA

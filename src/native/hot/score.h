@@ -30,6 +30,27 @@ float dot(const float* a, const float* b, int n);
 // and returns -1 then. Single precision per point, double precision across blocks of points.
 double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least);
 
+// The k of m candidates with the largest totals, largest first, the earlier one first among equals; total_of(m,
+// at_least) may return anything below at_least where it cannot be reached. Returns how many were written: min(k,
+// num_models).
+template <class TotalOf>
+inline int keep_top(int num_models, int k, int* index, double* total, TotalOf total_of) {
+    int count = 0;
+    for (int m = 0; m < num_models; ++m) {
+        const double at_least = count == k ? total[k - 1] : 0;
+        const double candidate = total_of(m, at_least);
+        if (count == k && candidate <= at_least) continue;
+        int place = count < k ? count++ : k - 1;
+        for (; place > 0 && total[place - 1] < candidate; --place) {
+            total[place] = total[place - 1];
+            index[place] = index[place - 1];
+        }
+        total[place] = candidate;
+        index[place] = m;
+    }
+    return count;
+}
+
 // The k models with the largest consensus, largest first (the earlier model first among equals), with their totals.
 // Exactly what sorting all consensus totals gives, but models that cannot enter the k best are abandoned early.
 // Returns how many were written: min(k, num_models).

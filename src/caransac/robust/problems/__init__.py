@@ -8,5 +8,6 @@ from caransac.robust.problems.base import Problem
 from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
+from caransac.robust.problems.homography import Homography
 
-__all__ = ["Essential", "FocalPose", "Fundamental", "Problem"]
+__all__ = ["Essential", "FocalPose", "Fundamental", "Homography", "Problem"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -27,6 +28,7 @@ class Problem(ABC):
     Attributes:
         name: what its weights are called in a weights file.
         sample_size: points in a minimal sample.
+        outcome_limit: an answer whose `outcome` is farther from the truth is wrong.
         model_kernels: what can be done with its models.
         correspondences: the points, packed for the kernels.
         max_error: Sampson distance from which on a point does not support a model.
@@ -35,6 +37,7 @@ class Problem(ABC):
 
     name: ClassVar[str]
     sample_size: ClassVar[int]
+    outcome_limit: ClassVar[float] = math.radians(5)
     model_kernels: ModelKernels
 
     def __init__(
@@ -91,8 +94,11 @@ class Problem(ABC):
         """The model (...) that users see so: the inverse of `public` for one."""
 
     @abstractmethod
-    def baseline(self, model: Array) -> Array:
-        """Direction (3,) from camera to camera that a model implies, of length one; its sign means nothing."""
+    def outcome(self, model: Array) -> Array:
+        """What of a model must be right, up to its sign, (k,), and what `confidence` is about.
+
+        Of epipolar geometry the direction from camera to camera, of length one: the hardest part to find.
+        """
 
     def intrinsics_prior(
         self,

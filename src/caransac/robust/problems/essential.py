@@ -41,6 +41,6 @@ class Essential(Problem):
         """See `Problem.from_public`."""
         return model
 
-    def baseline(self, model: Array) -> Array:
-        """See `Problem.baseline`."""
+    def outcome(self, model: Array) -> Array:
+        """See `Problem.outcome`."""
         return model[:, 3]

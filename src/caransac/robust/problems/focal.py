@@ -114,8 +114,8 @@ class FocalPose(Problem):
         """See `Problem.from_public`: with the cameras as given."""
         return np.concatenate([model, np.zeros((3, 2))], axis=1)
 
-    def baseline(self, model: Array) -> Array:
-        """See `Problem.baseline`."""
+    def outcome(self, model: Array) -> Array:
+        """See `Problem.outcome`."""
         return model[:, 3]
 
     def intrinsics_prior(

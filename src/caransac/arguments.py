@@ -1,0 +1,64 @@
+"""The arguments of the public calls, checked: what is wrong raises a ValueError that names the argument."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac._support.arrays import as_matches, as_reals
+from caransac.camera import Camera, CameraLike, as_camera
+from caransac.geometry import Array
+from caransac.options import Options, ScoreKind, check_score_kind
+from caransac.robust.methods import MatchInfo
+
+ImageSize = ArrayLike  # (width, height)
+LARGEST_SIDE = 1e6  # pixels
+
+
+def check_matches(
+    points1: ArrayLike,
+    points2: ArrayLike,
+    scores: ArrayLike | None,
+    score_kind: ScoreKind | None,
+    features: ArrayLike | None,
+    options: Options | None,
+) -> tuple[Array, Array, MatchInfo, Options]:
+    """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
+    pixels1, pixels2, numbers = as_matches(points1, points2, scores)
+    kind = check_score_kind(scores, score_kind)
+    if features is not None:
+        features = as_reals(features, "features")
+        if features.ndim != 2 or len(features) != len(pixels1):
+            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row per match, got {features.shape}")
+    if options is None:
+        options = Options()
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    return pixels1, pixels2, MatchInfo(numbers, kind, features), options
+
+
+def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int) -> Camera:
+    """A camera as given, or the one to assume for an image of a given size."""
+    if camera is not None:
+        return as_camera(camera, f"camera{number}")
+    name = f"image_size{number}"
+    if size is None:
+        raise ValueError(
+            f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
+        )
+    return unknown_camera(size, name)
+
+
+def unknown_camera(size: ImageSize, name: str) -> Camera:
+    """The camera to assume for an image of a given size. Errors name the argument."""
+    numbers = as_reals(size, name)
+    if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE)):
+        raise ValueError(f"{name} must be (width, height) in pixels, from 1 to {LARGEST_SIDE:g}, not {size!r}")
+    return Camera.of_unknown_focal(int(numbers[0]), int(numbers[1]))
+
+
+def check_same(same_camera: bool | None) -> bool | None:
+    """Whether both images were taken by one camera, if the caller says so."""
+    if same_camera is not None and not isinstance(same_camera, bool | np.bool_):
+        raise ValueError(f"same_camera must be True, False or None, not {same_camera!r}")
+    return None if same_camera is None else bool(same_camera)

@@ -1,0 +1,76 @@
+"""What the results have in common, in the user's terms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array
+from caransac.options import Options
+from caransac.results import Round, StopReason
+from caransac.robust.estimate import Estimate
+from caransac.robust.problems import Problem
+
+
+class CommonFields(TypedDict):
+    """The fields all results share."""
+
+    success: bool
+    stop_reason: StopReason
+    inliers: NDArray[np.bool_]
+    num_inliers: int
+    num_hypotheses: int
+    consensus: float
+    probabilities: Array | None
+    confidence: float | None
+    trace: tuple[Round, ...] | None
+    elapsed_s: float
+
+
+def report(
+    problem: Problem,
+    found: Estimate,
+    options: Options,
+    started: float,
+    show: Callable[[Array], Array] | None = None,
+) -> CommonFields:
+    """The fields all results share, over the points as given; `show` turns models into what the result has."""
+    msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
+    inliers = problem.spread(msac_scores) > 0
+    probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
+    trace = tuple(_public_round(problem, each, show) for each in found.rounds) if options.keep_trace else ()
+    return {
+        "success": found.model is not None,
+        "stop_reason": found.stop_reason,
+        "inliers": inliers,
+        "num_inliers": int(inliers.sum()),
+        "num_hypotheses": found.num_hypotheses,
+        "consensus": float(msac_scores.sum()),
+        "probabilities": probabilities,
+        "confidence": found.confidence,
+        "trace": trace or None,
+        "elapsed_s": time.perf_counter() - started,
+    }
+
+
+def _public_round(problem: Problem, record: Round, show: Callable[[Array], Array] | None) -> Round:
+    """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
+
+    def public(models: Array) -> Array:
+        return problem.public(models) if show is None else np.array([show(m) for m in models]).reshape(-1, 3, 3)
+
+    given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
+    return replace(
+        record,
+        samples=given.astype(np.int32)[record.samples],
+        models=public(record.models),
+        msac_scores=problem.spread(record.msac_scores),
+        state=problem.spread(record.state.T).T,
+        probabilities=problem.spread(record.probabilities),
+        best=None if record.best is None else public(record.best[None])[0],
+    )

@@ -1,0 +1,55 @@
+"""The homography of a plane, or of images taken from one place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.geometry import Array, homogeneous
+from caransac.kernels import HOMOGRAPHIES, Indices, four_point
+from caransac.robust.problems.base import Problem
+from caransac.robust.problems.fundamental import normalise_pixels
+
+
+class Homography(Problem):
+    """Points are pixels, centred and with one scale for both images; models are matrices H with x2 ~ H x1, (3, 3)."""
+
+    name = "homography"
+    sample_size = 4
+    outcome_limit = 0.01
+    model_kernels = HOMOGRAPHIES
+
+    def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
+        super().__init__(points1, points2, max_error)
+        self._normalise1 = self._normalise2 = np.eye(3)
+
+    @classmethod
+    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: float) -> Homography:
+        """The problem of pixels (n, 2)."""
+        points1, points2, normalise1, normalise2 = normalise_pixels(pixels1, pixels2)
+        problem = cls(points1, points2, max_error_px * normalise1[0, 0])
+        problem._normalise1, problem._normalise2 = normalise1, normalise2
+        return problem
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`."""
+        return four_point(self.correspondences, samples)[0]
+
+    def public(self, models: Array) -> Array:
+        """See `Problem.public`: homographies of pixels, of Frobenius norm one."""
+        pixels = np.linalg.inv(self._normalise2) @ models @ self._normalise1
+        return np.asarray(pixels / np.linalg.norm(pixels, axis=(1, 2), keepdims=True))
+
+    def from_public(self, model: Array) -> Array:
+        """See `Problem.from_public`; its sign is that of most points."""
+        H = self._normalise2 @ model @ np.linalg.inv(self._normalise1)
+        depths = self.points1 @ H[2, :2] + H[2, 2]
+        return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
+
+    def outcome(self, model: Array) -> Array:
+        """See `Problem.outcome`: where the corners of the matched region go, in units of its extent, (8,)."""
+        points1 = self.points1
+        low, high = points1.min(axis=0), points1.max(axis=0)
+        corners = np.array([low, (low[0], high[1]), high, (high[0], low[1])])
+        moved = homogeneous(corners) @ model.T
+        extent = float(np.linalg.norm(np.ptp(self.points2, axis=0)))
+        return np.asarray((moved[:, :2] / moved[:, 2:] / extent).ravel())

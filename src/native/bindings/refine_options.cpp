@@ -1,0 +1,89 @@
+// How models are refined: the options of Levenberg-Marquardt.
+#include <nanobind/stl/pair.h>
+
+#include <cmath>
+#include <utility>
+
+#include "arrays.h"
+#include "refine.h"
+
+namespace caransac {
+namespace {
+
+using namespace nb::literals;
+
+RefineOptions make_refine_options(Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
+                                  double min_decrease, bool single_precision, const IntrinsicsPrior& intrinsics) {
+    require(loss_scale > 0, "loss_scale must be positive");
+    require(max_residual >= 0, "max_residual must not be negative");
+    require(max_steps >= 0, "max_steps must not be negative");
+    require(max_points >= 0, "max_points must not be negative");
+    require(min_decrease >= 0, "min_decrease must not be negative");
+    return {loss,
+            loss_scale,
+            max_residual * max_residual,
+            max_steps,
+            max_points,
+            min_decrease,
+            single_precision ? Precision::kSingle : Precision::kDouble,
+            intrinsics};
+}
+
+}  // namespace
+
+void bind_refine_options(nb::module_& m) {
+    nb::enum_<Loss>(m, "Loss", "Robust loss of a squared residual.")
+        .value("TRUNCATED", Loss::kTruncated)
+        .value("CAUCHY", Loss::kCauchy);
+    nb::class_<IntrinsicsPrior>(m, "IntrinsicsPrior",
+                                "How surely the intrinsics of two cameras are known.\n\n"
+                                "Args:\n"
+                                "    log_scale: what is added to the cost for the squared log_scale of either camera;\n"
+                                "        infinity holds it fixed.\n"
+                                "    centre: the same for the principal points.\n"
+                                "    log_scale_difference: for the squared difference of the two log_scales.\n"
+                                "    centre_difference: for that of the principal points.")
+        .def(
+            "__init__",
+            [](IntrinsicsPrior* self, std::pair<double, double> log_scale, std::pair<double, double> centre,
+               double log_scale_difference, double centre_difference) {
+                const IntrinsicsPrior prior{{log_scale.first, log_scale.second},
+                                            {centre.first, centre.second},
+                                            log_scale_difference,
+                                            centre_difference};
+                for (const double precision :
+                     {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1]})
+                    require(precision >= 0, "log_scale and centre must not be negative");
+                require(log_scale_difference >= 0 && std::isfinite(log_scale_difference) && centre_difference >= 0 &&
+                            std::isfinite(centre_difference),
+                        "differences must be finite and not negative");
+                new (self) IntrinsicsPrior(prior);
+            },
+            nb::kw_only(), "log_scale"_a = std::pair(0.0, 0.0), "centre"_a = std::pair(0.0, 0.0),
+            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0);
+    nb::class_<RefineOptions>(m, "RefineOptions",
+                              "How models are refined.\n\n"
+                              "Args:\n"
+                              "    loss: robust loss of the squared distance.\n"
+                              "    loss_scale: distance at which the loss turns, in the unit of the points.\n"
+                              "    max_residual: use only points closer than this to the model it starts from, and in\n"
+                              "        front of its cameras; 0 uses all.\n"
+                              "    max_steps: Levenberg-Marquardt steps, at most.\n"
+                              "    max_points: use this many evenly spread points when more qualify; 0 uses all.\n"
+                              "    min_decrease: stop after a step that lowers the cost by a smaller fraction.\n"
+                              "    single_precision: find the steps in single precision, two thirds of the time, for\n"
+                              "        models that will be refined again; costs stay in double precision.\n"
+                              "    intrinsics: prior on the cameras' intrinsics, for models that have any.")
+        .def(
+            "__init__",
+            [](RefineOptions* self, Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,
+               double min_decrease, bool single_precision, const IntrinsicsPrior& intrinsics) {
+                new (self) RefineOptions(make_refine_options(loss, loss_scale, max_residual, max_steps, max_points,
+                                                             min_decrease, single_precision, intrinsics));
+            },
+            nb::kw_only(), "loss"_a = Loss::kCauchy, "loss_scale"_a = 1.0, "max_residual"_a = 0.0, "max_steps"_a = 25,
+            "max_points"_a = 0, "min_decrease"_a = 1e-7, "single_precision"_a = false,
+            "intrinsics"_a = IntrinsicsPrior());
+}
+
+}  // namespace caransac
