@@ -19,16 +19,20 @@ from caransac.synthetic import make_pair
 
 # What each drop-in answers in place of the original, and how to install that.
 REPLACED = {
-    opencv: (cv2, {"findEssentialMat", "findFundamentalMat"}, "opencv-python-headless"),
+    opencv: (cv2, {"findEssentialMat", "findFundamentalMat", "findHomography"}, "opencv-python-headless"),
     poselib_drop_in: (
         poselib,
-        {"estimate_relative_pose", "estimate_fundamental", "estimate_shared_focal_relative_pose", "ImagePair"},
+        {
+            *("estimate_relative_pose", "estimate_fundamental", "estimate_shared_focal_relative_pose"),
+            *("estimate_homography", "ImagePair"),
+        },
         "poselib",
     ),
     pycolmap_drop_in: (
         pycolmap,
         {
             *("estimate_essential_matrix", "estimate_fundamental_matrix", "verify_matches"),
+            "estimate_homography_matrix",
             *("estimate_two_view_geometry", "estimate_calibrated_two_view_geometry"),
         },
         "pycolmap",
@@ -59,6 +63,10 @@ points2 = np.float32([keypoints2[m.trainIdx].pt for m in good]).reshape(-1, 1, 2
 F, fundamental_mask = cv2.findFundamentalMat(points1, points2, cv2.FM_RANSAC, 1.0, 0.999)
 lines = cv2.computeCorrespondEpilines(points2, 2, F)
 E, mask = cv2.findEssentialMat(points1, points2, K, method=cv2.RANSAC, prob=0.999, threshold=1.0)
+H, plane_mask = cv2.findHomography(points1, points2, cv2.RANSAC, 5.0)
+warped = cv2.warpPerspective(image1, H, image2.shape[::-1])
+corners = np.float32([[0, 0], [100, 0], [100, 50], [0, 50]])
+exact, _ = cv2.findHomography(corners, corners + 7)
 count, R, t, mask = cv2.recoverPose(E, points1, points2, K, mask=mask)
 chosen = mask.ravel() > 0
 X = cv2.triangulatePoints(K @ np.eye(3, 4), K @ np.hstack([R, t]), points1[chosen, 0].T, points2[chosen, 0].T)
@@ -78,6 +86,8 @@ def test_a_script_of_opencv(module, tmp_path):
     assert left["count"] > 100 and (left["depths"] > 0).mean() > 0.95
     assert left["lines"].shape == (len(left["good"]), 1, 3)
     assert left["fundamental_mask"].mean() > 0.5
+    assert left["warped"].shape == pair.image2.shape[:2] and left["plane_mask"].sum() > 30
+    assert np.allclose(left["exact"], [[1, 0, 7], [0, 1, 7], [0, 0, 1]], atol=1e-6)
     assert (tmp_path / "drawn.png").stat().st_size > 0
 
 

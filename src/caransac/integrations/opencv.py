@@ -1,4 +1,4 @@
-"""OpenCV's findEssentialMat and findFundamentalMat, answered by caransac. OpenCV itself is not needed.
+"""OpenCV's findEssentialMat, findFundamentalMat and findHomography, answered by caransac. OpenCV itself is not needed.
 
     from caransac.integrations import opencv as cv2
     E, mask = cv2.findEssentialMat(points1, points2, K, cv2.RANSAC, 0.999, 1.0)
@@ -23,9 +23,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac import api
+from caransac._support.arrays import as_points as as_pixels
 from caransac.geometry import Array
 from caransac.integrations.opencv_arrays import as_points, is_umat, write_mask
 from caransac.integrations.opencv_calls import (
+    HOMOGRAPHY_SETTINGS,
+    LEAST_SQUARES,
     LINE_DISTANCE,
     RANSAC,
     SETTINGS,
@@ -34,6 +37,7 @@ from caransac.integrations.opencv_calls import (
     bind,
     essential_form,
     fundamental_form,
+    homography_form,
 )
 from caransac.integrations.opencv_calls import LMEDS as LMEDS
 from caransac.integrations.originals import all_names, original_attribute
@@ -41,6 +45,7 @@ from caransac.options import Options, ScoreKind
 
 ESSENTIAL_DEFAULTS = {"prob": 0.999, "threshold": 1.0, "maxIters": 1000}
 FUNDAMENTAL_DEFAULTS = {"confidence": 0.99, "ransacReprojThreshold": 3.0, "maxIters": 1000}
+HOMOGRAPHY_DEFAULTS = {"confidence": 0.995, "ransacReprojThreshold": 3.0, "maxIters": 2000}
 
 
 def findEssentialMat(
@@ -127,10 +132,55 @@ def findFundamentalMat(
         score_kind=score_kind,
         options=as_options(request, options, FUNDAMENTAL_DEFAULTS, settings),
     )
-    F = found.F
-    if F is not None and abs(F[2, 2]) > np.finfo(np.float32).eps:
-        F = F / F[2, 2]
-    return F, write_mask(request.mask, found.inliers, fewest=7, on_device=on_device)
+    return _scaled(found.F), write_mask(request.mask, found.inliers, fewest=7, on_device=on_device)
+
+
+def findHomography(
+    srcPoints: ArrayLike,
+    dstPoints: ArrayLike,
+    *args: Any,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    options: Options | None = None,
+    **kwargs: Any,
+) -> tuple[Array | None, Any]:
+    """``cv2.findHomography`` in all its forms.
+
+        findHomography(srcPoints, dstPoints[, method[, ransacReprojThreshold[, mask[, maxIters[, confidence]]]]])
+        findHomography(srcPoints, dstPoints, params[, mask])
+
+    Arguments and errors as in `findFundamentalMat`; cv2.RHO is a method, too. `ransacReprojThreshold` bounds the root
+    mean square of the distances in both images, which at equal scales is cv2's distance in the second. The default
+    method, 0, is least squares over all points, and four points determine a homography without any doubt: OpenCV, which
+    is needed for these, answers them, unless there are `scores` or `options`.
+
+    Returns:
+        H (3, 3) float64 with H[2, 2] = 1 (norm one where that entry is zero), or None where the data determine none;
+        mask (N, 1) uint8, or the array passed in, None with fewer than four points.
+    """
+    on_device = any(map(is_umat, (srcPoints, dstPoints, *args, *kwargs.values())))
+    request = bind("findHomography", homography_form(args, kwargs), args, kwargs)
+    source = as_pixels(as_points(srcPoints, "srcPoints", homogeneous=True), "srcPoints")
+    target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
+    plain = request.asked.get("method") == LEAST_SQUARES or len(source) == len(target) == 4
+    if plain and scores is None and options is None:
+        original = original_attribute("cv2", "findHomography", "opencv-python-headless")
+        return original(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]
+    found = api.estimate_homography(
+        source,
+        target,
+        scores=scores,
+        score_kind=score_kind,
+        options=as_options(request, options, HOMOGRAPHY_DEFAULTS, HOMOGRAPHY_SETTINGS),
+    )
+    return _scaled(found.H), write_mask(request.mask, found.inliers, fewest=4, on_device=on_device)
+
+
+def _scaled(matrix: Array | None) -> Array | None:
+    """A matrix with its last entry at one, unless that is about zero."""
+    if matrix is None or abs(matrix[2, 2]) <= np.finfo(np.float32).eps:
+        return matrix
+    return np.asarray(matrix / matrix[2, 2])
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from caransac.integrations.opencv_arrays import downloaded, is_umat
 from caransac.integrations.settings import Meanings, means, translate
 from caransac.options import Options, in_rounds
 
-LMEDS, RANSAC = 4, 8  # cv2's numbers
+LEAST_SQUARES, LMEDS, RANSAC, RHO = 0, 4, 8, 16  # cv2's numbers
 USAC_METHODS = range(32, 39)
 USAC_SETTINGS = ("threshold", "confidence", "maxIterations", "randomGeneratorState")
 
@@ -52,6 +52,11 @@ def fundamental_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..
         return _with_params
     last_is_mask = len(args) == 4 and (is_umat(args[3]) or isinstance(args[3], np.ndarray))
     return _with_mask_last if last_is_mask else _with_method
+
+
+def homography_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
+    """Which form of findHomography a call has."""
+    return _with_params if "params" in kwargs or any(_is_usac_params(value) for value in args) else _with_mask_inside
 
 
 def bind(name: str, form: Callable[..., Request], args: Sequence[Any], kwargs: dict[str, Any]) -> Request:
@@ -127,6 +132,17 @@ def _with_mask_last(method: Any, ransacReprojThreshold: Any, confidence: Any, ma
     return _with_method(method, ransacReprojThreshold, confidence, mask=mask)
 
 
+def _with_mask_inside(
+    method: Any = LEAST_SQUARES,
+    ransacReprojThreshold: Any = None,
+    mask: Any = None,
+    maxIters: Any = None,
+    confidence: Any = None,
+) -> Request:
+    method = LEAST_SQUARES if method is None else method
+    return _with_method(method, ransacReprojThreshold, confidence, maxIters, mask)
+
+
 def _with_params(params: Any, mask: Any = None) -> Request:
     if not _is_usac_params(params):
         raise ValueError(f"params must be a cv2.UsacParams, not a {type(params).__name__}")
@@ -154,6 +170,10 @@ def _check_method(method: Any) -> dict[str, Any]:
     return {}
 
 
+def _check_homography_method(method: Any) -> dict[str, Any]:
+    return {} if method == RHO else _check_method(method)
+
+
 SETTINGS: dict[str, Any] = {
     "method": _check_method,
     "prob": means("success_probability"),
@@ -164,6 +184,7 @@ SETTINGS: dict[str, Any] = {
     "maxIterations": in_rounds,
     "randomGeneratorState": means("seed"),
 }
+HOMOGRAPHY_SETTINGS = SETTINGS | {"method": _check_homography_method}
 # With both images at the same scale, a match this far from both its lines has a Sampson distance of 1 / sqrt(2) of it.
 LINE_DISTANCE = {"ransacReprojThreshold": lambda distance_px: {"max_error_px": distance_px / 2**0.5}}
 

@@ -61,6 +61,13 @@ RANSAC_SETTINGS: Meanings = {
     "tangent_sampson": must_be(False),
     "score_initial_model": must_be(False),
 }
+HOMOGRAPHY_SETTINGS = {
+    **RANSAC_SETTINGS,
+    "max_reproj_error": means("max_error_px"),
+    "max_epipolar_error": means_nothing,  # of relative poses
+}
+# Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
+FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
 # The refinement has a loss and a rule to stop of its own.
 BUNDLE_SETTINGS: Meanings = {
     "max_iterations": means_nothing,
@@ -173,6 +180,36 @@ def estimate_fundamental(
     return found.F, _info(found, options)
 
 
+def estimate_homography(
+    points2D_1: ArrayLike,
+    points2D_2: ArrayLike,
+    ransac_opt: Mapping[str, Any] | Options | None = None,
+    bundle_opt: Mapping[str, Any] | None = None,
+    initial_H: None = None,
+    *,
+    opt: Mapping[str, Any] | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> tuple[Array | None, dict[str, Any]]:
+    """``poselib.estimate_homography``.
+
+    Arguments and errors as in `estimate_fundamental`. The threshold is `max_reproj_error`, 12 pixels by default, or in
+    nested settings `max_error`, one pixel by default, as in versions 2 and 3. It bounds the root mean square of the
+    distances in both images, which at equal scales is PoseLib's distance in the second.
+
+    Returns:
+        H (3, 3) of norm one with ``x2 ~ H x1``, or None where the data determine none, and the same dict; the model's
+        score is made of these distances.
+    """
+    _refuse(initial_H, "initial_H")
+    settings = _either(ransac_opt, opt, "ransac_opt", "opt")
+    nested = opt is not None or (isinstance(settings, Mapping) and bool({"ransac", "bundle"} & settings.keys()))
+    defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
+    options = _options(settings, bundle_opt, HOMOGRAPHY_SETTINGS, defaults)
+    found = api.estimate_homography(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    return found.H, _info(found, options)
+
+
 def estimate_shared_focal_relative_pose(
     points2D_1: ArrayLike,
     points2D_2: ArrayLike,
@@ -253,8 +290,13 @@ def _as_camera(camera: Any, name: str) -> _Camera:
     return as_camera(camera, name)
 
 
-def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, Any] | None) -> Options:
-    """PoseLib's settings, of either version, as options."""
+def _options(
+    ransac: Mapping[str, Any] | Options | None,
+    bundle: Mapping[str, Any] | None,
+    settings: Meanings = RANSAC_SETTINGS,
+    defaults: Options = Options(),  # noqa: B008  # frozen
+) -> Options:
+    """PoseLib's settings, of either version, as options: the defaults with what they state."""
     translate(Options(), _as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")
     if isinstance(ransac, Options):
         return ransac
@@ -262,7 +304,7 @@ def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, An
     translate(Options(), _as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
     flat |= _as_dict(flat.pop("ransac", None), "ransac")
     what = "setting of ransac_opt"
-    return translate_limited(Options(), flat, RANSAC_SETTINGS, what, fewest="min_iterations", most="max_iterations")
+    return translate_limited(defaults, flat, settings, what, fewest="min_iterations", most="max_iterations")
 
 
 def _as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

@@ -111,6 +111,28 @@ def estimate_fundamental_matrix(
     return None if found.F is None else {"F": found.F, **_common_entries(found)}
 
 
+def estimate_homography_matrix(
+    points2D1: ArrayLike,
+    points2D2: ArrayLike,
+    estimation_options: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> dict[str, Any] | None:
+    """``pycolmap.estimate_homography_matrix``; pycolmap is not needed.
+
+    Arguments and errors as in `estimate_fundamental_matrix`. `max_error` bounds the root mean square of the distances
+    in both images, which at equal scales is pycolmap's distance in the second.
+
+    Returns:
+        A dict with H (3, 3) of norm one, num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence, or None
+        where the data determine no matrix.
+    """
+    options = as_options(estimation_options)
+    found = api.estimate_homography(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
+    return None if found.H is None else {"H": found.H, **_common_entries(found)}
+
+
 def estimate_two_view_geometry(
     camera1: Any,
     points1: ArrayLike,
