@@ -12,5 +12,5 @@ print("E =", E.round(4).tolist())
 print(f"{mask.sum()} inliers of {len(mask)} matches, mask of shape {mask.shape} and type {mask.dtype}")
 
 scores = {"scores": pair.scores, "score_kind": "ratio"}  # these arguments are new
-F, mask = cv2.findFundamentalMat(pair.points1, pair.points2, RANSAC, 3.0, 0.99, **scores)
+F, mask = cv2.findFundamentalMat(pair.points1, pair.points2, cv2.RANSAC, 3.0, 0.99, **scores)
 print(f"{mask.sum()} inliers of the fundamental matrix")
