@@ -224,3 +224,12 @@ def test_open_files_get_an_archive(rng, tmp_path):
     assert write_matches(file, matches) is file
     (tmp_path / "m.npz").write_bytes(file.getvalue())
     assert np.array_equal(read_matches(tmp_path / "m.npz").points1, matches.points1)
+
+
+def test_cameras_come_in_all_forms(rng):
+    K = np.array([[500.0, 0, 320], [0, 510, 240], [0, 0, 1]])
+    matches = make(rng, camera1=K, camera2=(K, np.zeros(5)))
+    assert matches.camera1 == Camera("PINHOLE", (500, 510, 320, 240))
+    assert matches.camera2.model == "FULL_OPENCV"
+    with pytest.raises(ValueError, match="camera2: K must be 3x3"):
+        make(rng, camera2=np.eye(4))

@@ -164,8 +164,7 @@ def findHomography(
     target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
     plain = request.asked.get("method") == LEAST_SQUARES or len(source) == len(target) == 4
     if plain and scores is None and options is None:
-        original = original_attribute("cv2", "findHomography", "opencv-python-headless")
-        return original(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]
+        return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]
     found = api.estimate_homography(
         source,
         target,
@@ -174,6 +173,14 @@ def findHomography(
         options=as_options(request, options, HOMOGRAPHY_DEFAULTS, HOMOGRAPHY_SETTINGS),
     )
     return _scaled(found.H), write_mask(request.mask, found.inliers, fewest=4, on_device=on_device)
+
+
+def _opencv() -> Any:
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError("least squares needs OpenCV: pip install opencv-python-headless") from error
+    return cv2
 
 
 def _scaled(matrix: Array | None) -> Array | None:
