@@ -67,8 +67,8 @@ def estimate_relative_pose(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
     if all(lens.focal_deviation == 0 for lens in lenses):
-        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, options.max_error_px)
-        found = methods.run(problem, info, options)
+        given: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, options.max_error_px)
+        problem, found = methods.run(given, info, options)
     else:
         problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
@@ -112,8 +112,7 @@ def estimate_fundamental(
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
     if image_size1 is None:
-        plain = Fundamental.from_pixels(pixels1, pixels2, options.max_error_px)
-        found = methods.run(plain, info, options)
+        plain, found = methods.run(Fundamental.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
         F = None if found.model is None else plain.public(found.model[None])[0]
         return FundamentalResult(F=F, **report(plain, found, options, started))
     lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
@@ -150,8 +149,7 @@ def estimate_homography(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    problem = Homography.from_pixels(pixels1, pixels2, options.max_error_px)
-    found = methods.run(problem, info, options)
+    problem, found = methods.run(Homography.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
     H = None if found.model is None else problem.public(found.model[None])[0]
     return HomographyResult(H=H, **report(problem, found, options, started))
 

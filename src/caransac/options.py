@@ -11,6 +11,7 @@ import numpy as np
 
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
+MaxError = float | Literal["auto"]
 
 SAMPLES_PER_ROUND = 256  # as in training
 
@@ -35,8 +36,8 @@ class Options:
         sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
             asks a network, with the weights in the package; a path, one with the weights of ``caransac train
             --sample-quality``.
-        max_error_px: Sampson distance in pixels from which on a match does not support a model. One pixel suits
-            keypoints localised to a fraction of a pixel.
+        max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, from which on a match
+            does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
             refine before the best one is chosen.
         local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to.
@@ -61,7 +62,7 @@ class Options:
     samples_per_round: int = SAMPLES_PER_ROUND
     oversampling: int = 1
     sample_quality: str | Path = "geometric"
-    max_error_px: float = 1.0
+    max_error_px: MaxError = 1.0
     top_models: int = 4
     local_models: int = 32
     state_update: bool = True
@@ -87,9 +88,11 @@ class Options:
             _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
         drawn = self.samples_per_round * self.oversampling  # all at once
         _require(drawn <= 10**6, "samples_per_round * oversampling", "a million at most", drawn)
-        for name in ("max_error_px", "max_ratio"):
+        for name, others in (("max_error_px", ("auto",)), ("max_ratio", ())):
             value = getattr(self, name)
-            _require(_is_real(value) and 1e-6 <= value <= 1e6, name, "a number from 1e-6 to 1e6", value)
+            expected = " or ".join([f'"{other}"' for other in others] + ["a number from 1e-6 to 1e6"])
+            named = isinstance(value, str) and value in others
+            _require(named or (_is_real(value) and 1e-6 <= value <= 1e6), name, expected, value)
         for name in ("weights", "sample_quality"):
             value = getattr(self, name)
             _require(isinstance(value, str | Path) and str(value) not in ("", "."), name, "a name or a path", value)

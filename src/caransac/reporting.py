@@ -28,6 +28,8 @@ class CommonFields(TypedDict):
     consensus: float
     probabilities: Array | None
     confidence: float | None
+    max_error_px: float
+    noise_px: float | None
     trace: tuple[Round, ...] | None
     elapsed_s: float
 
@@ -53,6 +55,8 @@ def report(
         "consensus": float(msac_scores.sum()),
         "probabilities": probabilities,
         "confidence": found.confidence,
+        "max_error_px": float(problem.max_error_px),
+        "noise_px": None if found.noise is None else float(found.noise * problem.max_error_px),
         "trace": trace or None,
         "elapsed_s": time.perf_counter() - started,
     }

@@ -28,7 +28,7 @@ class Round:
         state: (n, c) the latent state of every match after the update.
         probabilities: (n,) inlier probabilities decoded from it.
         best: the best model after the weighted refinement, (3, 4) or (3, 3), or None before any model.
-        noise: estimated distance of a typical right match to the true model, in units of ``max_error_px``; 0 before any
+        noise: estimated distance of a typical right match to the true model, in units of the threshold; 0 before any
             model.
     """
 
@@ -62,6 +62,9 @@ class Result:
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
             once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches),
             from "ca-ransac"; 0 without success; None from the classical methods.
+        max_error_px: threshold in pixels: the option, or what "auto" found.
+        noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
+            success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
     """
@@ -74,6 +77,8 @@ class Result:
     consensus: float
     probabilities: Array | None
     confidence: float | None
+    max_error_px: float
+    noise_px: float | None
     trace: tuple[Round, ...] | None
     elapsed_s: float
 

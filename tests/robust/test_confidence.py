@@ -8,6 +8,7 @@ from caransac.camera import Camera
 from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork, load_network
+from caransac.robust.ca_ransac import first_belief
 from caransac.robust.confidence import ERRORS_IN_DEVIATION, EVIDENCE, confidence, evidence, within_limit
 from caransac.robust.estimate import Estimate
 from caransac.robust.methods import adapt
@@ -93,7 +94,7 @@ def test_weights_without_a_confidence_say_so():
     shipped = load_network("default")
     network = StateNetwork({k: v for k, v in shipped.weights.items() if not k.startswith("confidence")})
     side = side_information(problem.points1, problem.points2, pair.scores, "ratio")
-    found = adapt(problem, network, side, Options())
+    found = adapt(problem, network, first_belief(problem, network, side), Options())
     assert confidence(network, problem, found) is None
     numbers = evidence(network, problem, found)
     assert numbers.shape == (len(EVIDENCE),)

@@ -8,13 +8,16 @@ import torch
 
 from caransac.kernels import RefineOptions
 from caransac.options import Options
+from caransac.robust.ca_ransac import first_belief
 from caransac.robust.methods import adapt
 from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, belief_weights
 from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
 
 
-def run(network, example):
-    return adapt(example.problem, network.to_numpy(), example.side, Options(early_stop=False))
+def run(network, example, seed=0):
+    trained = network.to_numpy()
+    belief = first_belief(example.problem, trained, example.side)
+    return adapt(example.problem, trained, belief, Options(early_stop=False, seed=seed))
 
 
 def test_the_replayed_step_is_that_of_the_refinement(network, example):
@@ -52,7 +55,7 @@ def test_replay_gives_gradients_to_every_network_and_its_loss_is_that_of_the_loo
     losses = replay(network, example, seed=3)
     losses.total.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
-    found = adapt(example.problem, network.to_numpy(), example.side, Options(early_stop=False, seed=3))
+    found = run(network, example, seed=3)
     p, y = found.probabilities.astype(float), example.labels
     assert losses.posterior == pytest.approx(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)), abs=1e-4)
     assert losses.pose_error_deg == pytest.approx(example.pose_error_deg(found.model))

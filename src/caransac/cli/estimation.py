@@ -13,7 +13,7 @@ from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.geometry import homogeneous
-from caransac.options import MethodName, Options
+from caransac.options import MaxError, MethodName, Options
 from caransac.results import AnyResult, RelativePoseResult
 
 
@@ -25,10 +25,11 @@ def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse.
     )
     estimation.add_argument(
         "--max-error",
-        type=float,
+        type=_max_error,
         default=defaults.max_error_px,
         metavar="PX",
-        help="Sampson distance in pixels up to which a match is an inlier (default: %(default)s)",
+        help="Sampson distance in pixels up to which a match is an inlier, or auto to find it with the noise of the "
+        "matches (default: %(default)s)",
     )
     estimation.add_argument(
         "--rounds",
@@ -41,6 +42,10 @@ def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse.
         "--seed", type=int, default=defaults.seed, metavar="N", help="seed of the run (default: %(default)s)"
     )
     return estimation
+
+
+def _max_error(text: str) -> MaxError:
+    return "auto" if text == "auto" else float(text)
 
 
 def read_options(arguments: argparse.Namespace, *, keep_trace: bool = False) -> Options:
@@ -112,7 +117,7 @@ def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
     return float(np.median(np.linalg.norm(moved, axis=1)))
 
 
-def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options) -> Path:
+def write_html(path: Path, views: TwoViews, result: AnyResult) -> Path:
     """Write the viewer's report."""
     from caransac.viewer import write_report
 
@@ -131,7 +136,6 @@ def write_html(path: Path, views: TwoViews, result: AnyResult, options: Options)
         size1=views.image_sizes and views.image_sizes[0],
         size2=views.image_sizes and views.image_sizes[1],
         scores=matches.scores,
-        max_error_px=options.max_error_px,
         title=" and ".join(photo.path.name for photo in views.photos or ()),
     )
     return path

@@ -62,18 +62,18 @@ def pose(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(as_json(views, result)))
     elif result.success:
-        print(as_text(views, result, options))
+        print(as_text(views, result))
     notices = sys.stderr if arguments.json else sys.stdout
     if arguments.save is not None:
         print(f"Matches: {write_matches(arguments.save, views.matches).resolve()}", file=notices)
     if arguments.html is not None:
-        print(f"Report: {estimation.write_html(arguments.html, views, result, options).resolve()}", file=notices)
+        print(f"Report: {estimation.write_html(arguments.html, views, result).resolve()}", file=notices)
     if not result.success:
         print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)
     return 0 if result.success else 1
 
 
-def as_text(views: TwoViews, result: AnyResult, options: Options) -> str:
+def as_text(views: TwoViews, result: AnyResult) -> str:
     """A successful answer for people."""
     matches = views.matches
     if isinstance(result, FundamentalResult):
@@ -88,7 +88,7 @@ def as_text(views: TwoViews, result: AnyResult, options: Options) -> str:
         lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
     parallax = estimation.parallax_px(views, result)
     if parallax is not None:
-        doubt = "" if parallax > options.max_error_px else ": the cameras hardly moved, so the translation says nothing"
+        doubt = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
         lines.append(f"  parallax      {parallax:.1f} px{doubt}")
     given, found = (matches.camera1, matches.camera2), estimation.found_cameras(views, result)
     for number, known in enumerate(zip(given, found, views.camera_sources, strict=True), 1):

@@ -42,7 +42,7 @@ def view(arguments: argparse.Namespace) -> int:
     options = estimation.read_options(arguments, keep_trace=True)
     views = inputs.read_views(arguments)
     result = estimation.estimate(views, options)
-    path = estimation.write_html(arguments.out, views, result, options).resolve()
+    path = estimation.write_html(arguments.out, views, result).resolve()
     print(f"Report: {path}")
     if not result.success:
         print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)

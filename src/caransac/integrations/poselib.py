@@ -320,9 +320,7 @@ def _info(found: Result, options: Options) -> dict[str, Any]:
         "iterations": found.num_hypotheses,
         "num_inliers": found.num_inliers,
         "inlier_ratio": found.num_inliers / max(num_points, 1),
-        "model_score": (num_points - found.consensus) * options.max_error_px**2
-        if found.success
-        else sys.float_info.max,
+        "model_score": (num_points - found.consensus) * found.max_error_px**2 if found.success else sys.float_info.max,
         "inliers": found.inliers.tolist(),
         "probabilities": found.probabilities,
         "confidence": found.confidence,

@@ -84,7 +84,7 @@ def first_belief(problem: Problem, network: StateNetwork, side: Floats) -> Round
 
 def search_error(problem: Problem, last: Round) -> float:
     """The threshold by which models are compared: the problem's at first, then one that suits the noise."""
-    return problem.max_error if last.best is None else ERRORS_IN_NOISE * last.noise * problem.max_error
+    return problem.max_error if last.best is None else ERRORS_IN_NOISE * problem.tail * last.noise * problem.max_error
 
 
 def hypothesise(problem: Problem, samples: Indices, last: Round, count: int) -> Array:

@@ -29,6 +29,11 @@ class Estimate:
     confidence: float | None = None
 
     @property
+    def noise(self) -> float | None:
+        """Noise in thresholds; None without a model, and from a method that does not look for it."""
+        return self.rounds[-1].noise if self.rounds and self.model is not None else None
+
+    @property
     def probabilities(self) -> Floats | None:
         """(n,) inlier probabilities after the last round; None from a method that has none."""
         return self.rounds[-1].probabilities if self.rounds else None

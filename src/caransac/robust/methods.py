@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac.camera import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION, Camera
 from caransac.geometry import Array, Floats
+from caransac.kernels import Indices
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import NUM_FEATURES, side_information
 from caransac.learned.state_network import StateNetwork, load_network
 from caransac.options import MethodName, Options, ScoreKind
+from caransac.results import Round
 from caransac.robust.ca_ransac import ca_ransac, first_belief
 from caransac.robust.confidence import confidence
+from caransac.robust.dense import DENSE, spread_matches, widen
 from caransac.robust.estimate import Estimate
 from caransac.robust.lm_lo import lm_lo
 from caransac.robust.problems import FocalPose, Problem
-from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, order_by_score
+from caransac.robust.sampling import (
+    ProsacSampler,
+    Sampler,
+    SelectiveSampler,
+    UniformSampler,
+    likely_inliers,
+    order_by_score,
+)
 from caransac.robust.strategies import choose_strategies
+from caransac.robust.threshold import SAMPLES, find_max_error
+
+SomeProblem = TypeVar("SomeProblem", bound=Problem)
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
@@ -44,20 +59,34 @@ class MatchInfo:
 
     def of(self, problem: Problem) -> MatchInfo:
         """The same of the matches that a problem has."""
-        scores = None if self.scores is None else problem.restrict(self.scores)
-        features = None if self.features is None else problem.restrict(self.features)
+        return self if problem.usable is None else self.take(problem.usable)
+
+    def take(self, chosen: Indices | NDArray[np.bool_]) -> MatchInfo:
+        """The same of the chosen matches."""
+        scores = None if self.scores is None else self.scores[chosen]
+        features = None if self.features is None else self.features[chosen]
         return MatchInfo(scores, self.score_kind, features)
 
 
-def run(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+def run(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomeProblem, Estimate]:
     """Estimate by the method that the options name.
 
     Args:
         problem: what to estimate.
         info: of the matches as given.
         options: see `Options`.
+
+    Returns:
+        The problem with the threshold that was found, or as it was, and its estimate.
     """
-    return METHODS[options.method](problem, info.of(problem), options)
+    info, method = info.of(problem), METHODS[options.method]
+    if problem.num_points <= DENSE:
+        return method(problem, info, options)
+    quality = None if info.scores is None else info.scores * (1 if info.score_kind == "confidence" else -1)
+    chosen = spread_matches(problem, quality, options.seed)
+    part, found = method(problem.subset(chosen), info.take(chosen), options)
+    problem = problem.within(part.max_error)
+    return problem, widen(problem, chosen, found, options.keep_trace)
 
 
 def run_focal(
@@ -113,7 +142,7 @@ def _run_focal_as(
         for camera in (camera1, camera2)
     ]
     problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], options.max_error_px, shared)
-    return problem, run(problem, info, options)
+    return run(problem, info, options)
 
 
 def _log_ratio(problem: FocalPose, found: Estimate) -> float:
@@ -135,7 +164,7 @@ def _consensus(found: Estimate) -> float:
     return 0.0 if found.msac_scores is None else float(found.msac_scores.sum())
 
 
-def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomeProblem, Estimate]:
     """CA-RANSAC with its trained weights, and the confidence of its answer."""
     network = load_network(options.weights)
     wanted = network.num_features - NUM_FEATURES
@@ -145,17 +174,22 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
     if problem.num_points < problem.sample_size:
         nothing = first_belief(problem, network, np.zeros((problem.num_points, network.num_features), np.float32))
         nothing = replace(nothing, probabilities=np.zeros_like(nothing.probabilities))
-        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, rounds=(nothing,), confidence=0.0)
+        failed = Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, rounds=(nothing,), confidence=0.0)
+        return problem, failed
     side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
-    found = adapt(problem, network, side, options, _static_pool(info))
-    return replace(found, confidence=confidence(network, problem, found))
+    belief = first_belief(problem, network, side)
+    if options.max_error_px == "auto":
+        pool = likely_inliers(belief.probabilities, problem.sample_size, SAMPLES)
+        samples = UniformSampler(pool, problem.sample_size, options.seed).draw(0, SAMPLES)
+        problem = problem.within(find_max_error(problem, samples, belief.probabilities))
+    found = adapt(problem, network, belief, options, _static_pool(info))
+    return problem, replace(found, confidence=confidence(network, problem, found))
 
 
 def adapt(
-    problem: Problem, network: StateNetwork, side: Floats, options: Options, static_pool: Floats | None = None
+    problem: Problem, network: StateNetwork, belief: Round, options: Options, static_pool: Floats | None = None
 ) -> Estimate:
-    """CA-RANSAC with the given network on side information (n, d)."""
-    belief = first_belief(problem, network, side)
+    """CA-RANSAC with the given network, from what is believed before any model."""
     quality = load_quality(options.sample_quality)
     strategies = choose_strategies(problem, network, belief.probabilities, options, static_pool, quality)
     return ca_ransac(problem, belief, strategies, options)
@@ -168,10 +202,10 @@ def _static_pool(info: MatchInfo) -> Floats | None:
     return (info.scores < STATIC_POOL_RATIO).astype(np.float32)
 
 
-def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+def run_lm_lo(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomeProblem, Estimate]:
     """LM-LO on the matches that pass the ratio filter, the best ones first if they have scores."""
     if problem.num_points < problem.sample_size:
-        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
+        return problem, Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
     order = np.arange(problem.num_points, dtype=np.int32)
     if info.scores is not None:
         order = order_by_score(info.scores, higher_is_better=info.score_kind == "confidence")
@@ -181,15 +215,18 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     progressive = info.scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler
     sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
+    if options.max_error_px == "auto":
+        max_error = find_max_error(passed, sampler.draw(0, SAMPLES), np.ones(len(order), np.float32))
+        problem, passed = problem.within(max_error), passed.within(max_error)
     quality = load_quality(options.sample_quality)
     found = lm_lo(passed, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
     if found.model is None:
-        return found
+        return problem, found
     # Matches that were filtered out may be inliers all the same.
-    return replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
+    return problem, replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
 
 
-METHODS: dict[MethodName, Callable[[Problem, MatchInfo, Options], Estimate]] = {
+METHODS: dict[MethodName, Callable[[Any, MatchInfo, Options], tuple[Any, Estimate]]] = {
     "ca-ransac": run_ca_ransac,
     "lm-lo": run_lm_lo,
     "lm-lo-u": run_lm_lo,

@@ -37,7 +37,7 @@ def refine_locally(problem: Problem, models: Array, max_error: float) -> Array:
         max_points=LOCAL_POINTS,
         min_decrease=LOCAL_MIN_DECREASE,
         single_precision=True,
-        intrinsics=problem.intrinsics_prior(max_error / (ERRORS_IN_NOISE * problem.max_error)),
+        intrinsics=problem.intrinsics_prior(max_error / (ERRORS_IN_NOISE * problem.tail * problem.max_error)),
     )
     return problem.refine(models, options)
 

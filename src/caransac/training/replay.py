@@ -14,6 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from caransac.geometry import Array, Floats
 from caransac.options import Options
 from caransac.results import Round
+from caransac.robust.ca_ransac import first_belief
 from caransac.robust.estimate import Estimate
 from caransac.robust.methods import adapt
 from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT
@@ -56,7 +57,8 @@ def replay(network: StateModule, example: Example, seed: int, self_supervised: b
         self_supervised: label the points by the run's own final model instead of the truth.
     """
     options = Options(max_error_px=MAX_ERROR_PX, early_stop=False, seed=seed)
-    found = adapt(example.problem, network.to_numpy(), example.side, options)
+    trained = network.to_numpy()
+    found = adapt(example.problem, trained, first_belief(example.problem, trained, example.side), options)
     if found.model is None:
         return None
     labels = example.labels

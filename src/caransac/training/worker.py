@@ -13,6 +13,7 @@ from caransac.datasets import Pair
 from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
+from caransac.robust.ca_ransac import first_belief
 from caransac.robust.confidence import CONFIDENT_DEG, evidence
 from caransac.robust.methods import adapt
 from caransac.training.data import PairSource, read_pairs, synthetic_pair, without_geometry
@@ -76,7 +77,8 @@ class Worker:
         pair = self._evidence_pair(rng)
         example = self.task.example(pair, problem_name, rng)
         network = StateNetwork(weights)
-        found = adapt(example.problem, network, example.side, Options(seed=index))
+        belief = first_belief(example.problem, network, example.side)
+        found = adapt(example.problem, network, belief, Options(seed=index))
         if found.model is None:
             return None
         right = example.R is not None and example.pose_error_deg(found.model) < CONFIDENT_DEG

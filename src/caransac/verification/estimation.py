@@ -111,7 +111,7 @@ def _describe(
 ) -> tuple[Config, dict[str, Array]]:
     """The kind of geometry that an estimate found in a pair, and its matrices by their names in `PairGeometry`."""
     points1, points2 = (points[inliers].astype(float) for points in (pair.points1, pair.points2))
-    H = find_homography(points1, points2, options.max_error_px, options.seed)
+    H = find_homography(points1, points2, result.max_error_px, options.seed)
     homography = {} if H is None else {"H": H}
     if isinstance(result, FundamentalResult):
         assert result.F is not None
@@ -122,7 +122,7 @@ def _describe(
     camera1, camera2 = result.camera1, result.camera2  # refined, where they were doubtful
     if H is not None:
         rays1, rays2 = camera1.pixels_to_rays(points1), camera2.pixels_to_rays(points2)
-        R = find_rotation(rays1, rays2, options.max_error_px / camera2.mean_focal)
+        R = find_rotation(rays1, rays2, result.max_error_px / camera2.mean_focal)
         if R is not None:
             H = camera2.K @ R @ np.linalg.inv(camera1.K)
             return Config.PANORAMIC, {"H": H / np.linalg.norm(H), "R": R, "t": np.zeros(3)}

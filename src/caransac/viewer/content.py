@@ -60,11 +60,11 @@ def describe(
     images: tuple[DrawnImage, DrawnImage],
     *,
     scores: Array | None,
-    max_error_px: float,
     title: str,
 ) -> dict[str, Any]:
     """The report's content, of plain JSON types; arrays are little-endian in base64."""
     geometry: DrawnGeometry
+    max_error_px = result.max_error_px
     if isinstance(result, RelativePoseResult):
         geometry = DrawnPose(images, max_error_px)
         answer = None if result.R is None or result.t is None else join_pose(result.R, result.t)

@@ -19,7 +19,6 @@ from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
-from caransac.options import Options
 from caransac.results import AnyResult, RelativePoseResult
 from caransac.viewer.content import DrawnImage, describe
 
@@ -51,7 +50,6 @@ def write_report(
     size1: tuple[int, int] | None = None,
     size2: tuple[int, int] | None = None,
     scores: ArrayLike | None = None,
-    max_error_px: float = Options().max_error_px,
     title: str = "",
 ) -> Path | IO[Any]:
     """Write one HTML file that shows an estimation; it opens in any browser, without a network.
@@ -75,7 +73,6 @@ def write_report(
             A failed estimation with an unknown camera needs it, or the image.
         size2: size of image 2.
         scores: (N,) one number per match, shown with it, or None.
-        max_error_px: the threshold the estimation was told, in pixels.
         title: a line above it all, plain text.
 
     Returns:
@@ -87,8 +84,6 @@ def write_report(
     """
     if not isinstance(result, AnyResult):
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
-    if not max_error_px > 0:
-        raise ValueError(f"max_error_px must be positive, not {max_error_px!r}")
     count = len(result.inliers)
     pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
     views = (
@@ -98,7 +93,7 @@ def write_report(
     assume = isinstance(result, RelativePoseResult)
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
     checked = None if scores is None else _reals(scores, "scores", (count,))
-    content = describe(result, images, scores=checked, max_error_px=float(max_error_px), title=title)
+    content = describe(result, images, scores=checked, title=title)
     with delivering(path, ".html") as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
     return Path(path) if isinstance(path, str | Path) else path

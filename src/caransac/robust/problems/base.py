@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, Regions, pack
+from caransac.options import MaxError
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+START_IN_EXTENT = 0.0075  # threshold to start from where nobody knows it: 2 or 3 px of 1000
+SMALLEST_EXTENT = 1e-9
 
 
 class Problem(ABC):
@@ -31,28 +35,61 @@ class Problem(ABC):
         outcome_limit: an answer whose `outcome` is farther from the truth is wrong.
         model_kernels: what can be done with its models.
         correspondences: the points, packed for the kernels.
-        max_error: Sampson distance from which on a point does not support a model.
+        error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
+        median_error: median distance of right matches whose keypoints have noise of deviation one.
+        tail: how far right matches scatter, in medians of their distances, relative to Sampson distances.
+        max_error: distance from which on a point does not support a model.
+        pixel: size of a pixel in the unit of the points.
         usable: (N,) which points as given the problem has; None for all.
     """
 
     name: ClassVar[str]
     sample_size: ClassVar[int]
     outcome_limit: ClassVar[float] = math.radians(5)
+    error_dimensions: ClassVar[int] = 1
+    median_error: ClassVar[float] = 0.674
+    tail: ClassVar[float] = 1.0
     model_kernels: ModelKernels
 
     def __init__(
-        self, points1: Array, points2: Array, max_error: float, usable: NDArray[np.bool_] | None = None
+        self,
+        points1: Array,
+        points2: Array,
+        max_error_px: MaxError,
+        pixel: float = 1.0,
+        usable: NDArray[np.bool_] | None = None,
     ) -> None:
-        """The problem of points (n, 2), the usable ones of those given."""
+        """The problem of points (n, 2), the usable ones of those given; "auto" starts from a generous threshold."""
         self.correspondences: Correspondences = pack(points1, points2)
-        self.max_error = max_error
+        self.pixel = pixel
         self.usable = usable
+        self.max_error = START_IN_EXTENT * self.extent if max_error_px == "auto" else max_error_px * pixel
 
     def subset(self, index: Indices) -> Self:
         """The same problem of some of its points only, in the given order, as if no others had been given."""
         chosen = copy(self)
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
         return chosen
+
+    def within(self, max_error: float) -> Self:
+        """The same problem with another threshold."""
+        changed = copy(self)
+        changed.max_error = max_error
+        return changed
+
+    @property
+    def max_error_px(self) -> float:
+        """The threshold in pixels."""
+        return self.max_error / self.pixel
+
+    @property
+    def extent(self) -> float:
+        """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
+        rows = np.concatenate([self.points1, self.points2], axis=1).T
+        if rows.shape[1] == 0:
+            return 1.0
+        extent = 1.63 * float(np.median(np.abs(rows - np.median(rows, axis=1, keepdims=True))))
+        return max(extent, SMALLEST_EXTENT)
 
     @property
     def num_points(self) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
+from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
 
 
@@ -19,15 +20,15 @@ class Essential(Problem):
 
     @classmethod
     def from_pixels(
-        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: float
+        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: MaxError
     ) -> Essential:
         """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable."""
         rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
-        max_error = max_error_px * mean_pixel(camera1, camera2)
+        pixel = mean_pixel(camera1, camera2)
         usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
         if usable.all():
-            return cls(rays1, rays2, max_error)
-        return cls(rays1[usable], rays2[usable], max_error, usable)
+            return cls(rays1, rays2, max_error_px, pixel)
+        return cls(rays1[usable], rays2[usable], max_error_px, pixel, usable)
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""

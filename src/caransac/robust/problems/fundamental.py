@@ -6,6 +6,7 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import FUNDAMENTALS, Indices, seven_point
+from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
 
 SMALLEST_SPREAD = 1e-6  # pixels; below, all points are one
@@ -36,15 +37,15 @@ class Fundamental(Problem):
     sample_size = 7
     model_kernels = FUNDAMENTALS
 
-    def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
-        super().__init__(points1, points2, max_error)
+    def __init__(self, points1: Array, points2: Array, max_error_px: MaxError, pixel: float = 1.0) -> None:
+        super().__init__(points1, points2, max_error_px, pixel)
         self._normalise1 = self._normalise2 = np.eye(3)
 
     @classmethod
-    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: float) -> Fundamental:
+    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: MaxError) -> Fundamental:
         """The problem of pixels (n, 2)."""
         points1, points2, normalise1, normalise2 = normalise_pixels(pixels1, pixels2)
-        problem = cls(points1, points2, max_error_px * normalise1[0, 0])
+        problem = cls(points1, points2, max_error_px, normalise1[0, 0])
         problem._normalise1, problem._normalise2 = normalise1, normalise2
         return problem
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from caransac.geometry import Array, homogeneous
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
+from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
 from caransac.robust.problems.fundamental import normalise_pixels
 
@@ -16,17 +17,20 @@ class Homography(Problem):
     name = "homography"
     sample_size = 4
     outcome_limit = 0.01
+    error_dimensions = 2
+    median_error = 1.665
+    tail = 0.72  # distances of two dimensions have a larger median and shorter tails
     model_kernels = HOMOGRAPHIES
 
-    def __init__(self, points1: Array, points2: Array, max_error: float) -> None:
-        super().__init__(points1, points2, max_error)
+    def __init__(self, points1: Array, points2: Array, max_error_px: MaxError, pixel: float = 1.0) -> None:
+        super().__init__(points1, points2, max_error_px, pixel)
         self._normalise1 = self._normalise2 = np.eye(3)
 
     @classmethod
-    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: float) -> Homography:
+    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: MaxError) -> Homography:
         """The problem of pixels (n, 2)."""
         points1, points2, normalise1, normalise2 = normalise_pixels(pixels1, pixels2)
-        problem = cls(points1, points2, max_error_px * normalise1[0, 0])
+        problem = cls(points1, points2, max_error_px, normalise1[0, 0])
         problem._normalise1, problem._normalise2 = normalise1, normalise2
         return problem
 

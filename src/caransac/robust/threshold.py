@@ -1,0 +1,74 @@
+"""The threshold where nobody knows it: a multiple of the noise, which is found with a first model."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices, Regions
+from caransac.robust.problems import Problem
+from caransac.robust.refinement import ERRORS_IN_NOISE, NEAR, refine_locally, trusted_points
+from caransac.robust.selection import FINE_POINTS, likely_subset, most_supported
+
+# Chosen on the training scenes, with 0, 1 and 2 px of noise added.
+SAMPLES, MODELS = 64, 8  # that the first model is found by, and that are refined
+STEPS = 2  # of noise, threshold and refinement in turn
+MAX_ERROR_IN_NOISE = 2.5
+LARGEST_START = 4.0  # the threshold may grow so much over the one it starts from
+# Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many
+# matches had said so.
+USUAL_DEVIATION, USUAL_MATCHES = 0.0015, 20  # of a keypoint, in extents of the points
+SMALLEST_NOISE = 0.1  # in usual ones, of few matches
+
+
+def find_max_error(problem: Problem, samples: Indices, prior: Floats) -> float:
+    """The threshold that suits the noise of the points.
+
+    Args:
+        problem: the points, with the generous threshold to start from.
+        samples: (S, sample_size) minimal samples.
+        prior: (n,) inlier probabilities before any model.
+    """
+    noise = usual_noise(problem)
+    start, fine, trusted = problem.max_error, likely_subset(problem, prior, FINE_POINTS), trusted_points(problem, prior)
+    models = fine.best(problem.solve(samples), MODELS, start)
+    if len(models) > 0:
+        regions = Regions(problem.correspondences)
+        best = most_supported(problem, refine_locally(fine, models, start), 1, start, regions)
+        noise = _noise(trusted, best[0], NEAR * start)
+        for _ in range(STEPS):
+            max_error = min(ERRORS_IN_NOISE * problem.tail * noise, LARGEST_START * start)
+            best = refine_locally(fine, best, max_error)
+            noise = _noise(trusted, best[0], NEAR * max(max_error, start / LARGEST_START))
+    return MAX_ERROR_IN_NOISE * problem.tail * noise
+
+
+def _noise(trusted: Problem, model: Array, near: float) -> float:
+    """Median distance of the right ones of the `trusted_points` to a model, looked for within `near` of it."""
+    usual = usual_noise(trusted)
+    matches, median = right_matches(trusted.distances(model), near, trusted.error_dimensions)
+    matches = max(matches - trusted.sample_size, 0.0)  # any model goes through its sample
+    share = matches / (matches + USUAL_MATCHES)
+    return float(usual ** (1 - share) * max(median, SMALLEST_NOISE * (1 - share) * usual, 1e-9 * usual) ** share)
+
+
+def usual_noise(problem: Problem) -> float:
+    """Median distance of right matches of ordinary keypoints."""
+    return USUAL_DEVIATION * problem.median_error * problem.extent
+
+
+def right_matches(distances: Array, near: float, dimensions: int) -> tuple[float, float]:
+    """How many of the distances (n,) are more than wrong matches would have, and their median.
+
+    Wrong matches are as frequent at any distance (of one dimension; the area grows with the square), right ones are
+    closer than half of `near`.
+    """
+    volumes = np.sort(distances[distances < near]) ** dimensions
+    density = 2 * np.count_nonzero(volumes >= 0.5 * near**dimensions) / near**dimensions
+    right = len(volumes) - density * near**dimensions
+    if right < 1:
+        return 0.0, near
+    excess = np.arange(1, len(volumes) + 1) - density * volumes
+    return float(right), math.pow(volumes[np.argmax(excess >= 0.5 * right)], 1 / dimensions)
