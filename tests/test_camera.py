@@ -2,7 +2,9 @@
 
 import json
 
+import cv2
 import numpy as np
+import poselib
 import pycolmap
 import pytest
 
@@ -16,7 +18,14 @@ EXAMPLES = {
     "RADIAL": (800, 512, 384, -0.15, 0.04),
     "OPENCV": (800, 820, 512, 384, -0.15, 0.04, 0.001, -0.002),
     "FULL_OPENCV": (800, 820, 512, 384, 0.3, -0.1, 0.001, -0.002, 0.02, 0.45, -0.08, 0.01),
+    "SIMPLE_FISHEYE": (450, 512, 384),
+    "FISHEYE": (450, 460, 512, 384),
+    "SIMPLE_RADIAL_FISHEYE": (450, 512, 384, 0.03),
+    "RADIAL_FISHEYE": (450, 512, 384, 0.03, -0.01),
+    "OPENCV_FISHEYE": (450, 460, 512, 384, 0.03, -0.01, 0.002, -0.001),
+    "THIN_PRISM_FISHEYE": (450, 460, 512, 384, 0.03, -0.01, 0.001, -0.002, 0.002, -0.001, 0.002, -0.003),
 }
+FISHEYE = tuple(model for model in PARAMETERS if "FISHEYE" in model)
 
 
 @pytest.mark.parametrize("model", PARAMETERS)
@@ -25,6 +34,26 @@ def test_rays_match_colmap(rng, model):
     camera = Camera(model, EXAMPLES[model], 1024, 768)
     oracle = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
     assert np.allclose(camera.pixels_to_rays(pixels), oracle.cam_from_img(pixels), atol=1e-8)
+    assert np.array_equal(camera.K, oracle.calibration_matrix())
+
+
+@pytest.mark.parametrize("model", FISHEYE)
+def test_a_fisheye_sees_rays_as_colmap_does(rng, model):
+    """Every direction up to 85 degrees comes back; from there on, behind the camera too, there is no ray."""
+    camera = Camera(model, EXAMPLES[model], 1024, 768)
+    oracle = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
+    angle, turn = np.deg2rad(rng.uniform(0, 84.9, 300)), rng.uniform(0, 2 * np.pi, 300)
+    rays = np.tan(angle)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    pixels = oracle.img_from_cam(np.c_[rays, np.ones(300)])
+    np.testing.assert_allclose(camera.rays_to_pixels(rays), pixels, atol=1e-9)
+    found = camera.pixels_to_rays(pixels)
+    np.testing.assert_allclose(found, rays, rtol=1e-8, atol=1e-9)
+    directions = np.c_[found, np.ones(300)] / np.sqrt(1 + np.sum(found**2, axis=1, keepdims=True))
+    np.testing.assert_allclose(directions, oracle.cam_ray_from_img(pixels), atol=1e-7)
+    beyond = np.deg2rad(rng.uniform(85.1, 100, 100))[:, None] * [0.6, 0.8]
+    seen = camera.distortion.apply(beyond)[0] * [camera.fx, camera.fy] + camera.K[:2, 2]
+    assert np.isnan(camera.pixels_to_rays(seen)).all()
+    assert camera.pixels_to_rays(camera.K[:2, 2][None]).tolist() == [[0, 0]] or "PRISM" in model
 
 
 @pytest.mark.parametrize("model", PARAMETERS)
@@ -84,9 +113,33 @@ def test_colmaps_own_cameras_and_dicts_are_cameras():
     camera = pycolmap.Camera(model="RADIAL", width=1024, height=768, params=EXAMPLES["RADIAL"])
     for form in (camera, camera.todict()):
         assert as_camera(form, "camera1") == Camera("RADIAL", EXAMPLES["RADIAL"], 1024, 768)
-    fisheye = pycolmap.Camera(model="SIMPLE_FISHEYE", width=1024, height=768, params=[800, 512, 384])
+    for model in FISHEYE:
+        camera = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
+        assert as_camera(camera, "camera1") == Camera(model, EXAMPLES[model], 1024, 768)
+    unknown = pycolmap.Camera(model="FOV", width=1024, height=768, params=[800, 800, 512, 384, 0.5])
     with pytest.raises(ValueError, match="camera1: model must be one of"):
-        as_camera(fisheye, "camera1")
+        as_camera(unknown, "camera1")
+
+
+def test_poselibs_cameras_are_cameras():
+    dictionary = {"model": "OPENCV", "width": 1024, "height": 768, "params": list(EXAMPLES["OPENCV"])}
+    expected = Camera("OPENCV", EXAMPLES["OPENCV"], 1024, 768)
+    own = poselib.Camera("OPENCV", EXAMPLES["OPENCV"], 1024, 768)
+    assert as_camera(dictionary, "camera1") == as_camera(own, "camera1") == expected
+    unsized = poselib.Camera("PINHOLE", EXAMPLES["PINHOLE"], -1, -1)
+    assert as_camera(unsized, "camera1") == Camera("PINHOLE", EXAMPLES["PINHOLE"])
+
+
+@pytest.mark.parametrize("count", [0, 4, 5, 8, 12, 14])
+def test_opencvs_pair_of_matrix_and_coefficients_is_a_camera(rng, count):
+    fx, fy, cx, cy, *coefficients = EXAMPLES["FULL_OPENCV"]
+    K = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
+    distortion = np.r_[coefficients, np.zeros(6)][:count]
+    rays = rng.uniform(-0.5, 0.5, (50, 2))
+    pixels, _ = cv2.projectPoints(np.c_[rays, np.ones(50)], np.zeros(3), np.zeros(3), K, distortion)
+    for pair in ((K, distortion), [K.tolist(), distortion[None]], (K.astype(np.float32), distortion[:, None])):
+        np.testing.assert_allclose(as_camera(pair, "camera1").pixels_to_rays(pixels[:, 0]), rays, atol=1e-7)
+    assert as_camera((K, None), "camera1").pixels_to_rays(pixels[:, 0]).shape == (50, 2)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +150,13 @@ def test_colmaps_own_cameras_and_dicts_are_cameras():
         (np.array([[800, 5, 512], [0, 820, 384], [0, 0, 1.0]]), "K must be"),
         (np.diag([-800, 800, 1.0]), "focal"),
         (np.full((3, 3), np.nan), "K must not contain NaN"),
-        ({"model": "FISHEYE", "params": [1, 2, 3]}, "SIMPLE_PINHOLE"),
+        ({"model": "FISHEYES", "params": [1, 2, 3]}, "SIMPLE_PINHOLE"),
+        ({"model": "FISHEYE", "params": [1, 2, 3]}, "fx, fy, cx, cy"),
+        ({"model": "FISHEYE", "params": [1, 2, 3, 4], "focal_deviation": 0.1}, "focal_deviation must be 0 for FISHEYE"),
+        ((np.eye(3), np.zeros(3)), "distortion must have 4, 5, 8, 12 or 14 coefficients, got 3"),
+        ((np.eye(3), np.ones(12)), "thin prisms"),
+        ((np.eye(3), [np.nan] * 4), "distortion must not contain NaN"),
+        ((np.eye(2), None), "3x3"),
         ({"model": "PINHOLE", "params": [1, 2, 3]}, "fx, fy, cx, cy"),
         ({"model": "PINHOLE", "params": [1, 2, 3, np.inf]}, "finite"),
         ({"model": "PINHOLE", "params": [1e-200, 1, 3, 4]}, "focal length from 1e-06"),
@@ -140,7 +199,8 @@ def test_from_text(text, camera):
         ("500,320,middle", "is not of the form"),
         ("PINHOLE:640:1,2,3,4", "is not of the form"),
         ("1:2:3:4", "model must be one of"),
-        ("FISHEYE:640x480:500,320,240", "'FISHEYE:.*model must be one of"),
+        ("FOV:640x480:500,320,240", "'FOV:.*model must be one of"),
+        ("FISHEYE:640x480:500,500,320,240±5%", "focal_deviation must be 0 for FISHEYE"),
         ("OPENCV:640x480:500,500,320,240", "params of OPENCV must be"),
         ("-500,320,240", "positive focal length"),
         ("nan,320,240", "finite"),

@@ -37,9 +37,9 @@ def test_everything_public_is_documented(site):
     assert {f"caransac.{name}" for name in caransac.__all__ if name != "__version__"} <= documented
     assert "caransac.results.Result" in documented
     for name, calls in {
-        "opencv": ("findEssentialMat", "findFundamentalMat"),
-        "poselib": ("estimate_relative_pose", "estimate_fundamental"),
-        "pycolmap": ("estimate_essential_matrix", "estimate_fundamental_matrix"),
+        "opencv": ("findEssentialMat", "findFundamentalMat", "findHomography"),
+        "poselib": ("estimate_relative_pose", "estimate_fundamental", "estimate_homography"),
+        "pycolmap": ("estimate_essential_matrix", "estimate_two_view_geometry", "verify_matches"),
     }.items():
         documented = headings(site / "reference" / f"integrations.{name}.html")
         assert {f"caransac.integrations.{name}.{call}" for call in calls} <= documented

@@ -12,7 +12,8 @@ import caransac
 # Bottom to top. A name stands for a module, or for a package and everything in it that no longer name stands for.
 LAYERS = [
     {"_native", "_support", "geometry"},
-    {"camera", "options", "metrics"},
+    {"figures", "lens", "options", "metrics"},
+    {"camera", "display"},
     {"results"},
     {"kernels"},
     {"learned.weights_file"},
@@ -35,11 +36,11 @@ LAYERS = [
     {"many_pairs"},
     {"focal_pooling"},
     {"caransac"},  # the package itself: what users import
-    {"integrations"},
     {"descriptors"},
     {"synthetic", "render", "matches", "images", "plot"},
     {"datasets"},
     {"viewer", "verification"},
+    {"integrations"},
     {"training"},
     {"bench"},
     {"cli"},

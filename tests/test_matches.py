@@ -1,6 +1,7 @@
 """Correspondences in files."""
 
 from dataclasses import replace
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -216,3 +217,19 @@ def test_archives_and_h5_files_with_odd_entries_are_refused_by_name(tmp_path, rn
     h5py.File(path, "w").close()
     with pytest.raises(ValueError, match="it holds nothing"):
         read_matches(path)
+
+
+def test_open_files_get_an_archive(rng, tmp_path):
+    matches, file = make(rng), BytesIO()
+    assert write_matches(file, matches) is file
+    (tmp_path / "m.npz").write_bytes(file.getvalue())
+    assert np.array_equal(read_matches(tmp_path / "m.npz").points1, matches.points1)
+
+
+def test_cameras_come_in_all_forms(rng):
+    K = np.array([[500.0, 0, 320], [0, 510, 240], [0, 0, 1]])
+    matches = make(rng, camera1=K, camera2=(K, np.zeros(5)))
+    assert matches.camera1 == Camera("PINHOLE", (500, 510, 320, 240))
+    assert matches.camera2.model == "FULL_OPENCV"
+    with pytest.raises(ValueError, match="camera2: K must be 3x3"):
+        make(rng, camera2=np.eye(4))

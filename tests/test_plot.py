@@ -1,11 +1,13 @@
 """Pictures: what is drawn, and where."""
 
 import sys
+from io import BytesIO
 
 import numpy as np
 import pytest
 from matplotlib import image as pictures
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 import caransac
@@ -30,27 +32,17 @@ def result(pair):
     )
 
 
-@pytest.fixture
-def figure(monkeypatch):
-    """The figure a call saves, once it has."""
-    saved = []
-    save = plot.save
-    monkeypatch.setattr(plot, "save", lambda figure, path: (saved.append(figure), save(figure, path))[1])
-    return saved
-
-
 def artists(axes, kind):
     return [artist for artist in axes.get_children() if type(artist) is kind]
 
 
-def test_matches_go_from_faint_red_to_solid_green(tmp_path, figure):
+def test_matches_go_from_faint_red_to_solid_green(tmp_path):
     points1, points2 = np.array([[10.0, 20], [30, 40], [50, 60]]), np.array([[15.0, 25], [35, 45], [55, 65]])
     image1, image2 = np.full((80, 100), 90, np.uint8), np.full((70, 90, 3), 200, np.uint8)
-    path = plot.draw_matches(
-        tmp_path / "new" / "m.png", points1, points2, [1.0, 0.5, 0.0], image1=image1, image2=image2
-    )
+    path = tmp_path / "new" / "m.png"
+    figure = plot.draw_matches(path, points1, points2, [1.0, 0.5, 0.0], image1=image1, image2=image2)
     assert pictures.imread(path).shape[1] == 1200
-    axes = figure[0].axes[0]
+    axes = figure.axes[0]
     left, right = artists(axes, AxesImage)
     assert tuple(left.get_extent()) == (-0.5, 99.5, 79.5, -0.5)  # pixel centres at whole numbers
     shift = right.get_extent()[0] + 0.5
@@ -64,23 +56,25 @@ def test_matches_go_from_faint_red_to_solid_green(tmp_path, figure):
     assert np.all(np.diff(colours[:, 3]) > 0)
 
 
-def test_inliers_are_the_extreme_probabilities(tmp_path, figure, pair):
-    for number, right in enumerate((pair.inliers, pair.inliers.astype(float))):
-        plot.draw_matches(tmp_path / f"{number}.png", pair.points1, pair.points2, right, size1=SIZE, size2=SIZE)
-    first, second = (artists(drawn.axes[0], LineCollection)[0].get_colors() for drawn in figure)
+def test_inliers_are_the_extreme_probabilities(pair):
+    figures = [
+        plot.draw_matches(None, pair.points1, pair.points2, right, size1=SIZE, size2=SIZE)
+        for right in (pair.inliers, pair.inliers.astype(float))
+    ]
+    first, second = (artists(drawn.axes[0], LineCollection)[0].get_colors() for drawn in figures)
     np.testing.assert_array_equal(first, second)
     assert len(np.unique(first, axis=0)) == 2
 
 
-def test_epipolar_lines_pass_through_their_points(tmp_path, figure, pair):
+def test_epipolar_lines_pass_through_their_points(tmp_path, pair):
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
     clean = make_pair(num_points=300, outlier_ratio=0, noise_px=0, seed=11)
     assert np.allclose(clean.R, pair.R)
-    plot.draw_epipolar_lines(
+    figure = plot.draw_epipolar_lines(
         tmp_path / "e.pdf", F, clean.points1, clean.points2, size1=SIZE, size2=SIZE, max_lines=7, title="lines"
     )
     assert (tmp_path / "e.pdf").read_bytes().startswith(b"%PDF")
-    for axes in figure[0].axes:
+    for axes in figure.axes:
         (dots,) = artists(axes, PathCollection)
         lines = [line for line in axes.get_lines() if type(line).__name__ == "AxLine" or hasattr(line, "_xy1")]
         points = np.asarray(dots.get_offsets())
@@ -93,14 +87,46 @@ def test_epipolar_lines_pass_through_their_points(tmp_path, figure, pair):
         assert axes.get_ylim() == (767.5, -0.5)
 
 
-def test_progression_shows_the_rounds(tmp_path, figure, pair, result):
-    plot.draw_progression(tmp_path / "p.png", result, pair.points1, size1=SIZE)
-    assert [axes.get_title() for axes in figure[0].axes[::2]] == ["before any model", "round 1", "round 2", "round 3"]
-    for axes, step in zip(figure[0].axes[1::2], result.trace, strict=True):
+def test_progression_shows_the_rounds(tmp_path, pair, result):
+    figure = plot.draw_progression(tmp_path / "p.png", result, pair.points1, size1=SIZE)
+    assert [axes.get_title() for axes in figure.axes[:4]] == ["before any model", "round 1", "round 2", "round 3"]
+    for axes, step in zip(figure.axes[4:], result.trace, strict=True):
         heights = [bar.get_height() for bar in axes.patches]
         np.testing.assert_array_equal(heights, np.histogram(step.probabilities, bins=20, range=(0, 1))[0])
-    plot.draw_progression(tmp_path / "p.png", result, pair.points1, max_rounds=2)
-    assert [axes.get_title() for axes in figure[1].axes[::2]] == ["before any model", "round 3"]
+    figure = plot.draw_progression(None, result, pair.points1, max_rounds=2)
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["before any model", "round 3"]
+
+
+def test_pictures_go_onto_the_callers_axes(tmp_path, pair, result):
+    points, mine = (pair.points1, pair.points2), Figure()
+    axes = mine.add_subplot(2, 1, 1)
+    assert plot.draw_matches(None, *points, pair.inliers, ax=axes, title="mine") is mine
+    assert len(artists(axes, LineCollection)) == 1 and axes.get_title() == "mine"
+    both = mine.subplots(1, 2)
+    assert plot.draw_epipolar_lines(None, np.eye(3), *points, ax=both, title="both") is mine
+    assert all(len(artists(each, PathCollection)) == 1 for each in both) and both[0].get_title() == "both"
+    grid = mine.subplots(2, 3)
+    assert plot.draw_progression(None, result, points[0], ax=grid) is mine
+    assert [each.get_title() for each in grid[0]] == ["before any model", "round 1", "round 3"]
+    assert all(len(each.patches) == 20 for each in grid[1])
+    bins = np.array([[0.1, 0.2, 10], [0.9, 0.8, 20]])
+    assert plot.draw_reliability(None, {"one": bins}, ax=axes) is mine
+    part = Figure().subfigures()
+    log, path = [{"step": 1, "train_loss": 2}], tmp_path / "t.png"
+    drawn = plot.draw_training(path, log, {"loss": ["loss"]}, ax=part.subplots())
+    assert drawn is part.figure and path.stat().st_size > 0
+    with pytest.raises(ValueError, match="ax must be 1 x 2 axes, got 1"):
+        plot.draw_epipolar_lines(None, np.eye(3), *points, ax=axes)
+
+
+def test_files_and_notebooks_get_png(pair):
+    file = BytesIO()
+    figure = plot.draw_matches(file, pair.points1, pair.points2, pair.inliers)
+    assert file.getvalue() == figure._repr_png_()
+    assert file.getvalue().startswith(b"\x89PNG") and not file.closed
+    assert plot.save(figure, file) is file
+    with pytest.raises(ValueError, match="path must be a path or a file that is open for writing, not a int"):
+        plot.save(figure, 3)
 
 
 def test_no_matches_are_drawn_too(tmp_path):

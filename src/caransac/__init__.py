@@ -4,6 +4,8 @@ Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^
 arguments come in the order points1, points2, camera1, camera2.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from caransac.api import (
     estimate_fundamental,
     estimate_homography,
@@ -15,6 +17,9 @@ from caransac.focal_pooling import FocalEstimate, estimate_focal
 from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
 from caransac.options import Options
 from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult, Round
+
+if TYPE_CHECKING:
+    from caransac.viewer import show
 
 __version__ = "0.1.0"
 
@@ -34,4 +39,13 @@ __all__ = [
     "estimate_relative_pose",
     "estimate_relative_poses",
     "pose_from_fundamental",
+    "show",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "show":  # the viewer is loaded when it is used
+        from caransac.viewer import show
+
+        return show
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -41,9 +41,10 @@ def estimate_relative_pose(
     Args:
         points1: (N, 2) pixels in image 1, any real dtype and strides.
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
-        camera1: a `Camera`, a 3x3 calibration matrix, a COLMAP-style dict {model, params, width, height}, or a
-            pycolmap.Camera. Lens distortion is removed from the points. A camera with a ``focal_deviation`` is refined
-            with the pose. None for an unknown camera, with `image_size1`.
+        camera1: a `Camera`, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
+            {model, params, width, height}, a pycolmap.Camera or a poselib.Camera. Lens distortion is removed from the
+            points; matches beyond 85 degrees from the axis of a fisheye are never inliers. A camera with a
+            ``focal_deviation`` is refined with the pose. None for an unknown camera, with `image_size1`.
         camera2: camera of image 2.
         image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
         image_size2: size of image 2.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_reals
 from caransac.geometry import Array
+from caransac.lens import NO_DISTORTION, Distortion, fisheye_from_rays, rays_from_fisheye
 
 # Parameters of each COLMAP camera model, in COLMAP's order.
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -21,6 +21,12 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "RADIAL": ("f", "cx", "cy", "k1", "k2"),
     "OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
     "FULL_OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"),
+    "SIMPLE_FISHEYE": ("f", "cx", "cy"),
+    "FISHEYE": ("fx", "fy", "cx", "cy"),
+    "SIMPLE_RADIAL_FISHEYE": ("f", "cx", "cy", "k1"),
+    "RADIAL_FISHEYE": ("f", "cx", "cy", "k1", "k2"),
+    "OPENCV_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "k3", "k4"),
+    "THIN_PRISM_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "sx1", "sy1"),
 }
 # The focal length of a camera of which nothing is known, in its longer side, and its relative deviation: phones have
 # 0.7 to 0.85, most other lenses 0.6 to 1.2.
@@ -28,7 +34,7 @@ UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
 UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal length: one of them may be zoomed
 EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
-DISTORTION = PARAMETERS["FULL_OPENCV"][4:]  # every coefficient there is; a model without one has it at zero
+FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,15 @@ class Camera:
     """A camera in COLMAP's terms.
 
     Attributes:
-        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV.
+        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, or of the fisheye models
+            SIMPLE_FISHEYE, FISHEYE, SIMPLE_RADIAL_FISHEYE, RADIAL_FISHEYE, OPENCV_FISHEYE, THIN_PRISM_FISHEYE. Of a
+            fisheye, matches beyond 85 degrees from the optical axis take no part in an estimation.
         params: the model's parameters in COLMAP's order, lengths in pixels.
         width: image width in pixels, 0 when unknown; not needed for estimation.
         height: image height in pixels, 0 when unknown; not needed for estimation.
         focal_deviation: relative standard deviation of the focal length, from 0 (exact) to 1: 0.05 for one known to
-            five per cent. Estimation then refines it, and the principal point a little, with the pose.
+            five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
+            cameras must be exact.
 
     The principal point is in the same pixel convention as the points that go with it.
     """
@@ -71,6 +80,8 @@ class Camera:
             raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
         if not isinstance(self.focal_deviation, int | float | np.number) or not 0 <= self.focal_deviation <= 1:
             raise ValueError(f"focal_deviation must be from 0 (exact) to 1, not {self.focal_deviation!r}")
+        if self.is_fisheye and self.focal_deviation > 0:  # another focal length would bend its rays, not scale them
+            raise ValueError(f"focal_deviation must be 0 for {self.model}: that of a fisheye is not refined")
         object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
 
     @classmethod
@@ -84,6 +95,24 @@ class Camera:
         if not np.all(np.isfinite(K)) or not np.allclose(K, expected, rtol=0, atol=1e-9 * scale):
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
         return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), int(width), int(height), focal_deviation)
+
+    @classmethod
+    def from_opencv(cls, K: ArrayLike, distortion: ArrayLike | None) -> Camera:
+        """Camera of a 3x3 calibration matrix and OpenCV's distortion coefficients (k1, k2, p1, p2[, k3[, k4, k5, k6]]).
+
+        None and no coefficients stand for a perfect lens. The thin prisms and tilted sensors of 12 and 14 coefficients
+        must be zero. The coefficients of cv2.fisheye are those of the model OPENCV_FISHEYE.
+        """
+        pinhole = cls.from_matrix(K)
+        k = np.zeros(0) if distortion is None else as_reals(distortion, "distortion").ravel()
+        if k.size not in (0, 4, 5, 8, 12, 14):
+            raise ValueError(f"distortion must have 4, 5, 8, 12 or 14 coefficients, got {k.size}")
+        if np.any(k[8:]):
+            raise ValueError(
+                "distortion: thin prisms and tilted sensors are not supported; undistort the points before, with "
+                "cv2.undistortPoints(points, cameraMatrix, distCoeffs, P=cameraMatrix)"
+            )
+        return cls("FULL_OPENCV", (*pinhole.params, *k[:8], *np.zeros(8 - k[:8].size)))
 
     @classmethod
     def of_unknown_focal(cls, width: int, height: int) -> Camera:
@@ -173,19 +202,39 @@ class Camera:
 
     @property
     def is_distorted(self) -> bool:
-        """Whether any distortion coefficient differs from zero."""
-        return any(self._parameter(name) != 0 for name in DISTORTION)
+        """Whether any distortion coefficient differs from zero, or the lens is a fisheye."""
+        return self.is_fisheye or self.distortion != NO_DISTORTION
+
+    @property
+    def is_fisheye(self) -> bool:
+        """Whether the distance to the principal point grows with the angle to the optical axis, not its tangent."""
+        return self.model in FISHEYE_MODELS
+
+    @property
+    def distortion(self) -> Distortion:
+        """What the lens does to rays or, of a fisheye, to their angles."""
+        named = dict(zip(PARAMETERS[self.model], self.params, strict=True))
+        if self.model == "FULL_OPENCV":  # in which these belong to the denominator
+            named |= {"d1": named["k4"], "d2": named["k5"], "d3": named["k6"], "k4": 0.0}
+        return Distortion(**{name: value for name, value in named.items() if name in Distortion.__dataclass_fields__})
 
     def pixels_to_rays(self, points: Array) -> Array:
-        """Normalised image coordinates of pixels: (n, 2) -> (n, 2), NaN where the distortion has no inverse."""
+        """Normalised image coordinates of pixels: (n, 2) -> (n, 2).
+
+        NaN where the distortion has no inverse, and beyond `lens.MAX_FISHEYE_ANGLE_DEG` of a fisheye.
+        """
         principal = np.array([self._parameter("cx"), self._parameter("cy")])
         distorted = (points - principal) / np.array([self.fx, self.fy])
-        return self._undistort(distorted) if self.is_distorted else distorted
+        if not self.is_distorted:
+            return np.asarray(distorted)
+        found = self.distortion.invert(distorted)
+        return rays_from_fisheye(found) if self.is_fisheye else found
 
     def rays_to_pixels(self, rays: Array) -> Array:
         """Pixels of normalised image coordinates: (n, 2) -> (n, 2)."""
         principal = np.array([self._parameter("cx"), self._parameter("cy")])
-        return np.asarray(self._distort(rays)[0] * np.array([self.fx, self.fy]) + principal)
+        seen = fisheye_from_rays(rays) if self.is_fisheye else rays
+        return np.asarray(self.distortion.apply(seen)[0] * np.array([self.fx, self.fy]) + principal)
 
     @property
     def pinhole(self) -> Camera:
@@ -204,52 +253,6 @@ class Camera:
     def undistort_pixels(self, points: Array) -> Array:
         """Pixels in `pinhole` of what this camera sees at pixels: (n, 2) -> (n, 2), NaN where there is no ray."""
         return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
-
-    def _distort(self, rays: Array) -> tuple[Array, Array]:
-        """Distorted coordinates (n, 2) and their derivatives by the undistorted ones (n, 2, 2)."""
-        k1, k2, p1, p2, k3, k4, k5, k6 = (self._parameter(name) for name in DISTORTION)
-        x, y = rays[:, 0], rays[:, 1]
-        r2 = x * x + y * y
-        divisor = 1 + r2 * (k4 + r2 * (k5 + r2 * k6))
-        radial = (1 + r2 * (k1 + r2 * (k2 + r2 * k3))) / divisor
-        slope = k1 + r2 * (2 * k2 + r2 * 3 * k3) - radial * (k4 + r2 * (2 * k5 + r2 * 3 * k6))
-        slope *= 2 / divisor  # d radial / dx = slope x
-        distorted = np.stack(
-            [x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x), y * radial + 2 * p2 * x * y + p1 * (r2 + 2 * y * y)],
-            axis=1,
-        )
-        mixed = slope * x * y + 2 * p1 * x + 2 * p2 * y
-        dxx = radial + slope * x * x + 2 * p1 * y + 6 * p2 * x
-        dyy = radial + slope * y * y + 2 * p2 * x + 6 * p1 * y
-        jacobian = np.stack([np.stack([dxx, mixed], axis=1), np.stack([mixed, dyy], axis=1)], axis=1)
-        return distorted, jacobian
-
-    def _fold_radius_sq(self) -> float:
-        """Squared radius of the ray from which on the lens folds back: where the distorted radius stops growing."""
-        k1, k2, k3, k4, k5, k6 = (self._parameter(f"k{i}") for i in range(1, 7))
-        u, v, r2 = Polynomial((1, k1, k2, k3)), Polynomial((1, k4, k5, k6)), Polynomial((0, 1))
-        # The derivative of r u(r^2) / v(r^2), times v^2. The roots of v are poles.
-        growth = u * v + 2 * r2 * (u.deriv() * v - u * v.deriv())
-        roots = np.concatenate([growth.trim().roots(), v.trim().roots()])
-        real = roots[np.isreal(roots)].real
-        return float(min(real[real > 0], default=np.inf))
-
-    def _undistort(self, distorted: Array) -> Array:
-        """Invert the distortion by Newton's method, a few steps even for strong lenses."""
-        rays = distorted.copy()
-        with np.errstate(all="ignore"):  # points beyond the lens's reach diverge and end as NaN
-            for _ in range(20):
-                value, jacobian = self._distort(rays)
-                error = value - distorted
-                if np.nanmax(np.abs(error), initial=0.0) < 1e-12:
-                    break
-                (a, b), (c, d) = np.moveaxis(jacobian, 0, -1)
-                step = np.stack([d * error[:, 0] - b * error[:, 1], a * error[:, 1] - c * error[:, 0]], axis=1)
-                rays = rays - step / (a * d - b * c)[:, None]
-            far = np.sum(rays**2, axis=1) >= self._fold_radius_sq()
-            failed = ~(np.abs(self._distort(rays)[0] - distorted).max(axis=1) < 1e-9) | far
-        rays[failed] = np.nan
-        return rays
 
 
 def split_deviation(text: str) -> tuple[str, float]:
@@ -277,9 +280,21 @@ class DescribedCamera(Protocol):
         """What `Camera.from_dict` takes."""
 
 
-# What users have: a camera, a 3x3 calibration matrix, a COLMAP-style dict {model, params, width, height}, or an object
-# with a method todict() that returns one.
-CameraLike = Camera | ArrayLike | Mapping[str, object] | DescribedCamera
+class NamedCamera(Protocol):
+    """A camera of another library that names its model, such as poselib.Camera; sizes below zero are unknown."""
+
+    params: Any
+    width: int
+    height: int
+
+    def model_name(self) -> str:
+        """One of COLMAP's models."""
+
+
+# What users have: a camera, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
+# {model, params, width, height}, a pycolmap.Camera or a poselib.Camera.
+OpencvCamera = tuple[ArrayLike, ArrayLike | None]
+CameraLike = Camera | ArrayLike | OpencvCamera | Mapping[str, object] | DescribedCamera | NamedCamera
 
 
 def as_camera(value: CameraLike, name: str) -> Camera:
@@ -288,12 +303,20 @@ def as_camera(value: CameraLike, name: str) -> Camera:
         if isinstance(value, Camera):
             return value
         described = value if isinstance(value, Mapping) else _described(value)
-        return Camera.from_matrix(cast(ArrayLike, value)) if described is None else Camera.from_dict(described)
+        if described is not None:
+            return Camera.from_dict(described)
+        if isinstance(value, tuple | list) and len(value) == 2:
+            return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
+        return Camera.from_matrix(cast(ArrayLike, value))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error
 
 
-def _described(value: object) -> Mapping[str, Any] | None:
-    """What an object says of itself by a method todict(), if it has one."""
-    method = getattr(value, "todict", None)
-    return method() if callable(method) else None
+def _described(value: Any) -> Mapping[str, Any] | None:
+    """What an object says of itself by a method todict() or model_name(), if it has one."""
+    if callable(getattr(value, "todict", None)):
+        return cast(Mapping[str, Any], value.todict())
+    if callable(getattr(value, "model_name", None)):
+        named = {name: getattr(value, name, 0) for name in ("width", "height", "focal_deviation")}
+        return {"model": value.model_name(), "params": value.params, **{key: max(n, 0) for key, n in named.items()}}
+    return None

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caransac._support.arrays import as_array
 from caransac.geometry import Array, Floats
 
 Real = TypeVar("Real", np.float32, np.float64)
@@ -61,8 +62,9 @@ def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: Arr
         (n,) ratios from 0 (unmistakable) to 1 (something else fits as well or better, or there is nothing else).
     """
     # Entries of SIFT descriptors are bytes and their squares sum to about 512^2: exact in single precision.
-    first, second = np.asarray(descriptors1, np.float32), np.asarray(descriptors2, np.float32)
-    partners = np.asarray(partners, np.intp)
+    first = as_array(descriptors1, "descriptors1").astype(np.float32, copy=False)
+    second = as_array(descriptors2, "descriptors2").astype(np.float32, copy=False)
+    partners = as_array(partners, "partners").astype(np.intp, copy=False)
     lengths1_sq, lengths2_sq = np.einsum("ij,ij->i", first, first), np.einsum("ij,ij->i", second, second)
     ratios_sq = np.empty(len(first), np.float32)
     for block, products in _scalar_products(first, second):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, cast, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import as_matches
-from caransac._support.files import naming, open_h5, open_npz, read_text, replacing, save_arrays
-from caransac.camera import Camera
+from caransac._support.files import delivering, naming, open_h5, open_npz, read_text, replacing, save_arrays
+from caransac.camera import Camera, as_camera
 from caransac.geometry import Array
 from caransac.options import ScoreKind, check_score_kind
 
@@ -31,7 +31,7 @@ class Matches:
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
         scores: (N,) one number per match, or None.
         score_kind: what the scores are.
-        camera1: camera of image 1, or None where it is unknown.
+        camera1: camera of image 1, given as to `estimate_relative_pose`, or None where it is unknown.
         camera2: camera of image 2, or None where it is unknown.
         image_size1: (width, height) in pixels of image 1 where its camera is unknown, or None; a camera has its own.
         image_size2: size of image 2.
@@ -51,6 +51,9 @@ class Matches:
         for name, values in zip(("points1", "points2", "scores"), checked, strict=True):
             object.__setattr__(self, name, values)
         check_score_kind(self.scores, self.score_kind)
+        for name in ("camera1", "camera2"):
+            if (camera := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_camera(camera, name))
         for name in ("image_size1", "image_size2"):
             object.__setattr__(self, name, _as_size(getattr(self, name), name))
 
@@ -156,12 +159,22 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         return _find_in_h5(file, key)
 
 
-def write_matches(path: str | Path, matches: Matches) -> Path:
+@overload
+def write_matches(path: str | Path, matches: Matches) -> Path: ...
+@overload
+def write_matches(path: IO[bytes], matches: Matches) -> IO[bytes]: ...
+def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[bytes]:
     """Write correspondences for `read_matches`; the ending chooses the kind, and text holds no cameras.
 
+    A file that is open for writing gets an npz archive.
+
     Returns:
-        The path.
+        The path, or the file.
     """
+    if not isinstance(path, str | Path):
+        with delivering(path, ".npz") as temporary:
+            save_arrays(temporary, matches.to_arrays())
+        return path
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")

@@ -1,16 +1,25 @@
-"""Pictures of two-view geometry with matplotlib, the extra 'plot'."""
+"""Pictures of two-view geometry with matplotlib, the extra 'plot'.
+
+Every function returns its figure, which notebooks show, and writes it to `path` unless that is None. A path's ending
+chooses the format; a file that is open for writing gets PNG. With `ax` it draws on axes of yours.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_matches, as_points, as_reals
-from caransac._support.files import replacing
+from caransac._support.arrays import as_array, as_matches, as_points, as_reals
+from caransac.display import as_html
+from caransac.figures import PictureTarget, axes_of, deliver, set_title
+from caransac.figures import new_figure as new_figure
+from caransac.figures import save as save
 from caransac.geometry import Array, homogeneous
 from caransac.results import Result
 
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def draw_matches(
-    path: str | Path,
+    path: PictureTarget | None,
     points1: ArrayLike,
     points2: ArrayLike,
     probabilities: ArrayLike,
@@ -30,11 +39,12 @@ def draw_matches(
     size1: tuple[int, int] | None = None,
     size2: tuple[int, int] | None = None,
     title: str = "",
-) -> Path:
-    """Save a picture of matches between two images side by side, from red for wrong to green and opaque for right.
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw matches between two images side by side, from red for wrong to green and opaque for right.
 
     Args:
-        path: where to write it; the ending chooses the format.
+        path: where to write it, or None.
         points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
         points2: (n, 2) pixels in image 2.
         probabilities: (n,) of being right, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
@@ -43,19 +53,19 @@ def draw_matches(
         size1: (width, height) of the frame in pixels without an image; None encloses the points.
         size2: the same of image 2.
         title: a line above the picture.
+        ax: axes to draw on instead of a new figure.
 
     Returns:
-        The path.
+        The figure.
     """
     first, second, _ = as_matches(points1, points2, None)
     shown = _as_probabilities(probabilities, len(first))
     (width1, height1), (width2, height2) = _size(image1, size1, first), _size(image2, size2, second)
     shift = round(1.03 * width1)
     height = max(height1, height2)
-    figure = new_figure((12, 12 * height / (shift + width2) + 0.5))
+    axes = axes_of(ax, (12, 12 * height / (shift + width2) + 0.5), (1, 1))[0, 0]
     from matplotlib.collections import LineCollection
 
-    axes = figure.add_subplot()
     _draw_image(axes, image1, (width1, height1))
     _draw_image(axes, image2, (width2, height2), shift)
     order = np.argsort(shown, kind="stable")  # the probable ones above the others
@@ -63,11 +73,53 @@ def draw_matches(
     axes.add_collection(LineCollection(list(lines), colors=_colours(shown[order]), linewidths=0.8))
     axes.set(xlim=(-1, shift + width2), ylim=(height, -1), aspect="equal", title=title)
     axes.set_axis_off()
-    return save(figure, path)
+    return deliver(axes, path)
+
+
+def summary(
+    result: Result,
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    image1: ArrayLike | None = None,
+    image2: ArrayLike | None = None,
+) -> Summary:
+    """The result with a small picture of its matches, for a notebook to display.
+
+    Args:
+        result: what was estimated, successful or not.
+        points1: (n, 2) pixels in image 1, as given to the estimation.
+        points2: (n, 2) pixels in image 2.
+        image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
+        image2: the same of image 2.
+    """
+    belief = result.inliers if result.probabilities is None else result.probabilities
+    file = BytesIO()
+    draw_matches(file, points1, points2, belief, image1=image1, image2=image2)
+    return Summary(result, file.getvalue())
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A result with a picture, which notebooks display.
+
+    Attributes:
+        result: what was estimated.
+        picture: its matches, as PNG.
+    """
+
+    result: Result
+    picture: bytes
+
+    def _repr_html_(self) -> str:
+        return as_html(self.result, "data:image/png;base64," + base64.b64encode(self.picture).decode())
+
+    def __repr__(self) -> str:
+        return repr(self.result)
 
 
 def draw_epipolar_lines(
-    path: str | Path,
+    path: PictureTarget | None,
     F: ArrayLike,
     points1: ArrayLike,
     points2: ArrayLike,
@@ -78,11 +130,12 @@ def draw_epipolar_lines(
     size2: tuple[int, int] | None = None,
     max_lines: int = 20,
     title: str = "",
-) -> Path:
-    """Save a picture of both images with points and the epipolar lines of their matches, one colour per match.
+    ax: Sequence[Axes] | None = None,
+) -> Figure:
+    """Draw both images with points and the epipolar lines of their matches, one colour per match.
 
     Args:
-        path: where to write it; the ending chooses the format.
+        path: where to write it, or None.
         F: (3, 3) fundamental matrix of pixels; of a pose it is ``geometry.fundamental_from_essential(E, K1, K2)``.
         points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
         points2: (n, 2) pixels in image 2.
@@ -92,9 +145,10 @@ def draw_epipolar_lines(
         size2: the same of image 2.
         max_lines: matches to draw at most, evenly taken from those given.
         title: a line above the picture.
+        ax: two axes to draw on instead of a new figure.
 
     Returns:
-        The path.
+        The figure.
     """
     first, second, _ = as_matches(points1, points2, None)
     matrix = as_reals(F, "F")
@@ -104,25 +158,24 @@ def draw_epipolar_lines(
         raise ValueError(f"max_lines must be at least 1, not {max_lines}")
     chosen = np.unique(np.linspace(0, len(first) - 1, min(max_lines, len(first))).astype(int))
     sizes = _size(image1, size1, first), _size(image2, size2, second)
-    figure = new_figure((12, 6 * max(height / width for width, height in sizes) + 0.5))
+    both = axes_of(ax, (12, 6 * max(height / width for width, height in sizes) + 0.5), (1, 2))[0]
     from matplotlib import colormaps
 
     colours = colormaps["hsv"](np.linspace(0, 1, len(chosen), endpoint=False))
     epipolar = homogeneous(second[chosen]) @ matrix, homogeneous(first[chosen]) @ matrix.T
-    views = zip((image1, image2), sizes, (first[chosen], second[chosen]), epipolar, strict=True)
-    for number, (image, (width, height), points, lines) in enumerate(views, 1):
-        axes = figure.add_subplot(1, 2, number)
+    views = zip(both, (image1, image2), sizes, (first[chosen], second[chosen]), epipolar, strict=True)
+    for axes, image, (width, height), points, lines in views:
         _draw_image(axes, image, (width, height))
         _draw_lines(axes, lines, colours)
         axes.scatter(points[:, 0], points[:, 1], s=18, color=colours, edgecolors="black", linewidths=0.5, zorder=3)
         axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5), aspect="equal")
         axes.set_axis_off()
-    figure.suptitle(title)
-    return save(figure, path)
+    set_title(both[0], title, ax)
+    return deliver(both[0], path)
 
 
 def draw_progression(
-    path: str | Path,
+    path: PictureTarget | None,
     result: Result,
     points1: ArrayLike,
     *,
@@ -130,50 +183,52 @@ def draw_progression(
     size1: tuple[int, int] | None = None,
     max_rounds: int = 6,
     title: str = "",
-) -> Path:
-    """Save how the probabilities of the matches sharpen over the rounds: in image 1, and as histograms.
+    ax: ArrayLike | None = None,
+) -> Figure:
+    """Draw how the probabilities of the matches sharpen over the rounds: in image 1, and as histograms.
 
     Args:
-        path: where to write it; the ending chooses the format.
+        path: where to write it, or None.
         result: a result of "ca-ransac" with a trace (``Options(keep_trace=True)``).
         points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
         size1: (width, height) of the frame in pixels without an image; None encloses the points.
         max_rounds: records of the trace to draw at most, the first and the last among them.
         title: a line above the picture.
+        ax: (2, k) axes to draw on instead of a new figure, as ``plt.subplots(2, k)`` makes them: k records are drawn.
 
     Returns:
-        The path.
+        The figure.
     """
     if not result.trace:
         raise ValueError("result has no trace; estimate with method 'ca-ransac' and Options(keep_trace=True)")
     points = as_points(points1, "points1")
     size = _size(image1, size1, points)
-    count = min(max(max_rounds, 2), len(result.trace))
-    chosen = np.unique(np.linspace(0, len(result.trace) - 1, count).astype(int))
-    figure = new_figure((3 * len(chosen), 3 * size[1] / size[0] + 2))
-    grid = figure.add_gridspec(2, len(chosen), height_ratios=[3 * size[1] / size[0], 1.2])
+    columns = max(max_rounds, 2) if ax is None else np.shape(as_array(ax, "ax"))[-1]
+    chosen = np.unique(np.linspace(0, len(result.trace) - 1, min(columns, len(result.trace))).astype(int))
+    aspect = size[1] / size[0]
+    grid = axes_of(ax, (3 * len(chosen), 3 * aspect + 2), (2, len(chosen)), heights=(3 * aspect, 1.2))
     for column, step in enumerate(chosen):
         probabilities = _as_probabilities(result.trace[step].probabilities, len(points))
         order = np.argsort(probabilities, kind="stable")
-        axes = figure.add_subplot(grid[0, column])
+        axes = grid[0, column]
         _draw_image(axes, image1, size)
         axes.scatter(points[order, 0], points[order, 1], s=8, c=_colours(probabilities[order]), linewidths=0)
         axes.set(xlim=(-0.5, size[0] - 0.5), ylim=(size[1] - 0.5, -0.5), aspect="equal")
         axes.set(title="before any model" if step == 0 else f"round {step}")
         axes.set_axis_off()
-        axes = figure.add_subplot(grid[1, column])
+        axes = grid[1, column]
         counts, edges = np.histogram(probabilities, bins=20, range=(0, 1))
         axes.bar(edges[:-1], counts, width=0.05, align="edge", color=_colours(edges[:-1] + 0.025)[:, :3])
         axes.set(yscale="symlog", ylim=(0, 2 * max(len(points), 1)), xlim=(0, 1), xlabel="probability")
         axes.set(ylabel="matches" if column == 0 else "")
-    figure.suptitle(title)
-    return save(figure, path)
+    set_title(grid[0, 0], title, ax)
+    return deliver(grid[0, 0], path)
 
 
 def _as_probabilities(values: ArrayLike, count: int) -> Array:
     """Probabilities or booleans, one per match, as numbers (n,) from 0 to 1."""
-    probabilities = np.asarray(values, float)
+    probabilities = as_array(values, "probabilities").astype(float)
     if probabilities.shape != (count,):
         raise ValueError(f"probabilities must have shape ({count},), one per match, got {probabilities.shape}")
     return np.asarray(np.clip(probabilities, 0, 1))
@@ -204,7 +259,7 @@ def _draw_image(axes: Axes, image: ArrayLike | None, size: tuple[int, int], left
     width, height = size
     extent = (left - 0.5, left + width - 0.5, height - 0.5, -0.5)
     if image is not None:
-        axes.imshow(np.asarray(image), cmap="gray", vmin=0, vmax=255, extent=extent, alpha=0.7)
+        axes.imshow(as_array(image, "image"), cmap="gray", vmin=0, vmax=255, extent=extent, alpha=0.7)
     x1, x2, y2, y1 = extent
     axes.plot([x1, x2, x2, x1, x1], [y1, y1, y2, y2, y1], color="0.4", lw=1)
 
@@ -217,41 +272,47 @@ def _draw_lines(axes: Axes, lines: Array, colours: Array) -> None:
             axes.axline(foot, foot + np.array([b, -a]) / np.hypot(a, b), color=colour, lw=0.8)
 
 
-def draw_training(path: str | Path, log: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Path:
-    """Save the curves of a training run over optimiser steps, in training and validation.
+def draw_training(
+    path: PictureTarget | None,
+    log: Sequence[Mapping[str, float]],
+    panels: Mapping[str, Sequence[str]],
+    *,
+    ax: Sequence[Axes] | None = None,
+) -> Figure:
+    """Draw the curves of a training run over optimiser steps, in training and validation.
 
     Args:
-        path: where to write it.
+        path: where to write it, or None.
         log: one row per validation, as the trainer logs it.
         panels: figures by the title of the panel they belong to.
+        ax: axes to draw on, one for each panel, instead of a new figure.
 
     Returns:
-        The path.
+        The figure.
     """
-    figure = new_figure((12, 4))
+    drawn = axes_of(ax, (12, 4), (1, len(panels)))[0]
     steps = [row["step"] for row in log]
-    for number, (title, names) in enumerate(panels.items()):
-        axes = figure.add_subplot(1, len(panels), number + 1)
+    for axes, (title, names) in zip(drawn, panels.items(), strict=True):
         for name in (f"{part}_{name}" for name in names for part in ("train", "val")):
             axes.plot(steps, [row.get(name, np.nan) for row in log], label=name.replace("_", " "), marker=".")
         axes.set(title=title, xlabel="step")
         axes.grid(alpha=0.3)
         axes.legend()
-    return save(figure, path)
+    return deliver(drawn[0], path)
 
 
-def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
-    """Save a reliability diagram: how often what was said with some probability came true.
+def draw_reliability(path: PictureTarget | None, curves: Mapping[str, Array], *, ax: Axes | None = None) -> Figure:
+    """Draw a reliability diagram: how often what was said with some probability came true.
 
     Args:
-        path: where to write it.
+        path: where to write it, or None.
         curves: for each curve's label, its `metrics.calibration_bins`.
+        ax: axes to draw on instead of a new figure.
 
     Returns:
-        The path.
+        The figure.
     """
-    figure = new_figure((5, 5))
-    axes = figure.add_subplot()
+    axes = axes_of(ax, (5, 5), (1, 1))[0, 0]
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for label, bins in curves.items():
         (line,) = axes.plot(bins[:, 0], bins[:, 1], lw=1, alpha=0.6)
@@ -266,25 +327,4 @@ def draw_reliability(path: str | Path, curves: Mapping[str, Array]) -> Path:
     )
     axes.grid(alpha=0.3)
     axes.legend()
-    return save(figure, path)
-
-
-def new_figure(size: tuple[float, float]) -> Figure:
-    """An empty figure of a size in inches, drawn without a screen."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'caransac[plot]'") from error
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure to a file, whose ending chooses the format; returns the path."""
-    path = Path(path)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=100)
-    return path
+    return deliver(axes, path)

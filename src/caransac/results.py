@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
+from caransac.display import as_html, describe
 from caransac.geometry import Array, Floats
 
 DegeneracyKind = Literal["planar", "rotation"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Round:
     """What one round of CA-RANSAC saw and concluded; the first record of a trace is the belief before any model.
 
@@ -41,8 +42,11 @@ class Round:
     best: Array | None
     noise: float
 
+    def __repr__(self) -> str:
+        return f"Round({self.num_hypotheses} hypotheses, {len(self.models)} models, {len(self.probabilities)} matches)"
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Result:
     """What every estimation reports.
 
@@ -79,8 +83,14 @@ class Result:
     trace: tuple[Round, ...] | None
     elapsed_s: float
 
+    def __repr__(self) -> str:
+        return describe(self)
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RelativePoseResult(Result):
     """Relative pose of camera 2 from camera 1: ``x2 = R x1 + t``.
 
@@ -105,7 +115,7 @@ class RelativePoseResult(Result):
     alternatives: tuple[tuple[Array, Array], ...] = ()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class FundamentalResult(Result):
     """Fundamental matrix of pixel coordinates: ``x2^T F x1 = 0``.
 
@@ -123,7 +133,7 @@ class FundamentalResult(Result):
     degeneracy: DegeneracyKind | None = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class HomographyResult(Result):
     """Homography of pixel coordinates: ``x2 ~ H x1``.
 

@@ -1,6 +1,7 @@
 """Files are whole or not there."""
 
 import errno
+import io
 import os
 import stat
 import sys
@@ -9,7 +10,16 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from caransac._support.files import check_writable, make_folder, naming, open_h5, open_npz, read_text, replacing
+from caransac._support.files import (
+    check_writable,
+    delivering,
+    make_folder,
+    naming,
+    open_h5,
+    open_npz,
+    read_text,
+    replacing,
+)
 
 
 def test_a_file_appears_whole_and_replaces_the_old_one(tmp_path):
@@ -164,3 +174,21 @@ def test_errors_about_the_content_name_the_file(tmp_path):
     for error in (KeyError("no x1"), TypeError("no x1"), ValueError("no x1")):
         with pytest.raises(ValueError, match=r"file: no x1$"), naming(tmp_path / "file"):
             raise error
+
+
+def test_content_goes_to_a_path_or_into_an_open_file(tmp_path):
+    binary, text = io.BytesIO(b"before "), io.StringIO()
+    binary.seek(0, io.SEEK_END)
+    for target in (tmp_path / "a.txt", str(tmp_path / "b.txt"), binary, text):
+        with delivering(target, ".bin") as temporary:
+            assert temporary.suffix == (".bin" if hasattr(target, "write") else ".txt")
+            temporary.write_text("ü", encoding="utf-8")
+        assert not temporary.exists()
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "ü" == (tmp_path / "b.txt").read_text(encoding="utf-8")
+    assert binary.getvalue().decode() == "before ü" and text.getvalue() == "ü"
+    with pytest.raises(RuntimeError), delivering(text, ".txt") as temporary:
+        temporary.write_text("half", encoding="utf-8")
+        raise RuntimeError
+    assert text.getvalue() == "ü", "nothing of what failed"
+    with pytest.raises(ValueError, match="not a float"), delivering(3.0, ".txt"):
+        pass

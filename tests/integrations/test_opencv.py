@@ -93,6 +93,58 @@ def test_forms_of_points(module, form):
     assert mask.shape == (400, 1)
 
 
+@both
+@pytest.mark.parametrize("shape", [(400, 3), (400, 1, 3), (1, 400, 3)])
+def test_homogeneous_points_of_a_fundamental_matrix(module, shape):
+    def homogeneous_form(points, scale):
+        return (homogeneous(points) * scale).reshape(shape)
+
+    F, mask = module.findFundamentalMat(homogeneous_form(PAIR.points1, 2.0), homogeneous_form(PAIR.points2, -0.5))
+    plain, plain_mask = module.findFundamentalMat(PAIR.points1, PAIR.points2)
+    np.testing.assert_allclose(F, plain, atol=1e-5)
+    assert (mask == plain_mask).mean() > 0.99
+    with pytest.raises((cv2.error, ValueError)):
+        module.findEssentialMat(homogeneous_form(PAIR.points1, 1.0), homogeneous_form(PAIR.points2, 1.0), K)
+
+
+@both
+def test_homogeneous_points_at_infinity_break_nothing(module):
+    points1 = homogeneous(PAIR.points1)
+    points1[:3, 2] = 0
+    F, mask = module.findFundamentalMat(points1, PAIR.points2)
+    assert F.shape == (3, 3)
+    assert (mask.ravel()[3:] == PAIR.inliers[3:]).mean() > 0.85
+
+
+@both
+@pytest.mark.parametrize("which", ["points1", "points2", "cameraMatrix", "all"])
+def test_device_arrays(module, which):
+    def upload(name, value):
+        return cv2.UMat(value) if which in (name, "all") else value
+
+    points = upload("points1", PAIR.points1), upload("points2", PAIR.points2)
+    E, mask = module.findEssentialMat(*points, upload("cameraMatrix", K))
+    assert type(E) is np.ndarray and type(mask) is cv2.UMat
+    check_essential(E, mask.get())
+    two, mask = module.findEssentialMat(*points, upload("cameraMatrix", K), None, K, None)
+    check_essential(two, mask.get())
+    F, mask = module.findFundamentalMat(*points)
+    assert type(F) is np.ndarray and (type(mask) is cv2.UMat) == (which != "cameraMatrix")
+
+
+@both
+def test_a_mask_on_a_device_is_filled(module):
+    for find, arguments in ((module.findEssentialMat, (K,)), (module.findFundamentalMat, (cv2.FM_RANSAC, 3.0, 0.99))):
+        given = cv2.UMat(np.full((400, 1), 7, np.uint8))
+        for _, mask in (find(PAIR.points1, PAIR.points2, *arguments, mask=given),):
+            assert type(mask) is cv2.UMat
+            assert np.array_equal(mask.get(), given.get())
+            assert set(np.unique(given.get())) == {0, 1} and given.get().sum() > 150
+    given = cv2.UMat(np.full((400, 1), 7, np.uint8))
+    module.findFundamentalMat(PAIR.points1, PAIR.points2, cv2.FM_RANSAC, 3.0, 0.99, given)
+    assert given.get().max() == 1
+
+
 def test_lists_are_points_too():
     E, mask = ours.findEssentialMat(PAIR.points1.tolist(), [tuple(point) for point in PAIR.points2], K.tolist())
     check_essential(E, mask)
@@ -268,8 +320,8 @@ def test_settings_reach_the_estimator():
         ((K + np.eye(3, k=1),), {}, "cameraMatrix: K must be"),
         ((-1.0,), {}, "focal must be a positive length"),
         ((FOCAL, (1, 2, 3)), {}, "pp a point"),
-        ((K, np.zeros(3), K, None), {}, "distCoeffs1 must have 4, 5, 8, 12 or 14 entries, got 3"),
-        ((K, None, K, np.ones(12)), {}, "distCoeffs2: thin prisms"),
+        ((K, np.zeros(3), K, None), {}, "distCoeffs1: distortion must have 4, 5, 8, 12 or 14 coefficients, got 3"),
+        ((K, None, K, np.ones(12)), {}, "distCoeffs2: distortion: thin prisms"),
         ((K, K, None, None), {"params": 3}, "params must be a cv2.UsacParams"),
         ((K,), {"options": {"seed": 1}}, "options must be a caransac.Options"),
         ((K,), {"scores": [1, 2]}, "scores must have shape"),

@@ -159,12 +159,58 @@ def test_settings_mean_the_same(settings, options):
     expected = caransac.estimate_relative_pose(*POINTS, CAMERA, CAMERA, options=Options(**options))
     for keywords in ({"ransac_opt": settings}, {"opt": settings}):
         pose, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, **keywords)
-        assert np.array_equal(pose.R, expected.R)
+        np.testing.assert_allclose(pose.R, expected.R, rtol=0, atol=1e-14)  # by way of a quaternion
+        assert np.array_equal(pose.t, expected.t)
         assert info["iterations"] == expected.num_hypotheses
         assert info["inliers"] == expected.inliers.tolist()
     expected = caransac.estimate_fundamental(*POINTS, options=Options(**options))
     F, _ = ours.estimate_fundamental(*POINTS, settings, {})
     assert np.array_equal(F, expected.F)
+
+
+# What poselib.RansacOptions() and poselib.BundleOptions() of version 3.0 return.
+RANSAC_3 = {
+    "max_iterations": 100_000,
+    "min_iterations": 1000,
+    "dyn_num_trials_mult": 3.0,
+    "success_prob": 0.9999,
+    "seed": 0,
+    "progressive_sampling": False,
+    "max_prosac_iterations": 100_000,
+}
+BUNDLE_3 = {
+    "max_iterations": 100,
+    "loss_scale": 1.0,
+    "loss_type": "CAUCHY",
+    "gradient_tol": 1e-10,
+    "step_tol": 1e-8,
+    "relative_cost_tol": 1e-10,
+    "initial_lambda": 1e-3,
+    "min_lambda": 1e-10,
+    "max_lambda": 1e10,
+    "lambda_factor": 10.0,
+    "verbose": False,
+    "lambda_update": "NIELSEN",
+    "damping": "LEVENBERG",
+}
+
+
+def test_all_settings_of_version_3_are_understood():
+    options = {
+        "max_error": 0.7,
+        "tangent_sampson": False,
+        "real_focal_check": False,
+        "ransac": RANSAC_3 | {"seed": 4},
+        "bundle": BUNDLE_3,
+    }
+    expected = caransac.estimate_relative_pose(*POINTS, CAMERA, CAMERA, options=Options(max_error_px=0.7, seed=4))
+    for arguments, keywords in (((options,), {}), ((), {"opt": options}), ((options, None), {})):
+        pose, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, *arguments, **keywords)
+        assert np.array_equal(pose.t, expected.t) and info["inliers"] == expected.inliers.tolist()
+        F, info = ours.estimate_fundamental(*POINTS, *arguments, **keywords)
+        assert F.shape == (3, 3) and info["num_inliers"] > 150
+        pair, info = ours.estimate_shared_focal_relative_pose(*POINTS, (512, 384), *arguments, **keywords)
+        assert pair.camera1.focal() > 0 and info["num_inliers"] > 150
 
 
 @both

@@ -161,4 +161,4 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["(3, 3)", "cam2_from_cam1 needs pycolmap: pip install 'caransac[colmap]'"]
+    assert done.stdout.splitlines() == ["(3, 3)", "pycolmap's objects need pycolmap: pip install 'caransac[colmap]'"]

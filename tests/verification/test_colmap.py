@@ -60,8 +60,11 @@ def test_uncalibrated_pairs_get_a_fundamental_matrix(tmp_path):
         assert {geometry.config for geometry in found} == {config}
 
 
-def test_lens_distortion_is_removed(tmp_path):
-    lens = Camera("OPENCV", (*PAIRS[0].camera1.pinhole.params, -0.2, 0.05, 0.002, -0.001), 1024, 768)
+@pytest.mark.parametrize(
+    ("model", "coefficients"), [("OPENCV", (-0.2, 0.05, 0.002, -0.001)), ("OPENCV_FISHEYE", (0.02, 0.01, 0, 0))]
+)
+def test_lens_distortion_is_removed(tmp_path, model, coefficients):
+    lens = Camera(model, (*PAIRS[0].camera1.pinhole.params, *coefficients), 1024, 768)
     seen = [
         replace(
             pair,

@@ -3,12 +3,13 @@
 import csv
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from databases import execute, make_collection, make_database, query, read_geometries, some_pairs, verify_database
 
-from caransac import Options, estimate_fundamental
+from caransac import Camera, Options, estimate_fundamental
 from caransac.cli import main
 from caransac.geometry import pose_error_deg, relative_pose, sampson_sq
 from caransac.verification import ColmapDatabase, Config, VerificationOptions, verify
@@ -183,13 +184,25 @@ def test_deviations_on_the_command_line(database, capsys):
 
 
 def test_lenses_that_are_not_known_are_no_error_without_a_prior(tmp_path):
-    path = make_database(tmp_path / "fisheye.db", some_pairs(1), prior=False)
-    execute(path, "UPDATE cameras SET model = 5")
+    path = make_database(tmp_path / "lens.db", some_pairs(1), prior=False)
+    execute(path, "UPDATE cameras SET model = 7")
     source = ColmapDatabase(path)
     pair = source.read(source.pending[0])
     source.close()
     assert pair.image_sizes is None and pair.cameras is None
     assert [geometry.config for geometry in verify_database(path)] == [Config.UNCALIBRATED]
+
+
+def test_a_fisheye_is_known_exactly_or_not_at_all(tmp_path):
+    lens = Camera("FISHEYE", (*some_pairs(1)[0].camera1.pinhole.params,), 1024, 768)
+    for prior in (True, False):
+        pairs = [replace(pair, camera1=lens, camera2=lens) for pair in some_pairs(1)]
+        source = ColmapDatabase(make_database(tmp_path / f"{prior}.db", pairs, prior=prior))
+        pair, focals = source.read(source.pending[0]), source.focals(source.pending[0])
+        source.close()
+        assert [focal.deviation for focal in focals] == ([0.0] * 2 if prior else [None] * 2)
+        assert (pair.cameras is not None) == (pair.image_sizes is not None) == prior
+        assert not source.unpooled
 
 
 def test_cameras_of_single_images_cannot_be_pooled(tmp_path):

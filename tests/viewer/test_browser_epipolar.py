@@ -112,8 +112,12 @@ def test_hovering_a_pixel_draws_the_lines_of_its_epipolar_plane(open_report, rep
             Camera("FULL_OPENCV", (920, 925, 512, 384, 0.1, 0.05, 1e-3, 0, 0, 0.4, 0.2, 0.1), 1024, 768),
             Camera("FULL_OPENCV", (930, 915, 505, 390, 0.1, -0.05, 2e-3, -1e-3, 0.2, -0.2, 0.1, 0), 1024, 768),
         ),
+        (
+            Camera("OPENCV_FISHEYE", (720, 715, 505, 390, 0.02, -0.01, 0.002, -0.001), 1024, 768),
+            Camera("THIN_PRISM_FISHEYE", (730, 700, 512, 384, 0.03, 0, 2e-3, 1e-3, 0, 0, 3e-3, -2e-3), 1024, 768),
+        ),
     ],
-    ids=["polynomial", "rational"],
+    ids=["polynomial", "rational", "fisheye"],
 )
 def test_lines_bend_with_the_lens(open_report, tmp_path, pair, lens1, lens2):
     points1 = lens1.rays_to_pixels(pair.camera1.pixels_to_rays(pair.points1))

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
 
 
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of what numpy takes for one, or of a torch tensor on any device, with gradients, of any dtype."""
+    try:
+        if callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None)):  # without torch itself
+            values = values.detach().cpu()
+            if values.is_floating_point() and values.element_size() < 4:  # numpy does not know bfloat16
+                values = values.float()
+        return np.asarray(values)
+    except (RuntimeError, TypeError, ValueError) as error:  # lists of unequal lengths, memory of another device
+        raise ValueError(f"{name} must be an array: {error}") from error
+
+
 def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Finite real numbers of any dtype, strides and shape."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # lists of unequal lengths
-        raise ValueError(f"{name} must be an array: {error}") from error
+    array = as_array(values, name)
     if np.ma.isMaskedArray(values):
         raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
 from zlib import error as ZlibError  # noqa: N812  # zlib spells it small
 
 import numpy as np
@@ -16,6 +18,28 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import h5py
+
+Target = str | Path | IO[bytes] | IO[str]  # where to write to: a path, or a file that is open for writing
+
+
+@contextmanager
+def delivering(target: Target, suffix: str) -> Iterator[Path]:
+    """A temporary path with a suffix, whose content goes to a target once the block has ended without an error.
+
+    A path is replaced, as by `replacing`, and keeps its own suffix. An open file is written to and left open; one of
+    text gets it as UTF-8.
+    """
+    if isinstance(target, str | Path):
+        with replacing(Path(target)) as temporary:
+            yield temporary
+        return
+    if not callable(getattr(target, "write", None)):
+        raise ValueError(f"path must be a path or a file that is open for writing, not a {type(target).__name__}")
+    with TemporaryDirectory() as folder:
+        temporary = Path(folder) / f"content{suffix}"
+        yield temporary
+        content: Any = temporary.read_bytes()
+        target.write(content.decode() if isinstance(target, io.TextIOBase) else content)
 
 
 @contextmanager

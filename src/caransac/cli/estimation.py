@@ -122,7 +122,7 @@ def write_html(path: Path, views: TwoViews, result: AnyResult) -> Path:
     from caransac.viewer import write_report
 
     matches = views.matches
-    return write_report(
+    write_report(
         path,
         result,
         matches.points1,
@@ -138,6 +138,7 @@ def write_html(path: Path, views: TwoViews, result: AnyResult) -> Path:
         scores=matches.scores,
         title=" and ".join(photo.path.name for photo in views.photos or ()),
     )
+    return path
 
 
 def explain_failure(views: TwoViews, result: AnyResult) -> str:

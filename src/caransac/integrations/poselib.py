@@ -4,6 +4,9 @@
     pose, info = poselib.estimate_relative_pose(x1, x2, camera1, camera2, {"max_epipolar_error": 1.0}, {})
     pair, info = poselib.estimate_shared_focal_relative_pose(x1, x2, principal_point, {"max_epipolar_error": 1.0}, {})
 
+Every name that is not here (poselib.estimate_absolute_pose, poselib.Camera, ...) is PoseLib's, where that is installed;
+then poses are of its type poselib.CameraPose, too, and its functions take them.
+
 Both forms of PoseLib's settings are understood: the two dicts of version 2, and the nested one of version 3,
 ``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` in their place is taken as it is.
 Settings that neither knows raise a ValueError, where PoseLib ignores them. `scores` and `score_kind` are new, as in
@@ -24,9 +27,12 @@ from numpy.typing import ArrayLike
 
 from caransac import api
 from caransac._support.arrays import as_matches, as_reals
-from caransac.camera import Camera, as_camera
+from caransac.camera import Camera as _Camera  # the name is PoseLib's
+from caransac.camera import as_camera
 from caransac.geometry import Array
-from caransac.integrations.poselib_records import CameraPose, ImagePair, PinholeCamera
+from caransac.integrations import poselib_records as records
+from caransac.integrations.originals import all_names, original_attribute
+from caransac.integrations.poselib_records import ImagePair
 from caransac.integrations.settings import (
     Meanings,
     at_least,
@@ -55,6 +61,13 @@ RANSAC_SETTINGS: Meanings = {
     "tangent_sampson": must_be(False),
     "score_initial_model": must_be(False),
 }
+HOMOGRAPHY_SETTINGS = {
+    **RANSAC_SETTINGS,
+    "max_reproj_error": means("max_error_px"),
+    "max_epipolar_error": means_nothing,  # of relative poses
+}
+# Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
+FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
 # The refinement has a loss and a rule to stop of its own.
 BUNDLE_SETTINGS: Meanings = {
     "max_iterations": means_nothing,
@@ -65,6 +78,10 @@ BUNDLE_SETTINGS: Meanings = {
     "initial_lambda": means_nothing,
     "min_lambda": means_nothing,
     "max_lambda": means_nothing,
+    "relative_cost_tol": means_nothing,  # these from version 3 on
+    "lambda_factor": means_nothing,
+    "lambda_update": means_nothing,
+    "damping": means_nothing,
     "verbose": means_nothing,
     "refine_focal_length": must_be(False),
     "refine_principal_point": must_be(False),
@@ -86,7 +103,7 @@ def estimate_relative_pose(
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
-) -> tuple[CameraPose | None, dict[str, Any]]:
+) -> tuple[records.CameraPose | None, dict[str, Any]]:
     """``poselib.estimate_relative_pose``.
 
     Args:
@@ -135,7 +152,7 @@ def estimate_relative_pose(
         score_kind=score_kind,
         options=options,
     )
-    pose = None if found.R is None or found.t is None else CameraPose(found.R, found.t)
+    pose = None if found.R is None or found.t is None else records.make_pose(found.R, found.t)
     return pose, _info(found, options)
 
 
@@ -161,6 +178,36 @@ def estimate_fundamental(
     options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
     return found.F, _info(found, options)
+
+
+def estimate_homography(
+    points2D_1: ArrayLike,
+    points2D_2: ArrayLike,
+    ransac_opt: Mapping[str, Any] | Options | None = None,
+    bundle_opt: Mapping[str, Any] | None = None,
+    initial_H: None = None,
+    *,
+    opt: Mapping[str, Any] | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> tuple[Array | None, dict[str, Any]]:
+    """``poselib.estimate_homography``.
+
+    Arguments and errors as in `estimate_fundamental`. The threshold is `max_reproj_error`, 12 pixels by default, or in
+    nested settings `max_error`, one pixel by default, as in versions 2 and 3. It bounds the root mean square of the
+    distances in both images, which at equal scales is PoseLib's distance in the second.
+
+    Returns:
+        H (3, 3) of norm one with ``x2 ~ H x1``, or None where the data determine none, and the same dict; the model's
+        score is made of these distances.
+    """
+    _refuse(initial_H, "initial_H")
+    settings = _either(ransac_opt, opt, "ransac_opt", "opt")
+    nested = opt is not None or (isinstance(settings, Mapping) and bool({"ransac", "bundle"} & settings.keys()))
+    defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
+    options = _options(settings, bundle_opt, HOMOGRAPHY_SETTINGS, defaults)
+    found = api.estimate_homography(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    return found.H, _info(found, options)
 
 
 def estimate_shared_focal_relative_pose(
@@ -207,13 +254,13 @@ def estimate_shared_focal_relative_pose(
     if found.R is None or found.t is None or found.camera1 is None or found.camera2 is None:
         return None, info
     cameras = (
-        PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
+        records.PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
         for each in (found.camera1, found.camera2)
     )
-    return ImagePair(CameraPose(found.R, found.t), *cameras), info
+    return ImagePair(records.make_pose(found.R, found.t), *cameras), info
 
 
-def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> Camera:
+def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
     """What to assume of the camera of pixels (N, 2) with a principal point (2,)."""
     centre = as_reals(pp, "pp").ravel()
     if centre.shape != (2,):
@@ -222,7 +269,7 @@ def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> Camera:
     if np.min(centre) <= 0:
         extent = np.max(np.abs(np.concatenate([pixels1, pixels2]) - centre), axis=0, initial=0.5)
     width, height = np.ceil(2 * extent).astype(int).tolist()
-    usual = Camera.of_unknown_focal(width, height)
+    usual = _Camera.of_unknown_focal(width, height)
     return replace(usual, params=(usual.fx, *centre.tolist()))
 
 
@@ -237,18 +284,19 @@ def _either(first: Any, second: Any, name1: str, name2: str) -> Any:
     return second if first is None else first
 
 
-def _as_camera(camera: Any, name: str) -> Camera:
+def _as_camera(camera: Any, name: str) -> _Camera:
     if camera is None:
         raise ValueError(f"{name} is missing: a dict with model, params, width and height")
-    if callable(getattr(camera, "model_name", None)):  # a poselib.Camera
-        width, height = max(camera.width, 0), max(camera.height, 0)  # PoseLib's -1 is unknown
-        deviation = getattr(camera, "focal_deviation", 0.0)
-        camera = Camera(camera.model_name(), tuple(camera.params), width, height, deviation)
     return as_camera(camera, name)
 
 
-def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, Any] | None) -> Options:
-    """PoseLib's settings, of either version, as options."""
+def _options(
+    ransac: Mapping[str, Any] | Options | None,
+    bundle: Mapping[str, Any] | None,
+    settings: Meanings = RANSAC_SETTINGS,
+    defaults: Options = Options(),  # noqa: B008  # frozen
+) -> Options:
+    """PoseLib's settings, of either version, as options: the defaults with what they state."""
     translate(Options(), _as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")
     if isinstance(ransac, Options):
         return ransac
@@ -256,7 +304,7 @@ def _options(ransac: Mapping[str, Any] | Options | None, bundle: Mapping[str, An
     translate(Options(), _as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
     flat |= _as_dict(flat.pop("ransac", None), "ransac")
     what = "setting of ransac_opt"
-    return translate_limited(Options(), flat, RANSAC_SETTINGS, what, fewest="min_iterations", most="max_iterations")
+    return translate_limited(defaults, flat, settings, what, fewest="min_iterations", most="max_iterations")
 
 
 def _as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
@@ -277,3 +325,11 @@ def _info(found: Result, options: Options) -> dict[str, Any]:
         "probabilities": found.probabilities,
         "confidence": found.confidence,
     }
+
+
+def __getattr__(name: str) -> Any:
+    return records.pose_type() if name == "CameraPose" else original_attribute("poselib", name, "poselib")
+
+
+def __dir__() -> list[str]:
+    return all_names("poselib", {**globals(), "CameraPose": None})

@@ -1,8 +1,12 @@
-"""What PoseLib's estimators return: poses, cameras and pairs of them, with its names."""
+"""What PoseLib's estimators return: poses, cameras and pairs of them, with its names.
+
+A pose is PoseLib's own where that is installed, so that its functions take it; the others no function of PoseLib takes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +43,25 @@ class CameraPose:
 
     def __repr__(self) -> str:
         return f"[q: {' '.join(f'{x:g}' for x in self.q)}, t: {' '.join(f'{x:g}' for x in self.t)}]"
+
+
+def pose_type() -> Any:
+    """PoseLib's CameraPose where it is installed, else the one of this module."""
+    try:
+        from poselib import CameraPose as Original
+    except ImportError:
+        return CameraPose
+    return Original
+
+
+def make_pose(R: Array, t: Array) -> CameraPose:
+    """The pose of a rotation (3, 3) and a translation (3,), of `pose_type`."""
+    kind: Any = pose_type()
+    if kind is CameraPose:
+        return CameraPose(R, t)
+    pose = kind()
+    pose.R, pose.t = R, t
+    return cast(CameraPose, pose)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""pycolmap's estimate_essential_matrix and estimate_fundamental_matrix, answered by caransac.
+"""pycolmap's estimators of two views and its verify_matches, answered by caransac.
 
-    from caransac.integrations import pycolmap as robust
-    found = robust.estimate_essential_matrix(points2D1, points2D2, camera1, camera2, {"max_error": 1.0})
+    from caransac.integrations import pycolmap
+    found = pycolmap.estimate_essential_matrix(points2D1, points2D2, camera1, camera2, {"max_error": 1.0})
+    geometry = pycolmap.estimate_two_view_geometry(camera1, points1, camera2, points2, matches)
 
-Cameras and settings are pycolmap's objects, or dicts. Returns are pycolmap's, with `probabilities` and `confidence`
-beside them; None where the data determine no model, as there. `scores` and `score_kind` are new, as in
+Every name that is not here (pycolmap.Camera, pycolmap.Database, ...) is pycolmap's, where that is installed. Cameras
+and settings are pycolmap's objects, or dicts. Returns are pycolmap's; the dicts have `probabilities` and `confidence`
+beside them, and are None where the data determine no model, as there. `scores` and `score_kind` are new, as in
 `caransac.estimate_relative_pose`.
 
 COLMAP puts the centre of the top-left pixel at (0.5, 0.5). Nothing is to be shifted as long as the points and the
@@ -13,39 +15,28 @@ principal point are in the same convention: the pose depends on their difference
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from caransac import api
+from caransac._support.files import read_text
 from caransac.camera import as_camera
-from caransac.integrations.settings import (
-    Meanings,
-    at_least,
-    at_most,
-    means,
-    means_nothing,
-    translate_limited,
-)
+from caransac.integrations.originals import all_names, original_attribute
+from caransac.integrations.pycolmap_settings import as_options, load_pycolmap
+from caransac.integrations.pycolmap_two_view import as_pair, as_two_view_settings, estimate_geometry
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
+from caransac.verification import ColmapDatabase, PairGeometry, open_executor, verify
+from caransac.verification.colmap import MAX_IMAGES
 
 if TYPE_CHECKING:
     import pycolmap
-
-MAX_ERROR_PX = 4.0  # COLMAP's default
-
-SETTINGS: Meanings = {
-    "max_error": means("max_error_px"),
-    "confidence": means("success_probability"),
-    "max_num_trials": at_most,
-    "min_num_trials": at_least,
-    "random_seed": lambda seed: {} if seed == -1 else {"seed": seed},  # -1: any seed will do
-    "min_inlier_ratio": means_nothing,  # in COLMAP a limit on hypotheses too
-    "dyn_num_trials_multiplier": means_nothing,
-    "num_threads": means_nothing,
-}
 
 
 def estimate_essential_matrix(
@@ -81,11 +72,7 @@ def estimate_essential_matrix(
         ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
         ImportError: pycolmap is not installed.
     """
-    try:
-        import pycolmap
-    except ImportError as error:
-        raise ImportError("cam2_from_cam1 needs pycolmap: pip install 'caransac[colmap]'") from error
-
+    pycolmap = load_pycolmap()
     found = api.estimate_relative_pose(
         points2D1,
         points2D2,
@@ -93,7 +80,7 @@ def estimate_essential_matrix(
         as_camera(camera2, "camera2"),
         scores=scores,
         score_kind=score_kind,
-        options=_options(estimation_options),
+        options=as_options(estimation_options),
     )
     if found.R is None or found.t is None:
         return None
@@ -119,20 +106,143 @@ def estimate_fundamental_matrix(
         A dict with F (3, 3), num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence, or None where the
         data determine no matrix.
     """
-    options = _options(estimation_options)
+    options = as_options(estimation_options)
     found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
     return None if found.F is None else {"F": found.F, **_common_entries(found)}
 
 
-def _options(settings: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None) -> Options:
-    if isinstance(settings, Options):
-        return settings
-    if settings is not None and hasattr(settings, "todict"):
-        settings = settings.todict()
-    if not isinstance(settings, Mapping | None):
-        raise ValueError(f"estimation_options must be a pycolmap.RANSACOptions, not a {type(settings).__name__}")
-    defaults, what = Options(max_error_px=MAX_ERROR_PX), "setting of estimation_options"
-    return translate_limited(defaults, settings or {}, SETTINGS, what, fewest="min_num_trials", most="max_num_trials")
+def estimate_homography_matrix(
+    points2D1: ArrayLike,
+    points2D2: ArrayLike,
+    estimation_options: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> dict[str, Any] | None:
+    """``pycolmap.estimate_homography_matrix``; pycolmap is not needed.
+
+    Arguments and errors as in `estimate_fundamental_matrix`. `max_error` bounds the root mean square of the distances
+    in both images, which at equal scales is pycolmap's distance in the second.
+
+    Returns:
+        A dict with H (3, 3) of norm one, num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence, or None
+        where the data determine no matrix.
+    """
+    options = as_options(estimation_options)
+    found = api.estimate_homography(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
+    return None if found.H is None else {"H": found.H, **_common_entries(found)}
+
+
+def estimate_two_view_geometry(
+    camera1: Any,
+    points1: ArrayLike,
+    camera2: Any,
+    points2: ArrayLike,
+    matches: ArrayLike | None = None,
+    options: pycolmap.TwoViewGeometryOptions | Mapping[str, Any] | Options | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> pycolmap.TwoViewGeometry:
+    """``pycolmap.estimate_two_view_geometry``: the kind of geometry of a pair, its matrices and its inliers.
+
+    Cameras with ``has_prior_focal_length`` count as exact. The focal lengths of others are unknown, whatever their
+    parameters say, and are estimated from their sizes and the matches: ``config`` is then UNCALIBRATED, and
+    ``camera1`` and ``camera2`` of the geometry are those that were found.
+
+    Args:
+        camera1: a pycolmap.Camera, a dict {model, params, width, height, has_prior_focal_length}, or what
+            `caransac.estimate_relative_pose` takes.
+        points1: (m, 2) pixels of the keypoints in image 1.
+        camera2: camera of image 2.
+        points2: (k, 2) pixels of the keypoints in image 2.
+        matches: (n, 2) indices of keypoints; None where row i of `points1` matches row i of `points2`.
+        options: a pycolmap.TwoViewGeometryOptions, a dict of its fields, or a `caransac.Options`. `min_num_inliers`,
+            `min_inlier_ratio` and `ransac` (as in `estimate_essential_matrix`) mean what they do there; `force_H_use`,
+            `multiple_models` and `filter_stationary_matches` raise; the others have no influence.
+        scores: (n,) one number per match, see `caransac.estimate_relative_pose`.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+
+    Returns:
+        A pycolmap.TwoViewGeometry with config, inlier_matches (k, 2) and what of E, F, H, cam2_from_cam1 and tri_angle
+        is determined. Its config is DEGENERATE where nothing is.
+
+    Raises:
+        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+        ImportError: pycolmap is not installed.
+    """
+    pair = as_pair((camera1, camera2), (points1, points2), matches, scores, score_kind, trusted=False)
+    return estimate_geometry(pair, as_two_view_settings(options))
+
+
+def estimate_calibrated_two_view_geometry(
+    camera1: Any,
+    points1: ArrayLike,
+    camera2: Any,
+    points2: ArrayLike,
+    matches: ArrayLike | None = None,
+    options: pycolmap.TwoViewGeometryOptions | Mapping[str, Any] | Options | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> pycolmap.TwoViewGeometry:
+    """``pycolmap.estimate_calibrated_two_view_geometry``: as `estimate_two_view_geometry`, with every camera exact."""
+    pair = as_pair((camera1, camera2), (points1, points2), matches, scores, score_kind, trusted=True)
+    return estimate_geometry(pair, as_two_view_settings(options))
+
+
+def verify_matches(
+    database_path: str | Path,
+    pairs_path: str | Path,
+    options: pycolmap.TwoViewGeometryOptions | Mapping[str, Any] | Options | None = None,
+    cancellation_token: pycolmap.CancellationToken | None = None,
+) -> None:
+    """``pycolmap.verify_matches``: verify the listed pairs of a COLMAP database, and write their geometries into it.
+
+    As there, pairs that have a geometry keep it. Otherwise it is what ``caransac verify`` does: prior focal lengths
+    count as known to some per cent, unknown ones are pooled over the pairs of a camera. pycolmap is not needed.
+
+    Args:
+        database_path: the database.
+        pairs_path: a text file of lines ``image1 image2``. Images that the database does not have are left out with a
+            warning, pairs without matches silently.
+        options: as in `estimate_two_view_geometry`; `min_inlier_ratio` must be zero.
+        cancellation_token: a pycolmap.CancellationToken; once it is cancelled, the rest of the pairs is left.
+
+    Raises:
+        ValueError: a setting is unknown, or a file is not what it should be.
+        OSError: a file is missing or cannot be written to.
+    """
+    settings = as_two_view_settings(options)
+    if settings.min_inlier_ratio > 0:
+        raise ValueError("options: min_inlier_ratio must be 0 here; min_num_inliers is not")
+    with closing(ColmapDatabase(database_path)) as database, open_executor() as (executor, in_flight):
+        wanted = _read_pair_ids(Path(database_path), Path(pairs_path))
+        database.pending = [key for key in database.pending if key in wanted]
+
+        def stop_if_cancelled(_: Sequence[PairGeometry]) -> None:
+            if cancellation_token is not None and cancellation_token.is_cancelled:
+                raise _CancelledError
+
+        try:
+            verify(database, executor, settings.verification, in_flight=in_flight, on_batch=stop_if_cancelled)
+        except _CancelledError:
+            return
+
+
+class _CancelledError(Exception):
+    """The caller wants no more."""
+
+
+def _read_pair_ids(database: Path, pairs: Path) -> set[int]:
+    """Numbers that a database has for the pairs of images that a text file lists."""
+    with closing(sqlite3.connect(database)) as connection:
+        numbers = {name: number for number, name in connection.execute("SELECT image_id, name FROM images")}
+    listed = [words[:2] for line in read_text(pairs).splitlines() if len(words := line.split("#")[0].split()) >= 2]
+    if unknown := sorted({name for names in listed for name in names if name not in numbers}):
+        warnings.warn(f"{pairs}: {len(unknown)} images are not in {database}, {unknown[0]} for one", stacklevel=3)
+    ids = (sorted(numbers[name] for name in names) for names in listed if not set(names) & set(unknown))
+    return {MAX_IMAGES * first + second for first, second in ids}
 
 
 def _common_entries(found: Result) -> dict[str, Any]:
@@ -142,3 +252,11 @@ def _common_entries(found: Result) -> dict[str, Any]:
         "probabilities": found.probabilities,
         "confidence": found.confidence,
     }
+
+
+def __getattr__(name: str) -> Any:
+    return original_attribute("pycolmap", name, "pycolmap")
+
+
+def __dir__() -> list[str]:
+    return all_names("pycolmap", globals())

@@ -95,8 +95,11 @@ def read_cameras(
             camera = _read_camera(path, camera_id, *stored)
             cameras[camera_id] = ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, 0.0, "given"))
         elif prior:
-            camera = replace(_read_camera(path, camera_id, *stored), focal_deviation=prior_deviation)
-            cameras[camera_id] = ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, prior_deviation, "prior"))
+            camera = _read_camera(path, camera_id, *stored)
+            if not camera.is_fisheye:  # which are known exactly or not at all
+                camera = replace(camera, focal_deviation=prior_deviation)
+            focal = CameraFocal(camera.mean_focal, camera.focal_deviation, "prior")
+            cameras[camera_id] = ColmapCamera(camera, camera, focal)
         else:
             cameras[camera_id] = _read_unknown(path, camera_id, *stored)
     return cameras
@@ -105,9 +108,10 @@ def read_cameras(
 def _read_unknown(path: Path, camera_id: int, *stored: Any) -> ColmapCamera:
     """A camera whose focal length is not to be trusted, so that lenses we do not know are no error."""
     try:
-        return ColmapCamera(_read_camera(path, camera_id, *stored))
+        camera = _read_camera(path, camera_id, *stored)
     except ValueError:
         return ColmapCamera()
+    return ColmapCamera() if camera.is_fisheye else ColmapCamera(camera)
 
 
 def _read_camera(path: Path, camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:

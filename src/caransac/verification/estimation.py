@@ -46,6 +46,11 @@ def _profile(pair: PairMatches, options: VerificationOptions) -> Array | None:
 
 def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
     """Verify a pair. The geometry depends on the pair and the options alone, not on where or in which order it runs."""
+    return estimate_pair(pair, options)[0]
+
+
+def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, AnyResult]:
+    """What `verify_pair` finds in a pair, and the estimate behind it."""
     started = time.perf_counter()
     estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
     usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
@@ -56,7 +61,7 @@ def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry
         config, matrices = _describe(pair, inliers, result, estimation)
     else:
         inliers, config, matrices = usable[:0], Config.DEGENERATE, {}
-    return PairGeometry(
+    geometry = PairGeometry(
         key=pair.key,
         image1=pair.image1,
         image2=pair.image2,
@@ -67,6 +72,7 @@ def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry
         elapsed_ms=1e3 * (time.perf_counter() - started),
         **matrices,
     )
+    return geometry, result
 
 
 def pair_seed(seed: int, image1: str, image2: str) -> int:

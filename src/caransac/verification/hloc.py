@@ -92,7 +92,10 @@ class HlocFiles:
         self.out, self._partial = Path(out), Path(f"{out}.partial")
         _check_output(self.out, features, matches, pairs, cameras)
         self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
-        self._cameras = {name: replace(c, focal_deviation=focal_deviation) for name, c in self._cameras.items()}
+        self._cameras = {
+            name: camera if camera.is_fisheye else replace(camera, focal_deviation=focal_deviation)
+            for name, camera in self._cameras.items()
+        }
         self._sizes_wanted = calibrated != "never"
         names = _read_pairs(Path(pairs))
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 import caransac
-from caransac.camera import DISTORTION, PARAMETERS, Camera
+from caransac.camera import Camera
 from caransac.geometry import (
     Array,
     Floats,
@@ -292,10 +292,9 @@ def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
     columns, rows = np.meshgrid(*(np.linspace(0, length, GRID) - 0.5 for length in size))
     rays = camera.pixels_to_rays(np.stack([columns.ravel(), rows.ravel()], axis=1))
     reach = float(np.nanmax(np.linalg.norm(rays, axis=1), initial=0.0))
-    named = dict(zip(PARAMETERS[camera.model], camera.params, strict=True))
-    distortion = {name: named.get(name, 0.0) for name in DISTORTION}
     (_, _, cx), (_, _, cy), _ = camera.K.tolist()
-    return {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, **distortion, "reach": reach}
+    projection = {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, "fisheye": camera.is_fisheye}
+    return {**projection, **asdict(camera.distortion), "reach": reach}
 
 
 def _cloud(images: tuple[DrawnImage, DrawnImage], pose: Pose, probabilities: Floats) -> dict[str, str] | None:

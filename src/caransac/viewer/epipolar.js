@@ -31,27 +31,37 @@ class Pinhole {
   }
 }
 
-// A lens of rational radial and of tangential distortion, as caransac.camera.Camera has it.
+// A distorting lens, as caransac.lens has it; a fisheye displaces the angles of rays instead of their tangents.
 class Lens {
   constructor(parameters) {
     Object.assign(this, parameters);
   }
 
-  // Distorted coordinates of a ray and their derivatives.
-  distort([x, y]) {
-    const { k1, k2, p1, p2, k3, k4, k5, k6 } = this;
+  // Displaced coordinates and their derivatives.
+  displace([x, y]) {
+    const { k1, k2, k3, k4, d1, d2, d3, p1, p2, sx1, sy1 } = this;
     const squared = x * x + y * y;
-    const divisor = 1 + squared * (k4 + squared * (k5 + squared * k6));
-    const radial = (1 + squared * (k1 + squared * (k2 + squared * k3))) / divisor;
-    const falling = radial * (k4 + squared * (2 * k5 + squared * 3 * k6));
-    const slope = (2 / divisor) * (k1 + squared * (2 * k2 + squared * 3 * k3) - falling);
+    const divisor = 1 + squared * (d1 + squared * (d2 + squared * d3));
+    const radial = (1 + squared * (k1 + squared * (k2 + squared * (k3 + squared * k4)))) / divisor;
+    const rising = k1 + squared * (2 * k2 + squared * (3 * k3 + squared * 4 * k4));
+    const slope = (2 / divisor) * (rising - radial * (d1 + squared * (2 * d2 + squared * 3 * d3)));
+    const mixed = slope * x * y + 2 * p1 * x + 2 * p2 * y;
     return {
-      u: x * radial + 2 * p1 * x * y + p2 * (squared + 2 * x * x),
-      v: y * radial + 2 * p2 * x * y + p1 * (squared + 2 * y * y),
-      mixed: slope * x * y + 2 * p1 * x + 2 * p2 * y,
-      ux: radial + slope * x * x + 2 * p1 * y + 6 * p2 * x,
-      vy: radial + slope * y * y + 2 * p2 * x + 6 * p1 * y,
+      u: x * radial + 2 * p1 * x * y + p2 * (squared + 2 * x * x) + sx1 * squared,
+      v: y * radial + 2 * p2 * x * y + p1 * (squared + 2 * y * y) + sy1 * squared,
+      ux: radial + slope * x * x + 2 * p1 * y + 6 * p2 * x + 2 * sx1 * x,
+      uy: mixed + 2 * sx1 * y,
+      vx: mixed + 2 * sy1 * x,
+      vy: radial + slope * y * y + 2 * p2 * x + 6 * p1 * y + 2 * sy1 * y,
     };
+  }
+
+  // The pixel of a ray.
+  distort([x, y]) {
+    const radius = Math.hypot(x, y);
+    const scale = this.fisheye && radius > 0 ? Math.atan(radius) / radius : 1;
+    const { u, v } = this.displace([scale * x, scale * y]);
+    return [this.fx * u + this.cx, this.fy * v + this.cy];
   }
 
   // The pixel that an ideal lens would show, by Newton's method; null beyond what the lens can see.
@@ -59,15 +69,18 @@ class Lens {
     const [u, v] = [(px - this.cx) / this.fx, (py - this.cy) / this.fy];
     let [x, y] = [u, v];
     for (let step = 0; step < 20; step++) {
-      const distorted = this.distort([x, y]);
-      const [du, dv] = [distorted.u - u, distorted.v - v];
-      const determinant = distorted.ux * distorted.vy - distorted.mixed * distorted.mixed;
-      x -= (distorted.vy * du - distorted.mixed * dv) / determinant;
-      y -= (distorted.ux * dv - distorted.mixed * du) / determinant;
+      const { ux, uy, vx, vy, ...displaced } = this.displace([x, y]);
+      const [du, dv] = [displaced.u - u, displaced.v - v];
+      const determinant = ux * vy - uy * vx;
+      x -= (vy * du - uy * dv) / determinant;
+      y -= (ux * dv - vx * du) / determinant;
     }
-    const { u: endU, v: endV } = this.distort([x, y]);
-    const converged = Math.hypot(endU - u, endV - v) < 1e-9 && Math.hypot(x, y) <= 1.05 * this.reach;
-    return converged ? [this.fx * x + this.cx, this.fy * y + this.cy] : null;
+    const { u: endU, v: endV } = this.displace([x, y]);
+    const radius = Math.hypot(x, y);
+    const seen = !this.fisheye || radius < Math.PI / 2;
+    const scale = this.fisheye && radius > 0 ? Math.tan(radius) / radius : 1;
+    const converged = Math.hypot(endU - u, endV - v) < 1e-9 && seen && scale * radius <= 1.05 * this.reach;
+    return converged ? [this.fx * scale * x + this.cx, this.fy * scale * y + this.cy] : null;
   }
 
   // The line of undistorted pixels as the lens shows it, within its reach.
@@ -77,10 +90,13 @@ class Lens {
     const [nx, ny, offset] = line.map((value) => value / length);
     if (!(length > 0) || Math.abs(offset) >= this.reach) return [];
     const half = Math.sqrt(this.reach ** 2 - offset ** 2);
+    // Evenly in angle for a fisheye, whose far rays are crowded in the image.
+    const nearest = Math.hypot(1, offset);
+    const turn = this.fisheye ? Math.atan(half / nearest) : half;
     return Array.from({ length: 97 }, (_, i) => {
-      const way = half * (i / 48 - 1);
-      const { u, v } = this.distort([-offset * nx - way * ny, -offset * ny + way * nx]);
-      return [this.fx * u + this.cx, this.fy * v + this.cy];
+      const part = turn * (i / 48 - 1);
+      const way = this.fisheye ? nearest * Math.tan(part) : part;
+      return this.distort([-offset * nx - way * ny, -offset * ny + way * nx]);
     });
   }
 }

@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_reals
-from caransac._support.files import replacing
+from caransac._support.arrays import as_array, as_reals
+from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
 from caransac.results import AnyResult, RelativePoseResult
@@ -35,7 +36,7 @@ JPEG_QUALITY = 82
 
 
 def write_report(
-    path: str | Path,
+    path: Target,
     result: AnyResult,
     points1: ArrayLike,
     points2: ArrayLike,
@@ -50,13 +51,13 @@ def write_report(
     size2: tuple[int, int] | None = None,
     scores: ArrayLike | None = None,
     title: str = "",
-) -> Path:
+) -> Path | IO[Any]:
     """Write one HTML file that shows an estimation; it opens in any browser, without a network.
 
     Estimated with ``Options(keep_trace=True)`` it shows every round; otherwise the result alone.
 
     Args:
-        path: where to write it.
+        path: where to write it, or a file that is open for writing.
         result: what was estimated, successful or not.
         points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
             pixel at (0, 0); nothing but the drawing depends on that.
@@ -75,7 +76,7 @@ def write_report(
         title: a line above it all, plain text.
 
     Returns:
-        The path.
+        The path, or the file.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
@@ -93,10 +94,9 @@ def write_report(
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
     checked = None if scores is None else _reals(scores, "scores", (count,))
     content = describe(result, images, scores=checked, title=title)
-    path = Path(path)
-    with replacing(path) as temporary:
+    with delivering(path, ".html") as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
-    return path
+    return Path(path) if isinstance(path, str | Path) else path
 
 
 def _page(title: str, content: str) -> str:
@@ -150,7 +150,7 @@ class _View:
 
     def draw(self, pixels: Array, *, assume: bool) -> DrawnImage:
         """The image with points (n, 2); an unknown camera is what the estimation assumes, if wanted."""
-        shown = None if self.image is None else _checked_image(np.asarray(self.image), f"image{self.number}")
+        shown = None if self.image is None else _checked_image(self.image, f"image{self.number}")
         given = None if self.camera is None else as_camera(self.camera, f"camera{self.number}")
         size = self._known_size(given, shown)
         unknown = given is None and (self.found is None or self.found.focal_deviation > 0)
@@ -199,7 +199,8 @@ def _reals(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _checked_image(image: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
+def _checked_image(values: ArrayLike, name: str) -> NDArray[np.uint8]:
+    image = as_array(values, name)
     colour = image.ndim == 3 and image.shape[2] == 3
     if image.dtype != np.uint8 or not (image.ndim == 2 or colour) or image.size == 0:
         raise ValueError(f"{name} must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")

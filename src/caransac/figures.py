@@ -1,0 +1,99 @@
+"""Figures of matplotlib: new ones or the caller's axes, files of them, and how notebooks show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac._support.files import delivering
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 100
+PictureTarget = str | Path | IO[bytes]  # where to write a picture to: a path, or a file that is open for writing
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """An empty figure of a size in inches, drawn without a screen."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure  # noqa: F401  # or the message below
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'caransac[plot]'") from error
+
+    figure: Figure = _figure_type()(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@overload
+def save(figure: Figure, path: str | Path) -> Path: ...
+@overload
+def save(figure: Figure, path: IO[bytes]) -> IO[bytes]: ...
+def save(figure: Figure, path: PictureTarget) -> Path | IO[bytes]:
+    """Write a figure to a path, whose ending chooses the format, or as PNG to a file that is open for writing.
+
+    Returns:
+        The path, or the file.
+    """
+    with delivering(path, ".png") as temporary:
+        figure.savefig(temporary, dpi=DPI)
+    return Path(path) if isinstance(path, str | Path) else path
+
+
+@cache
+def _figure_type() -> Any:
+    """A figure that notebooks show, whether or not they were told to show matplotlib's."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            save(self, buffer)
+            return buffer.getvalue()
+
+    return NotebookFigure
+
+
+def axes_of(
+    ax: Any, size: tuple[float, float], shape: tuple[int, int], heights: Sequence[float] | None = None
+) -> NDArray[Any]:
+    """Axes (rows, columns) of the caller's, or of a new figure.
+
+    Args:
+        ax: the caller's, one or a sequence or an array of them; None for a new figure.
+        size: of the figure, in inches.
+        shape: rows and columns.
+        heights: of the rows, relative to each other; None for equal ones.
+    """
+    if ax is None:
+        grid = new_figure(size).subplots(*shape, squeeze=False, height_ratios=heights)
+        return np.asarray(grid)
+    given = np.asarray(ax, dtype=object)
+    if given.size != shape[0] * shape[1]:
+        raise ValueError(f"ax must be {shape[0]} x {shape[1]} axes, got {given.size}")
+    return given.reshape(shape)
+
+
+def set_title(axes: Axes, title: str, ax: object) -> None:
+    """Put a title above a new figure, or above the first of the caller's axes."""
+    if ax is None:
+        axes.figure.suptitle(title)
+    elif title:
+        axes.set_title(title)
+
+
+def deliver(axes: Axes, path: PictureTarget | None) -> Figure:
+    """The figure of axes, written to a path if there is one."""
+    figure = axes.figure.figure  # of a subfigure, the one that it is a part of
+    if path is not None:
+        save(figure, path)
+    return figure

@@ -1,0 +1,49 @@
+"""pycolmap's settings as options of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caransac.integrations.settings import Meanings, at_least, at_most, means, means_nothing, translate_limited
+from caransac.options import Options
+
+MAX_ERROR_PX = 4.0  # COLMAP's default
+
+SETTINGS: Meanings = {
+    "max_error": means("max_error_px"),
+    "confidence": means("success_probability"),
+    "max_num_trials": at_most,
+    "min_num_trials": at_least,
+    "random_seed": lambda seed: {} if seed == -1 else {"seed": seed},  # -1: any seed will do
+    "min_inlier_ratio": means_nothing,  # in COLMAP a limit on hypotheses too
+    "dyn_num_trials_multiplier": means_nothing,
+    "num_threads": means_nothing,
+}
+
+
+def load_pycolmap() -> Any:
+    """The module pycolmap."""
+    try:
+        import pycolmap
+    except ImportError as error:
+        raise ImportError("pycolmap's objects need pycolmap: pip install 'caransac[colmap]'") from error
+    return pycolmap
+
+
+def as_settings(settings: Any, name: str, kind: str) -> dict[str, Any]:
+    """Settings of an object of pycolmap's, of a dict, or none, as a dict; errors name the argument and its kind."""
+    if settings is not None and hasattr(settings, "todict"):
+        settings = settings.todict()
+    if not isinstance(settings, Mapping | None):
+        raise ValueError(f"{name} must be a {kind}, not a {type(settings).__name__}")
+    return dict(settings or {})
+
+
+def as_options(settings: Any, name: str = "estimation_options") -> Options:
+    """A pycolmap.RANSACOptions, a dict of its fields, or a `caransac.Options`, as options."""
+    if isinstance(settings, Options):
+        return settings
+    asked = as_settings(settings, name, "pycolmap.RANSACOptions")
+    defaults, what = Options(max_error_px=MAX_ERROR_PX), f"setting of {name}"
+    return translate_limited(defaults, asked, SETTINGS, what, fewest="min_num_trials", most="max_num_trials")

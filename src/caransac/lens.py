@@ -1,0 +1,116 @@
+"""What a lens does to rays: radial, tangential and thin-prism distortion, and the projection of fisheye lenses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from caransac.geometry import Array
+
+# Rays are points on the normalised image plane, where a pixel of a fisheye lens grows along the radius with the angle
+# to the optical axis, and from 90 degrees on there is no such point. Of matches all around two views of 190 degrees,
+# those within 60, 70, 80 and 85 degrees gave median errors of the pose of 0.30, 0.21, 0.25 and 0.19 degrees.
+MAX_FISHEYE_ANGLE_DEG = 85.0
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """A displacement of points on a plane by a rational radial polynomial, tangential terms and a thin prism.
+
+    Attributes:
+        k1: coefficients of the numerator, of the powers of the squared radius.
+        k2: the second.
+        k3: the third.
+        k4: the fourth.
+        d1: coefficients of the denominator, likewise.
+        d2: the second.
+        d3: the third.
+        p1: tangential.
+        p2: tangential.
+        sx1: of the prism along x.
+        sy1: of the prism along y.
+    """
+
+    k1: float = 0.0
+    k2: float = 0.0
+    k3: float = 0.0
+    k4: float = 0.0
+    d1: float = 0.0
+    d2: float = 0.0
+    d3: float = 0.0
+    p1: float = 0.0
+    p2: float = 0.0
+    sx1: float = 0.0
+    sy1: float = 0.0
+
+    def apply(self, points: Array) -> tuple[Array, Array]:
+        """Displaced points (n, 2) and their derivatives by the points (n, 2, 2)."""
+        k1, k2, k3, k4, p1, p2 = self.k1, self.k2, self.k3, self.k4, self.p1, self.p2
+        d1, d2, d3, sx1, sy1 = self.d1, self.d2, self.d3, self.sx1, self.sy1
+        x, y = points[:, 0], points[:, 1]
+        r2 = x * x + y * y
+        divisor = 1 + r2 * (d1 + r2 * (d2 + r2 * d3))
+        radial = (1 + r2 * (k1 + r2 * (k2 + r2 * (k3 + r2 * k4)))) / divisor
+        slope = k1 + r2 * (2 * k2 + r2 * 3 * k3 + r2 * r2 * 4 * k4) - radial * (d1 + r2 * (2 * d2 + r2 * 3 * d3))
+        slope *= 2 / divisor  # d radial / dx = slope x
+        displaced = np.stack(
+            [
+                x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x) + sx1 * r2,
+                y * radial + 2 * p2 * x * y + p1 * (r2 + 2 * y * y) + sy1 * r2,
+            ],
+            axis=1,
+        )
+        mixed = slope * x * y + 2 * p1 * x + 2 * p2 * y
+        dxx = radial + slope * x * x + 2 * p1 * y + 6 * p2 * x + 2 * sx1 * x
+        dyy = radial + slope * y * y + 2 * p2 * x + 6 * p1 * y + 2 * sy1 * y
+        dxy, dyx = mixed + 2 * sx1 * y, mixed + 2 * sy1 * x
+        return displaced, np.stack([np.stack([dxx, dxy], axis=1), np.stack([dyx, dyy], axis=1)], axis=1)
+
+    def fold_radius_sq(self) -> float:
+        """Squared radius from which on points fold back: where the displaced radius stops growing."""
+        u = Polynomial((1, self.k1, self.k2, self.k3, self.k4))
+        v, r2 = Polynomial((1, self.d1, self.d2, self.d3)), Polynomial((0, 1))
+        # The derivative of r u(r^2) / v(r^2), times v^2. The roots of v are poles.
+        growth = u * v + 2 * r2 * (u.deriv() * v - u * v.deriv())
+        roots = np.concatenate([growth.trim().roots(), v.trim().roots()])
+        real = roots[np.isreal(roots)].real
+        return float(min(real[real > 0], default=np.inf))
+
+    def invert(self, displaced: Array) -> Array:
+        """The points (n, 2) of displaced ones (n, 2), by Newton's method; NaN where there are none.
+
+        A few steps suffice even for strong lenses.
+        """
+        points = displaced.copy()
+        with np.errstate(all="ignore"):  # points beyond the lens's reach diverge and end as NaN
+            for _ in range(20):
+                value, jacobian = self.apply(points)
+                error = value - displaced
+                if np.nanmax(np.abs(error), initial=0.0) < 1e-12:
+                    break
+                (a, b), (c, d) = np.moveaxis(jacobian, 0, -1)
+                step = np.stack([d * error[:, 0] - b * error[:, 1], a * error[:, 1] - c * error[:, 0]], axis=1)
+                points = points - step / (a * d - b * c)[:, None]
+            far = np.sum(points**2, axis=1) >= self.fold_radius_sq()
+            failed = ~(np.abs(self.apply(points)[0] - displaced).max(axis=1) < 1e-9) | far
+        points[failed] = np.nan
+        return points
+
+
+NO_DISTORTION = Distortion()
+
+
+def fisheye_from_rays(rays: Array) -> Array:
+    """Rays (n, 2) as points (n, 2) at the angle to the optical axis, in radians, instead of at its tangent."""
+    radius = np.linalg.norm(rays, axis=1, keepdims=True)
+    return np.asarray(rays * np.where(radius > 0, np.arctan(radius) / np.where(radius > 0, radius, 1), 1))
+
+
+def rays_from_fisheye(points: Array) -> Array:
+    """The inverse of `fisheye_from_rays`: (n, 2) -> (n, 2), NaN beyond `MAX_FISHEYE_ANGLE_DEG`."""
+    angle = np.linalg.norm(points, axis=1, keepdims=True)
+    within = angle <= np.deg2rad(MAX_FISHEYE_ANGLE_DEG)  # False of NaN
+    safe = np.where(within & (angle > 0), angle, 1)
+    return np.asarray(np.where(within, points * np.where(angle > 0, np.tan(safe) / safe, 1), np.nan))
