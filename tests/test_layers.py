@@ -33,7 +33,7 @@ LAYERS = [
     {"robust"},
     {"arguments", "reporting"},
     {"api"},
-    {"many_pairs"},
+    {"many_pairs", "any_scene"},
     {"focal_pooling"},
     {"caransac"},  # the package itself: what users import
     {"descriptors"},

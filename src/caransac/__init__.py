@@ -6,6 +6,7 @@ arguments come in the order points1, points2, camera1, camera2.
 
 from typing import TYPE_CHECKING, Any
 
+from caransac.any_scene import estimate
 from caransac.api import (
     estimate_fundamental,
     estimate_homography,
@@ -16,7 +17,7 @@ from caransac.camera import Camera
 from caransac.focal_pooling import FocalEstimate, estimate_focal
 from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
 from caransac.options import Options
-from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult, Round
+from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
 
 if TYPE_CHECKING:
     from caransac.viewer import show
@@ -27,11 +28,13 @@ __all__ = [
     "Camera",
     "FocalEstimate",
     "FundamentalResult",
+    "GeometryResult",
     "HomographyResult",
     "Options",
     "RelativePoseResult",
     "Round",
     "__version__",
+    "estimate",
     "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",

@@ -44,9 +44,11 @@ def as_html(result: Any, picture: str = "") -> str:
 
 def _facts(result: Any) -> dict[str, str]:
     """What there is to say about a result, by its name."""
-    facts = {"result": "success" if result.success else f"no success: {result.stop_reason}"}
+    facts = {"kind": result.kind} if hasattr(result, "kind") else {}
+    facts |= {"result": "success" if result.success else f"no success: {result.stop_reason}"}
     if getattr(result, "R", None) is not None:
         facts["rotation"] = f"{rotation_angle_deg(result.R):.1f}°"
+    if getattr(result, "t", None) is not None:
         facts["translation"] = f"({', '.join(f'{x:.2f}' for x in result.t)})"
     facts["matches"] = f"{result.num_inliers} of {len(result.inliers)} inliers"
     if result.confidence is not None:

@@ -13,7 +13,8 @@ from caransac.display import as_html, describe
 from caransac.geometry import Array, Floats
 
 DegeneracyKind = Literal["planar", "rotation"]
-StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus"]
+StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus", "unsure"]
+GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fundamental", "none"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -54,7 +55,8 @@ class Result:
         success: whether there is a model. Failure is a value, not an exception.
         stop_reason: with success, "budget" (all rounds ran) or "early_stop"; without, "too_few_points" (fewer than a
             minimal sample), "degenerate" (no sample determined a model: repeated or collinear points) or
-            "no_consensus" (the best model explains nothing beyond its own sample).
+            "no_consensus" (the best model explains nothing beyond its own sample); of `caransac.estimate` also "unsure"
+            (there are models, but none to rely on).
         inliers: (N,) bool over the points as given.
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.
@@ -142,6 +144,40 @@ class HomographyResult(Result):
     """
 
     H: Array | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class GeometryResult(Result):
+    """What two images have in common, whatever that is.
+
+    Attributes:
+        kind: "pose" (R, t, E and F), "pose_and_focals" (the same, with the cameras as refined), "homography" (H),
+            "rotation" (R and H), "fundamental" (F), or "none".
+        reason: why it is this kind, in a sentence.
+        R: (3, 3) rotation, or None.
+        t: (3,) translation direction of length one, or None.
+        E: (3, 3) essential matrix, or None.
+        F: (3, 3) fundamental matrix of pixels, without lens distortion, or None.
+        H: (3, 3) homography of pixels, without lens distortion, or None.
+        camera1: camera of image 1 that belongs to the answer, or None.
+        camera2: camera of image 2.
+        degeneracy: "planar", "rotation" or None, as in `RelativePoseResult`.
+        alternatives: poses (R, t) that explain the matches as well as the answer, or that all explain its plane.
+        epipolar: the estimate of the epipolar geometry, sure or not.
+    """
+
+    kind: GeometryKind
+    reason: str
+    R: Array | None = None
+    t: Array | None = None
+    E: Array | None = None
+    F: Array | None = None
+    H: Array | None = None
+    camera1: Camera | None = None
+    camera2: Camera | None = None
+    degeneracy: DegeneracyKind | None = None
+    alternatives: tuple[tuple[Array, Array], ...] = ()
+    epipolar: RelativePoseResult | FundamentalResult
 
 
 AnyResult = RelativePoseResult | FundamentalResult

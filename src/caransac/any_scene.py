@@ -1,0 +1,153 @@
+"""One call for those who do not want to choose: the most specific geometry that two images support."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac._support.arrays import as_reals
+from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose
+from caransac.arguments import ImageSize
+from caransac.camera import CameraLike, as_camera
+from caransac.geometry import Array, fundamental_from_essential
+from caransac.options import Options, ScoreKind
+from caransac.results import (
+    FundamentalResult,
+    GeometryKind,
+    GeometryResult,
+    HomographyResult,
+    RelativePoseResult,
+    Result,
+)
+
+SURE = 0.5  # confidence that an answer has at least
+
+REASONS: dict[GeometryKind, str] = {
+    "pose": "the scene has depth and the cameras are known",
+    "pose_and_focals": "the scene has depth, which tells the focal lengths with the pose",
+    "homography": "one plane explains the matches, and what lies outside it does not tell the pose",
+    "rotation": "the camera turned without moving, so that there is no translation and no depth",
+    "fundamental": "the scene has depth, but the cameras are not known well enough for a pose",
+    "none": "no geometry explains the matches with confidence",
+}
+
+
+def estimate(
+    points1: ArrayLike,
+    points2: ArrayLike,
+    camera1: CameraLike | None = None,
+    camera2: CameraLike | None = None,
+    *,
+    image_size1: ImageSize | None = None,
+    image_size2: ImageSize | None = None,
+    same_camera: bool | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    features: ArrayLike | None = None,
+    options: Options | None = None,
+) -> GeometryResult:
+    """Estimate whatever geometry two images have: pose, pose and focal lengths, homography, rotation, or F.
+
+    Arguments and errors are those of `estimate_relative_pose`; without a camera and an image size of both images, no
+    pose is looked for.
+
+    Returns:
+        What was found: `kind` names it and `reason` says why; ``kind="none"`` where nothing can be relied on.
+    """
+    started = time.perf_counter()
+    matches: dict[str, Any] = {"scores": scores, "score_kind": score_kind, "features": features, "options": options}
+    sizes: dict[str, Any] = {"image_size1": image_size1, "image_size2": image_size2, "same_camera": same_camera}
+    known = all(c is not None or s is not None for c, s in ((camera1, image_size1), (camera2, image_size2)))
+    found: RelativePoseResult | FundamentalResult
+    if known or camera1 is not None or camera2 is not None:  # half of a camera is an error, which the call explains
+        found = estimate_relative_pose(points1, points2, camera1, camera2, **sizes, **matches)
+        exact = all(_is_exact(camera, number) for number, camera in ((1, camera1), (2, camera2)))
+    else:
+        found, exact = estimate_fundamental(points1, points2, **sizes, **matches), False
+
+    if _is_sure(found) and found.degeneracy is None:
+        kind: GeometryKind = "fundamental"
+        if isinstance(found, RelativePoseResult):
+            kind = "pose" if exact else "pose_and_focals"
+        return _result(kind, found, found, started)
+    if _is_sure(found) and found.degeneracy == "planar" and exact and not _alternatives(found):
+        return _result("pose", found, found, started, "a plane explains the matches, but one pose of it alone")
+    plane = estimate_homography(_flat(points1, camera1, 1), _flat(points2, camera2, 2), **matches)
+    if _is_sure(plane) and (found.degeneracy is not None or plane.consensus > found.consensus):
+        turned = found.degeneracy == "rotation" and exact
+        return _result("rotation" if turned else "homography", plane, found, started)
+    if isinstance(found, RelativePoseResult):
+        loose = estimate_fundamental(points1, points2, **(sizes if image_size1 is not None else {}), **matches)
+        if _is_sure(loose) and loose.degeneracy is None:
+            return _result("fundamental", loose, loose, started)
+    return _result("none", found, found, started)
+
+
+def _is_exact(camera: CameraLike | None, number: int) -> bool:
+    return camera is not None and as_camera(camera, f"camera{number}").focal_deviation == 0
+
+
+def _is_sure(found: Result) -> bool:
+    """Whether an answer can be relied on; that of a method without confidence counts if there is one."""
+    return found.success and (found.confidence is None or found.confidence >= SURE)
+
+
+def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[tuple[Array, Array], ...]:
+    return found.alternatives if isinstance(found, RelativePoseResult) else ()
+
+
+def _flat(points: ArrayLike, camera: CameraLike | None, number: int) -> ArrayLike:
+    """Pixels without lens distortion, which homographies know nothing of; where a lens has no ray, as they are."""
+    if camera is None:
+        return points
+    pixels = as_reals(points, f"points{number}")
+    flat = as_camera(camera, f"camera{number}").undistort_pixels(pixels)
+    return np.where(np.isfinite(flat), flat, pixels)
+
+
+def _result(
+    kind: GeometryKind,
+    answer: RelativePoseResult | FundamentalResult | HomographyResult,
+    epipolar: RelativePoseResult | FundamentalResult,
+    started: float,
+    reason: str | None = None,
+) -> GeometryResult:
+    """An answer, and what else the estimate of the epipolar geometry found, under its kind."""
+    common = {field.name: getattr(answer, field.name) for field in fields(Result)}
+    common["elapsed_s"] = time.perf_counter() - started
+    cameras = {"camera1": epipolar.camera1, "camera2": epipolar.camera2}
+    known: dict[str, Any] = {"degeneracy": epipolar.degeneracy}
+    if kind == "none":
+        common |= {"success": False, "inliers": np.zeros_like(answer.inliers), "num_inliers": 0, "consensus": 0.0}
+        common["stop_reason"] = "unsure" if answer.success else answer.stop_reason
+    elif isinstance(answer, FundamentalResult):
+        known |= {"F": answer.F} | cameras
+    elif isinstance(answer, HomographyResult):
+        known |= {"H": answer.H} | (_turned(answer, epipolar) | cameras if kind == "rotation" else _poses(epipolar))
+    else:
+        known |= {"R": answer.R, "t": answer.t, "E": answer.E, "F": _fundamental(answer)} | cameras
+    return GeometryResult(kind=kind, reason=reason or REASONS[kind], epipolar=epipolar, **known, **common)
+
+
+def _turned(plane: HomographyResult, epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Array]:
+    """The rotation of a camera that only turned: the nearest one to its homography of rays."""
+    assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
+    U, _, Vt = np.linalg.svd(np.linalg.inv(epipolar.camera2.K) @ plane.H @ epipolar.camera1.K)
+    return {"R": U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt}
+
+
+def _poses(epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:
+    """All poses that explain a plane, where the cameras are known well enough for any."""
+    if not isinstance(epipolar, RelativePoseResult) or epipolar.R is None or epipolar.t is None:
+        return {}
+    return {"alternatives": ((epipolar.R, epipolar.t), *epipolar.alternatives)} if epipolar.alternatives else {}
+
+
+def _fundamental(pose: RelativePoseResult) -> Array:
+    assert pose.E is not None and pose.camera1 is not None and pose.camera2 is not None
+    F = fundamental_from_essential(pose.E, pose.camera1.K, pose.camera2.K)
+    return np.asarray(F / np.linalg.norm(F))
