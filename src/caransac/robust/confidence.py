@@ -26,7 +26,7 @@ ERRORS_IN_DEVIATION = 4.0
 # answer must not rest on so few: those of the largest influence are taken away before its deviation is taken.
 FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
-LARGEST_MARGIN, WIDE = 20.0, 0.2  # beyond, more of it says no more
+WIDE = 0.2  # more of it says no more
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
@@ -40,7 +40,7 @@ EVIDENCE = (
     "log standard deviation of the baseline's direction, were the noise as estimated",
     "share of the rounds whose best model had the answer's consensus",
     "log standard deviation of that direction without the most influential matches, which may agree by chance",
-    "log consensus beyond that of the second pose of a plane, or of nothing",
+    "consensus beyond that of the second pose of a plane, in deviations by chance",
     "share of the inliers that a homography explains",
     "log consensus of the nearest fundamental matrix, in the answer's: cameras other than given explain more",
     "shift of the logarithm of the focal lengths once they are let go",
@@ -74,7 +74,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
             np.log(deviation + 1e-5),
             np.mean(agreeing),
             np.log(safe_deviation + 1e-5),
-            np.log1p(min(max(degeneracy.margin, 0.0), LARGEST_MARGIN)),
+            degeneracy.margin,
             degeneracy.share,
             *astuple(doubt_cameras(problem, found)),
             np.log(min(inlier_width(problem, found), WIDE)),

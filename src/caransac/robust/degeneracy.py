@@ -17,8 +17,10 @@ from caransac.robust.selection import FINE_POINTS, likely_subset
 MIN_SHARE, ERRORS_IN_DEVIATION = 0.9, 4.0
 SAMPLES, REFINED = 48, 4  # minimal samples of four points, and how many of their homographies are refined
 SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not looked at any further
-# Another pose explains the matches as well if it is this far from the answer and loses no more of its consensus.
-OTHER_POSE_DEG, LOST_SHARE, LOST = 1.0, 0.02, 3.0
+# Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
+# no more than so many deviations of what noise makes of it.
+OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
+CLEAR = 8.0  # deviations: more say no more
 
 
 def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degeneracy:
@@ -26,8 +28,7 @@ def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degener
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
-    consensus = 0.0 if found.msac_scores is None else float(found.msac_scores.sum())
-    nothing = Degeneracy(None, None, 0.0, problem.no_models, consensus)
+    nothing = Degeneracy(None, None, 0.0, problem.no_models, CLEAR)
     if found.model is None or found.msac_scores is None or isinstance(problem, Homography):
         return nothing
     inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
@@ -40,12 +41,11 @@ def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degener
     if share < SMALLEST_SHARE:
         return nothing
     others, margins = _second_poses(problem, found, H, deviation)
-    as_good = margins <= max(LOST, LOST_SHARE * consensus)
     kind: DegeneracyKind | None = None
     if share >= MIN_SHARE:
         R = None if isinstance(problem, Fundamental) else _rotation(plane, H)
         kind = "planar" if R is None else "rotation"
-    return Degeneracy(kind, H, share, others[as_good], min([consensus, *margins.tolist()]))
+    return Degeneracy(kind, H, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
 
 
 def _keypoint_deviation(problem: Problem, found: Estimate) -> float:
@@ -84,7 +84,11 @@ def _rotation(plane: Homography, H: Array) -> Array | None:
 
 
 def _second_poses(problem: Problem, found: Estimate, H: Array, deviation: float) -> tuple[Array, Array]:
-    """Poses of a plane's homography that are not the answer, refined, and the answer's consensus beyond theirs."""
+    """Poses of a plane's homography that are not the answer, refined, and how much better the answer is than each.
+
+    Of two poses that explain a plane alike, noise gives now one and now the other the better score of a point: the
+    answer's consensus beyond another's comes in units of what the differences amount to if their signs mean nothing.
+    """
     assert found.model is not None and found.msac_scores is not None
     none = problem.no_models, np.empty(0)
     if isinstance(problem, Fundamental):
@@ -100,8 +104,8 @@ def _second_poses(problem: Problem, found: Estimate, H: Array, deviation: float)
     refined = refined[other]
     if len(refined) == 0:
         return none
-    consensus = problem.msac_scores(refined, problem.max_error).sum(axis=1)
-    margins = found.msac_scores.sum() - consensus
+    differences = found.msac_scores - problem.msac_scores(refined, problem.max_error)
+    margins = differences.sum(axis=1) / np.maximum(np.linalg.norm(differences, axis=1), 1.0)
     order = np.argsort(margins, kind="stable")
     return refined[order], margins[order]
 

@@ -17,7 +17,7 @@ class Degeneracy:
         homography: (3, 3) of the points of the problem, None if none explains as much as `SMALLEST_SHARE`.
         share: of the inliers that the homography explains; 0 without one.
         alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
-        margin: consensus of the answer beyond that of the best other model of the plane; all of it without a plane.
+        margin: how much better the answer is than the best other model of the plane, in deviations by chance.
     """
 
     kind: DegeneracyKind | None

@@ -1,0 +1,129 @@
+"""One call: what kind of geometry two images have."""
+
+import numpy as np
+import pytest
+
+import caransac
+from caransac import Camera, Options
+from caransac.geometry import homogeneous, pose_error_deg
+from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
+
+SIZE = CAMERA.width, CAMERA.height
+
+
+def pair_of(kind, seed=0, outlier_ratio=0.3):
+    return make_hard_pair(kind, np.random.default_rng([seed, 5]), outlier_ratio)
+
+
+def kinds_of(scene, **known):
+    found = []
+    for seed in range(6):
+        pair = pair_of(scene, seed)
+        cameras = (pair.camera, pair.camera) if known.get("cameras") else ()
+        sizes = {"image_size1": SIZE, "image_size2": SIZE} if known.get("sizes") else {}
+        found.append(caransac.estimate(pair.points1, pair.points2, *cameras, **sizes))
+    return found
+
+
+def share(results, *kinds):
+    return np.mean([result.kind in kinds for result in results])
+
+
+def test_known_cameras_and_depth_give_a_pose():
+    results = kinds_of("depth", cameras=True)
+    assert share(results, "pose") == 1
+    for seed, result in enumerate(results):
+        pair = pair_of("depth", seed)
+        assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 2
+        assert result.E.shape == result.F.shape == (3, 3)
+        assert result.H is None
+        x1, x2 = (homogeneous(points[result.inliers]) for points in (pair.points1, pair.points2))
+        assert np.abs(np.einsum("ni,ij,nj->n", x2, result.F, x1)).max() < 0.1
+
+
+def test_sizes_and_depth_give_pose_and_focal_lengths():
+    results = kinds_of("depth", sizes=True)
+    assert share(results, "pose_and_focals") >= 0.8
+    focals = [result.camera1.mean_focal for result in results if result.kind == "pose_and_focals"]
+    assert np.median(np.abs(np.array(focals) / CAMERA.mean_focal - 1)) < 0.1
+
+
+def test_depth_alone_gives_a_fundamental_matrix():
+    results = kinds_of("depth")
+    assert share(results, "fundamental") >= 0.8
+    assert all(result.R is None for result in results)
+
+
+def test_a_plane_gives_a_homography_or_the_only_pose_that_it_has():
+    known, unknown = kinds_of("plane", cameras=True), kinds_of("plane")
+    assert share(known, "homography", "pose") == 1
+    assert share(unknown, "homography") >= 0.8
+    for seed, result in enumerate(known):
+        pair = pair_of("plane", seed)
+        poses = [(result.R, result.t)] if result.kind == "pose" else result.alternatives
+        assert min(pose_error_deg(*pose, pair.R, pair.t) for pose in poses) < 5
+
+
+def test_a_turned_camera_gives_a_rotation():
+    results = kinds_of("rotation", cameras=True)
+    assert share(results, "rotation") >= 0.8
+    for seed, result in enumerate(results):
+        if result.kind == "rotation":
+            assert np.degrees(np.arccos((np.trace(result.R @ pair_of("rotation", seed).R.T) - 1) / 2)) < 0.5
+            assert result.t is None
+    assert share(kinds_of("rotation"), "homography") >= 0.8
+
+
+def test_matches_of_nothing_give_nothing(rng):
+    points1, points2 = rng.uniform(0, 1000, (2, 300, 2))
+    for cameras in ((CAMERA, CAMERA), ()):
+        result = caransac.estimate(points1, points2, *cameras)
+        assert result.kind == "none"
+        assert not result.success
+        assert result.stop_reason in ("unsure", "no_consensus", "degenerate")
+        assert not result.inliers.any()
+        assert all(getattr(result, name) is None for name in ("R", "t", "E", "F", "H"))
+
+
+@pytest.mark.parametrize("n", [0, 3, 6])
+def test_too_few_matches_give_nothing(n):
+    points = np.random.default_rng(0).uniform(0, 1000, (n, 2))
+    assert caransac.estimate(points, points, CAMERA, CAMERA).kind == "none"
+
+
+def test_doubtful_cameras_are_refined_with_the_pose():
+    pair = pair_of("depth")
+    doubtful = Camera("SIMPLE_PINHOLE", (1000.0, 640.0, 480.0), 1280, 960, focal_deviation=0.1)
+    result = caransac.estimate(pair.points1, pair.points2, doubtful, doubtful)
+    assert result.kind == "pose_and_focals"
+    assert abs(result.camera1.mean_focal / 900 - 1) < 0.05
+
+
+def test_lens_distortion_does_not_bend_a_plane():
+    pair = pair_of("plane", 1)
+    lens = Camera("SIMPLE_RADIAL", (900.0, 640.0, 480.0, -0.2), 1280, 960)
+    bent = [lens.rays_to_pixels(CAMERA.pixels_to_rays(points)) for points in (pair.points1, pair.points2)]
+    straight = caransac.estimate(pair.points1, pair.points2, CAMERA, CAMERA)
+    assert caransac.estimate(*bent, lens, lens).kind == straight.kind
+
+
+def test_classical_methods_answer_too():
+    pair = pair_of("depth")
+    result = caransac.estimate(pair.points1, pair.points2, CAMERA, CAMERA, options=Options(method="lm-lo"))
+    assert result.kind == "pose"
+    assert result.confidence is None
+
+
+def test_wrong_arguments_are_named():
+    points = np.zeros((10, 2))
+    with pytest.raises(ValueError, match="camera2"):
+        caransac.estimate(points, points, CAMERA)
+    with pytest.raises(ValueError, match="score_kind"):
+        caransac.estimate(points, points, scores=np.zeros(10))
+
+
+def test_results_introduce_themselves():
+    pair = pair_of("depth")
+    result = caransac.estimate(pair.points1, pair.points2, CAMERA, CAMERA)
+    assert repr(result).startswith("GeometryResult(pose, success")
+    assert "depth" in result.reason
