@@ -65,7 +65,7 @@ def add_command(
     parser.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="first image")
     parser.add_argument("image2", nargs="?", type=Path, metavar="IMAGE2", help="second image")
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print neither the summary nor notes, but only what went wrong"
+        "-q", "--quiet", action="store_true", help="print only what went wrong: no summary and no notes"
     )
     _add_matching(parser)
     cameras.add_options(parser)
@@ -78,29 +78,29 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
         "--features",
         choices=get_args(FeatureKind),
         default="rootsift",
-        help="what to match the images by (default: %(default)s)",
+        help="the kind of keypoints to match (default: %(default)s)",
     )
     matching.add_argument(
         "--max-features",
         type=int,
         default=images.MAX_FEATURES,
         metavar="N",
-        help="keypoints per image at most (default: %(default)s)",
+        help="keep at most this many keypoints per image (default: %(default)s)",
     )
     matching.add_argument(
         "--max-size",
         type=int,
         default=images.MAX_SIZE,
         metavar="PX",
-        help="reduce larger images to so many pixels on the longer side before keypoints are sought, which is faster "
-        "and finds more; 0 keeps them as they are; points and cameras are of the full image (default: %(default)s)",
+        help="reduce larger images to this many pixels on the longer side before looking for keypoints; 0 keeps them "
+        "as they are. Points, cameras and --max-error are still in pixels of your images (default: %(default)s)",
     )
     matching.add_argument(
         "--matches",
         type=Path,
         metavar="FILE",
-        help="matches to use instead: .npz, .txt with lines x1 y1 x2 y2 [score], .h5, or - to read one of these from "
-        "standard input; images are then optional",
+        help="use the matches in this file: .npz, .txt with lines x1 y1 x2 y2 [score], or .h5; - reads any of these "
+        "from standard input. The images are then optional",
     )
     matching.add_argument("--key", metavar="NAME", help="which pair of an .h5 file")
     matching.add_argument(

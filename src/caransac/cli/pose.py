@@ -47,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--min-confidence",
         type=float,
         metavar="P",
-        help="end with exit code 1 when the answer is right with a lower probability",
+        help="end with exit code 1 if the answer is right with a lower probability than this",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the answer as one line of JSON, for other programs")
