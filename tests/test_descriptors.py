@@ -22,6 +22,19 @@ def test_matching_agrees_with_brute_force(rng, monkeypatch, block):
     np.testing.assert_allclose(ratios, ordered[:, 0] / ordered[:, 1])
 
 
+def test_the_products_at_a_time_are_bounded(rng, monkeypatch):
+    vectors1, vectors2 = (rng.normal(size=(count, 8)).astype(np.float32) for count in (300, 500))
+    whole = descriptors.match_vectors(vectors1, vectors2)
+    monkeypatch.setattr(descriptors, "MOST_PRODUCTS", 5000)
+    blocks = [products.shape for _, products in descriptors._scalar_products(vectors1, vectors2)]
+    assert set(blocks) == {(10, 500)}
+    assert sum(rows for rows, _ in blocks) == 300
+    for found, expected in zip(descriptors.match_vectors(vectors1, vectors2), whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+    monkeypatch.setattr(descriptors, "MOST_PRODUCTS", 1)  # fewer than one descriptor's
+    assert len(descriptors.match_vectors(vectors1, vectors2)[0]) == len(whole[0])
+
+
 def test_a_single_candidate_has_ratio_one():
     index1, index2, ratios = descriptors.match_vectors(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[1:2])
     assert (index1.tolist(), index2.tolist(), ratios.tolist()) == ([1], [0], [1.0])

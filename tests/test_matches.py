@@ -10,7 +10,7 @@ import caransac
 from caransac.camera import Camera
 from caransac.datasets import Pair, read_npz, write_npz
 from caransac.geometry import pose_error_deg
-from caransac.matches import Matches, read_matches, write_matches
+from caransac.matches import Matches, parse_matches, read_matches, write_matches
 from caransac.synthetic import make_pair
 
 CAMERAS = (Camera("OPENCV", (500, 510, 320, 240, 0.1, 0.01, 0.001, 0), 640, 480), Camera("PINHOLE", (9, 8, 7, 6)))
@@ -39,6 +39,28 @@ def test_what_is_written_is_read(tmp_path, rng, suffix, changes):
     assert_equal(read, matches, rtol=1e-8 if suffix == "txt" else 0)
     assert (read.camera1, read.camera2) == ((None, None) if suffix == "txt" else CAMERAS)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "txt", "h5"])
+def test_the_content_of_a_file_is_enough(tmp_path, rng, suffix):
+    path = write_matches(tmp_path / f"m.{suffix}", make(rng, score_kind="confidence", camera1=CAMERAS[0]))
+    parsed, read = parse_matches(path.read_bytes()), read_matches(path)
+    assert_equal(parsed, read)
+    assert parsed.camera1 == read.camera1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"1 2 3\n", "standard input: line 1 has 3 numbers"),
+        (b"PK no archive", "standard input is not an npz archive"),
+        (b"\x89HDF no more", "standard input is not an HDF5 file"),
+        (b"\xff\xfe", "standard input is not a text file in UTF-8"),
+    ],
+)
+def test_content_that_holds_no_matches_says_so(data, message):
+    with pytest.raises(ValueError, match=message):
+        parse_matches(data)
 
 
 @pytest.mark.parametrize("suffix", ["npz", "h5"])

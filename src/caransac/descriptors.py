@@ -13,7 +13,8 @@ from caransac.geometry import Array, Floats
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-BLOCK = 1024  # descriptors compared at a time; the products of a block stay in the cache's reach
+BLOCK = 1024  # descriptors compared at a time, at most; the products of a block stay in the cache's reach
+MOST_PRODUCTS = 2**24  # scalar products at a time, at most: 64 MB, however many descriptors there are
 
 
 def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
@@ -78,8 +79,9 @@ def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: Arr
 
 def _scalar_products(vectors1: Floats, vectors2: Floats) -> Iterator[tuple[slice, Floats]]:
     """Blocks of rows of `vectors1`, and their scalar products (rows, N2) with all of `vectors2`."""
-    for start in range(0, len(vectors1), BLOCK):
-        block = slice(start, start + BLOCK)
+    rows = max(min(BLOCK, MOST_PRODUCTS // max(len(vectors2), 1)), 1)
+    for start in range(0, len(vectors1), rows):
+        block = slice(start, start + rows)
         yield block, vectors1[block] @ vectors2.T
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,12 @@ from caransac.geometry import Array, Floats
 FeatureKind = Literal["rootsift", "orb", "akaze"]
 Image = NDArray[np.uint8]
 
-MAX_FEATURES = 8000
+MAX_SIZE = 1600  # pixels of the longer side; at full resolution the finest details of a photograph are mostly noise
+SMALLEST_SIZE = 64  # that an image may be reduced to
+MAX_FEATURES = 12000  # about as many as COLMAP keeps, with its second orientations
+# Half of COLMAP's, a quarter of OpenCV's: faint keypoints of a larger scale match better than clear ones of the finest.
+# On drone photographs of 9 megapixels the median of inliers is 220, 350 and 410 with 0.04, 0.02 and 0.01.
+CONTRAST_THRESHOLD = 0.01
 FILM_DIAGONAL_MM = math.hypot(36, 24)
 UNITS_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # of EXIF's FocalPlaneResolutionUnit
 
@@ -124,7 +130,12 @@ def camera_from_exif(path: str | Path, image: Image) -> Camera | None:
 
 
 def match_images(
-    image1: Image, image2: Image, *, features: FeatureKind = "rootsift", max_features: int = MAX_FEATURES
+    image1: Image,
+    image2: Image,
+    *,
+    features: FeatureKind = "rootsift",
+    max_features: int = MAX_FEATURES,
+    max_size: int = MAX_SIZE,
 ) -> tuple[Array, Array, Array]:
     """Correspondences of two images: features that are each other's nearest.
 
@@ -132,13 +143,15 @@ def match_images(
         image1: (H, W, 3) or (H, W) uint8.
         image2: (H, W, 3) or (H, W) uint8.
         features: "rootsift" (Arandjelović and Zisserman, CVPR 2012), the most accurate; "orb" or "akaze".
-        max_features: keypoints per image at most, the strongest ones.
+        max_features: keypoints per image at most; see `detect` for which.
+        max_size: pixels of the longer side at which keypoints are sought, 0 for the images as they are.
 
     Returns:
-        points1 (N, 2) and points2 (N, 2) in pixels, and (N,) the ratios of the nearest to the second-nearest
-        descriptor's distance, for ``score_kind="ratio"``.
+        points1 (N, 2) and points2 (N, 2) in pixels of the images as given, and (N,) the ratios of the nearest to the
+        second-nearest descriptor's distance, for ``score_kind="ratio"``.
     """
-    return match_features(detect(image1, features, max_features), detect(image2, features, max_features), features)
+    found1, found2 = (detect(image, features, max_features, max_size) for image in (image1, image2))
+    return match_features(found1, found2, features)
 
 
 def match_features(
@@ -151,34 +164,87 @@ def match_features(
     return points1[index1], points2[index2], ratios
 
 
-def detect(image: Image, features: FeatureKind = "rootsift", max_features: int = MAX_FEATURES) -> tuple[Array, Floats]:
-    """Keypoints of an image, the strongest first.
+def detect(
+    image: Image, features: FeatureKind = "rootsift", max_features: int = MAX_FEATURES, max_size: int = MAX_SIZE
+) -> tuple[Array, Floats]:
+    """Keypoints of an image: for "rootsift" those of the largest scale first, else the strongest first.
+
+    In photographs the largest ones repeat best: the finest details change between views, by noise, leaves and light,
+    however strong they are.
+
+    Args:
+        image: (H, W, 3) or (H, W) uint8.
+        features: see `match_images`.
+        max_features: keypoints at most, the first ones.
+        max_size: a larger image is reduced to so many pixels of its longer side before; 0 leaves it as it is.
 
     Returns:
-        (N, 2) pixels, and (N, d) descriptors as vectors of one length, for `descriptors.match_vectors`: the bits of a
-        binary descriptor become components of ±1.
+        (N, 2) pixels of the image as given, and (N, d) descriptors as vectors of one length, for
+        `descriptors.match_vectors`: the bits of a binary descriptor become components of ±1.
     """
     if features not in get_args(FeatureKind):
         raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {features!r}")
     if not 1 <= max_features <= 10**6:
         raise ValueError(f"max_features must be from 1 to a million, not {max_features}")
+    if max_size != 0 and max_size < SMALLEST_SIZE:
+        raise ValueError(f"max_size must be 0, for images as they are, or at least {SMALLEST_SIZE}, not {max_size}")
     cv2 = _opencv()
+    grey = _grey(cv2, image)
+    reduced = _reduce(cv2, grey, max_size)
+    describe = _largest_keypoints if features == "rootsift" else _strongest_keypoints
+    keypoints, descriptors = describe(_detector(cv2, features, max_features), reduced, max_features)
+    if not keypoints:
+        return np.empty((0, 2)), np.empty((0, 1), np.float32)
+    points = cv2.KeyPoint_convert(keypoints).astype(float)
+    if reduced is not grey:
+        # The corner of the image stays where it is, and it is half a pixel off the centre of the first one.
+        points = (points + 0.5) * (np.array(grey.shape[::-1]) / reduced.shape[::-1]) - 0.5
+    assert descriptors is not None  # there are as many as keypoints
+    return points, _vectors(descriptors)
+
+
+def _grey(cv2: ModuleType, image: Image) -> Image:
+    """The grey levels (H, W) of an image, contiguous."""
     image = np.asarray(image)
     if image.dtype != np.uint8 or not image.size or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):
         raise ValueError(f"image must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")
-    grey = image if image.ndim == 2 else cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
-    keypoints, descriptors = _detector(cv2, features, max_features).detectAndCompute(np.ascontiguousarray(grey), None)
-    if not keypoints:
-        return np.empty((0, 2)), np.empty((0, 1), np.float32)
-    order = np.argsort([-keypoint.response for keypoint in keypoints], kind="stable")[:max_features]
-    points = cv2.KeyPoint_convert(keypoints)[order].astype(float)
-    return points, _vectors(descriptors[order])
+    image = np.ascontiguousarray(image)
+    return image if image.ndim == 2 else np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
+
+
+def _reduce(cv2: ModuleType, grey: Image, max_size: int) -> Image:
+    """An image (H, W) with at most `max_size` pixels on its longer side; itself if it has no more, or with 0."""
+    height, width = grey.shape
+    if max_size == 0 or max(height, width) <= max_size:
+        return grey
+    scale = max_size / max(height, width)
+    size = max(round(width * scale), 1), max(round(height * scale), 1)
+    return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA))  # means of areas: nothing aliases
+
+
+def _largest_keypoints(detector: Any, grey: Image, count: int) -> tuple[Sequence[Any], NDArray[Any] | None]:
+    """Keypoints of the largest scale first, and their descriptors.
+
+    Only those that are kept are described, which takes less time and memory than to describe all that are found.
+    """
+    every = detector.detect(grey)
+    order = np.argsort([-keypoint.size for keypoint in every], kind="stable")[:count]
+    keypoints, descriptors = detector.compute(grey, [every[number] for number in order]) if every else ([], None)
+    return keypoints, descriptors
+
+
+def _strongest_keypoints(detector: Any, grey: Image, count: int) -> tuple[Sequence[Any], NDArray[Any] | None]:
+    """Keypoints of the highest response first, and their descriptors."""
+    every, descriptors = detector.detectAndCompute(grey, None)
+    order = np.argsort([-keypoint.response for keypoint in every], kind="stable")[:count]
+    return [every[number] for number in order], descriptors[order] if every else None
 
 
 def _detector(cv2: ModuleType, features: FeatureKind, max_features: int) -> Any:
     if features == "rootsift":
+        # Asked for a number, OpenCV would keep the keypoints of the highest contrast, which are the finest ones.
         # Without the precise upscaling, keypoints lie a quarter of a pixel off.
-        return cv2.SIFT_create(max_features, enable_precise_upscale=True)
+        return cv2.SIFT_create(0, contrastThreshold=CONTRAST_THRESHOLD, enable_precise_upscale=True)
     if features == "orb":
         return cv2.ORB_create(max_features)
     # OpenCV 5 moved AKAZE to the contributed modules.

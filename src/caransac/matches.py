@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, cast, get_args, overload
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import h5py
 
 SUFFIXES = (".npz", ".txt", ".h5")
+FILE_STARTS = {b"PK": ".npz", b"\x89HDF": ".h5"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +159,23 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
             return _parse_text(text)
     with open_h5(path) as file, naming(path):
         return _find_in_h5(file, key)
+
+
+def parse_matches(data: bytes, key: str | None = None) -> Matches:
+    """Correspondences that came as bytes, say on standard input; they show which of the kinds of files they are.
+
+    Args:
+        data: the content of a file that `read_matches` reads.
+        key: which of the pairs in an h5 file.
+    """
+    suffix = next((suffix for start, suffix in FILE_STARTS.items() if data.startswith(start)), ".txt")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"matches{suffix}"
+        path.write_bytes(data)
+        try:
+            return read_matches(path, key)
+        except (OSError, ValueError) as error:
+            raise ValueError(str(error).replace(str(path), "standard input")) from error
 
 
 @overload

@@ -105,6 +105,19 @@ def test_without_cameras_and_sizes_there_is_a_fundamental_matrix_and_advice(bare
     assert pose_error_deg(answer["R"], answer["t"], made.R, made.t) < 1
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".h5"])
+@pytest.mark.parametrize("known", ["sizes", "cameras"])
+def test_a_focal_length_goes_with_the_sizes_in_the_file(tmp_path, made, capsys, suffix, known):
+    sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
+    cameras = {"camera1": Camera("SIMPLE_PINHOLE", (700, 500, 400), 1024, 768), "camera2": made.camera2}
+    matches = Matches(made.points1, made.points2, made.scores, **(sizes if known == "sizes" else cameras))
+    path = str(write_matches(tmp_path / f"m{suffix}", matches))
+    code, answer, err = run_json(capsys, "--matches", path, "--focal", str(made.camera1.fx))
+    assert (code, err, answer["camera_sources"]) == (0, "", ["focal", "focal"])
+    assert answer["camera1"]["params"] == [made.camera1.fx, 511.5, 383.5]
+    assert pose_error_deg(answer["R"], answer["t"], made.R, made.t) < 1
+
+
 def test_a_known_camera_does_not_make_up_for_an_unknown_size(tmp_path, made, capsys):
     matches = Matches(made.points1, made.points2, made.scores, "ratio", made.camera1)
     _, answer, err = run_json(capsys, "--matches", str(write_matches(tmp_path / "m.npz", matches)))
@@ -154,6 +167,27 @@ def test_failures_of_unknown_cameras_are_explained_and_shown(tmp_path, rng, caps
     least = "no pose: 4 matches, but it takes 5" if known else "no fundamental matrix: 4 matches, but it takes 7"
     assert least in err
     assert (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("given", ["photographs", "sizes in the file", "sizes as options", "neither"])
+def test_nobody_is_sent_away_for_an_unknown_camera(tmp_path, photos, made, bare, capsys, given):
+    sized = Matches(made.points1, made.points2, made.scores, image_size1=(1024, 768), image_size2=(1024, 768))
+    arguments, note = {
+        "photographs": ([*photos[0], *FEW], "no EXIF focal length in a.png and b.png: it is estimated"),
+        "sizes in the file": (
+            ["--matches", str(write_matches(tmp_path / "s.npz", sized))],
+            "no camera in the file of matches: the focal length is estimated",
+        ),
+        "sizes as options": (["--matches", bare, *SIZE], "the focal length is estimated; give --focal or --camera"),
+        "neither": (["--matches", bare], "estimating the fundamental matrix; for a pose give --image-size WxH"),
+    }[given]
+    shown = "Fundamental matrix of pixels" if given == "neither" else "Pose of camera 2 from camera 1"
+    for command in (["pose"], ["view", "--no-open", "--out", str(tmp_path / "r.html")]):
+        assert main([*command, *arguments]) == 0
+        captured = capsys.readouterr()
+        assert note in captured.err
+        assert captured.out.startswith(shown)
+        assert ("estimated from the matches; give --focal" in captured.out) == (given != "neither")
 
 
 def test_reports_show_where_the_cameras_come_from(tmp_path, photos):

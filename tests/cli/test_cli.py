@@ -43,7 +43,7 @@ def test_help_and_version(arguments, expected):
     assert expected in done.stdout
 
 
-@pytest.mark.parametrize("command", ["pose", "view", "verify", "demo", "train", "bench"])
+@pytest.mark.parametrize("command", ["pose", "view", "verify", "demo", "train", "bench", "completion"])
 def test_help_shows_no_escapes(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
@@ -57,6 +57,16 @@ def test_a_reader_that_has_gone_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize("command", ["pose", "view", "verify", "demo", "train", "bench", "completion"])
+def test_unknown_options_show_the_usage_of_their_command(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([command, *{"completion": ["bash"], "train": ["--out", "."]}.get(command, []), "--colour"])
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"usage: caransac {command}")
+    assert f"caransac {command}: error: unrecognized arguments: --colour" in err
 
 
 def test_unknown_commands_are_refused(capsys):

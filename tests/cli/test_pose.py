@@ -1,5 +1,6 @@
 """``caransac pose``: from files to answers, and what it says when it cannot."""
 
+import io
 import json
 import re
 import sys
@@ -237,6 +238,13 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--save", "m.csv"], "--save m.csv: the name must end in"),
         (["{a}", "{b}", "--max-features", "0"], "max_features must be from 1 to a million"),
         (["{a}", "{b}", "--max-features", "99999999999"], "max_features must be from 1 to a million"),
+        (["{a}", "{b}", "--max-size", "9"], "max_size must be 0, for images as they are, or at least 64"),
+        (["--matches", "{m}", "--min-confidence", "50"], "--min-confidence must be from 0 to 1, not 50"),
+        (["--matches", "{m}", "--min-confidence", "nan"], "--min-confidence must be from 0 to 1"),
+        (
+            ["--matches", "{m}", "--min-confidence", "0.5", "--method", "lm-lo"],
+            "--min-confidence needs --method ca-ransac: lm-lo has no confidence",
+        ),
         (["{a}", "{b}", "--focal", "1e-300"], "focal length from 1e-06"),
         (["{a}", "{b}", "--focal", "1e300"], "no number beyond"),
         (["{a}", "{b}", "--html", "{b}"], "--html .*b.png is an input; choose another place"),
@@ -252,6 +260,68 @@ def test_mistakes_say_what_to_do(files, saved, bare, capsys, arguments, message)
     err = capsys.readouterr().err
     assert err.startswith("caransac: ")
     assert re.search(message, err)
+
+
+def test_a_low_confidence_is_exit_code_one_if_asked(tmp_path, saved, rng, capsys):
+    assert main(["pose", "--matches", saved[0], "--min-confidence", "0.5"]) == 0
+    assert capsys.readouterr().err == ""
+    unrelated = Matches(rng.uniform(0, 640, (300, 2)), rng.uniform(0, 640, (300, 2)))
+    path = str(write_matches(tmp_path / "m.txt", unrelated))
+    arguments = ["--matches", path, "--camera", "500,320,320"]
+    code, answer, err = run_json(capsys, *arguments)
+    assert (code, answer["success"], err) == (0, True, "")
+    report = tmp_path / "r.html"
+    assert main(["pose", *arguments, "--min-confidence", "0.9", "--html", str(report)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == f"caransac: the confidence is {answer['confidence']:.3f}, below --min-confidence 0.9\n"
+    assert "better not rely on it" in captured.out  # the answer is not lost
+    assert report.exists()
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".txt", ".h5"])
+def test_matches_come_on_standard_input(tmp_path, saved, capsys, monkeypatch, suffix):
+    path = write_matches(tmp_path / f"m{suffix}", read_matches(saved[0]))
+    camera = ["--camera", camera_text(saved[1].camera1)]
+    _, expected, _ = run_json(capsys, "--matches", str(path), *camera)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    code, answer, _ = run_json(capsys, "--matches", "-", *camera)
+    assert (code, answer["R"], answer["inliers"]) == (0, expected["R"], expected["inliers"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<html>")))
+    assert main(["pose", "--matches", "-"]) == 2
+    assert "caransac: standard input: line 1" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["pose", "--matches", "-"]) == 2
+    assert "standard input, which is closed" in capsys.readouterr().err
+
+
+def test_quiet_leaves_only_what_went_wrong(tmp_path, bare, files, capsys):
+    outputs = ["--save", str(tmp_path / "m.npz"), "--html", str(tmp_path / "r.html")]
+    assert main(["pose", "-q", "--matches", bare, *outputs]) == 0  # of unknown cameras
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+    assert (tmp_path / "m.npz").exists()
+    assert (tmp_path / "r.html").exists()
+    code, answer, err = run_json(capsys, "--quiet", "--matches", bare)  # which was asked for
+    assert (code, err) == (0, "")
+    assert "--image-size" in answer["note"]
+    assert main(["pose", "-q", files[0]]) == 2
+    assert "one image is not enough" in capsys.readouterr().err
+
+
+def test_large_images_are_matched_at_a_size_and_answered_in_their_pixels(tmp_path, capsys):
+    pair = render_pair(seed=6, width=960, height=720)
+    paths = [str(images.write_image(tmp_path / f"{n}.png", i)) for n, i in (("a", pair.image1), ("b", pair.image2))]
+    camera = ["--camera", camera_text(pair.camera), *FEW]
+    saved = tmp_path / "m.npz"
+    answers = {}
+    for size in ("480", "640", None):
+        option = [] if size is None else ["--max-size", size]
+        code, answers[size], _ = run_json(capsys, *paths, *camera, *option, "--save", str(saved))
+        assert code == 0
+        assert pose_error_deg(answers[size]["R"], answers[size]["t"], pair.R, pair.t) < 0.2
+        assert (answers[size]["camera1"]["width"], answers[size]["num_inliers"] > 200) == (960, True)
+        assert read_matches(saved).points1.max() > 800
+    assert len({answer["num_matches"] for answer in answers.values()}) == 3
 
 
 def test_a_missing_extra_is_named(files, capsys, monkeypatch):

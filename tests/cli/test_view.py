@@ -23,6 +23,19 @@ def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
     assert "no browser" in capsys.readouterr().err
 
 
+def test_view_prints_what_pose_prints(tmp_path, saved, capsys):
+    out = ["--out", str(tmp_path / "r.html"), "--no-open"]
+    assert main(["pose", "--matches", saved[0]]) == 0
+    expected = capsys.readouterr().out.splitlines()
+    assert main(["view", "--matches", saved[0], *out]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:-2] == expected[:-1]  # all but the time
+    assert "confidence" in "".join(expected)
+    assert printed[-1] == f"Report: {tmp_path / 'r.html'}"
+    assert main(["view", "--matches", saved[0], "--quiet", *out]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
 def test_view_shows_failures_too(tmp_path, capsys):
     path = write_matches(tmp_path / "m.txt", Matches(np.ones((3, 2)), np.ones((3, 2))))
     assert main(["view", "--matches", str(path), "--out", str(tmp_path / "r.html"), "--no-open"]) == 1

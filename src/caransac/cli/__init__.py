@@ -8,21 +8,29 @@ import sys
 from collections.abc import Sequence
 
 import caransac
-from caransac.cli import bench, demo, pose, train, verify, view
+from caransac.cli import bench, completion, demo, pose, train, verify, view
 
-COMMANDS = (pose, view, verify, demo, train, bench)
+COMMANDS = (pose, view, verify, demo, train, bench, completion)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The parsed arguments; a mistake ends the process with exit code 2 and the usage of the command it was made in."""
     parser = argparse.ArgumentParser(
         prog="caransac", description="Robust two-view geometry from correspondences full of outliers."
     )
     parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for command in COMMANDS:
-        command.add_parser(subparsers)
-    parsed = parser.parse_args(arguments)
+        command.add_parser(commands)
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:  # argparse itself would print the usage of the whole program
+        commands.choices[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return parsed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parsed = parse(arguments)
     try:
         code = int(parsed.run(parsed))
         if sys.stdout is not None:  # it may be closed

@@ -66,9 +66,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the group of options that say what the cameras are."""
     cameras = parser.add_argument_group(
         "cameras",
-        "Given once for both images, or twice, for one each; else they come from the\nfile of matches or the images' "
-        "EXIF data. A focal length that nobody knows is\nestimated from the matches. One that is known to some "
-        "per cent, written as\n1200±5% or 1200+-5%, is refined with the pose; EXIF data count as doubtful.",
+        "Give an option once for both images, or twice, for one each. Without any, the\ncameras come from the file of "
+        "matches or from the EXIF data of the images. A\nfocal length that nobody knows is estimated from the matches. "
+        "One that is\nknown to a few per cent, written as 1200±5% or 1200+-5%, is refined with the\npose; EXIF data "
+        "are treated like that.",
     )
     known = cameras.add_mutually_exclusive_group()
     known.add_argument(

@@ -13,7 +13,7 @@ from caransac import images
 from caransac.cli import cameras
 from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
 from caransac.images import FeatureKind
-from caransac.matches import Matches, read_matches
+from caransac.matches import Matches, parse_matches, read_matches
 from caransac.options import ScoreKind
 
 
@@ -64,6 +64,9 @@ def add_command(
     )
     parser.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="first image")
     parser.add_argument("image2", nargs="?", type=Path, metavar="IMAGE2", help="second image")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print only what went wrong: no summary and no notes"
+    )
     _add_matching(parser)
     cameras.add_options(parser)
     return parser
@@ -75,20 +78,29 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
         "--features",
         choices=get_args(FeatureKind),
         default="rootsift",
-        help="what to match the images by (default: %(default)s)",
+        help="the kind of keypoints to match (default: %(default)s)",
     )
     matching.add_argument(
         "--max-features",
         type=int,
         default=images.MAX_FEATURES,
         metavar="N",
-        help="keypoints per image at most (default: %(default)s)",
+        help="keep at most this many keypoints per image (default: %(default)s)",
+    )
+    matching.add_argument(
+        "--max-size",
+        type=int,
+        default=images.MAX_SIZE,
+        metavar="PX",
+        help="reduce larger images to this many pixels on the longer side before looking for keypoints; 0 keeps them "
+        "as they are. Points, cameras and --max-error are still in pixels of your images (default: %(default)s)",
     )
     matching.add_argument(
         "--matches",
         type=Path,
         metavar="FILE",
-        help="matches to use instead: .npz, .txt with lines x1 y1 x2 y2 [score], or .h5; images are then optional",
+        help="use the matches in this file: .npz, .txt with lines x1 y1 x2 y2 [score], or .h5; - reads any of these "
+        "from standard input. The images are then optional",
     )
     matching.add_argument("--key", metavar="NAME", help="which pair of an .h5 file")
     matching.add_argument(
@@ -103,22 +115,28 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
     """Read the images, their matches and their cameras; say on stderr when a camera is unknown."""
     started = time.perf_counter()
     photos = _read_photos(arguments)
-    matches = None if arguments.matches is None else read_matches(arguments.matches, arguments.key)
+    matches = _read_matches(arguments)
     seconds = {"read": time.perf_counter() - started}
 
     known1 = cameras.find_camera(arguments, 0, photos and photos[0], matches)
     known2 = cameras.find_camera(arguments, 1, photos and photos[1], matches)
     sources = _sources(known1, known2)
     note = None if arguments.fundamental else cameras.explain_unknown(photos, sources)
-    if note is not None:
+    if note is not None and not arguments.quiet:
         print(f"caransac: {note}", file=sys.stderr)
 
     if matches is None:
         assert photos is not None  # or reading them had failed
         started = time.perf_counter()
         pixels = (photo.pixels for photo in photos)
-        found = images.match_images(*pixels, features=arguments.features, max_features=arguments.max_features)
-        matches = Matches(*found)
+        matches = Matches(
+            *images.match_images(
+                *pixels,
+                features=arguments.features,
+                max_features=arguments.max_features,
+                max_size=arguments.max_size,
+            )
+        )
         seconds["match"] = time.perf_counter() - started
     score_kind = arguments.score_kind or matches.score_kind
     return TwoViews(
@@ -164,6 +182,17 @@ def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
         raise ValueError("one image is not enough: give two")
     first, second = (Photo(path, images.read_image(path)) for path in (arguments.image1, arguments.image2))
     return first, second
+
+
+def _read_matches(arguments: argparse.Namespace) -> Matches | None:
+    """The matches of --matches, or None where it was not given."""
+    if arguments.matches is None:
+        return None
+    if str(arguments.matches) == "-":
+        if sys.stdin is None:
+            raise ValueError("--matches - reads standard input, which is closed")
+        return parse_matches(sys.stdin.buffer.read(), arguments.key)
+    return read_matches(arguments.matches, arguments.key)
 
 
 def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:

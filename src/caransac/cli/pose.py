@@ -22,8 +22,8 @@ from caransac.results import AnyResult, FundamentalResult
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
 x2 = R x1 + t with |t| = 1. Focal lengths that are doubtful or unknown are
-estimated with it. The exit code is 1 when the matches determine no pose, and 2
-after a mistake. Images need the extra 'images'."""
+estimated with it. The exit code is 1 when the matches determine no pose, or one
+below --min-confidence, and 2 after a mistake. Images need the extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
@@ -31,7 +31,9 @@ examples:
   caransac pose a.png b.png --focal 1200±5%       known to five per cent
   caransac pose a.png b.png --camera 576,319.5,239.5
   caransac pose a.jpg b.jpg --html report.html --save matches.npz
+  caransac pose a.jpg b.jpg --max-size 0          full resolution: slow
   caransac pose --matches matches.npz --json
+  my_matcher a.jpg b.jpg | caransac pose --matches - --image-size 640x480
   caransac pose --matches loftr.txt --score-kind confidence --camera 520,320,240
   caransac pose --matches loftr.txt --score-kind confidence --image-size 640x480
 """
@@ -41,7 +43,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     about = "estimate the relative pose of two images, or of matches in a file"
     parser = inputs.add_command(commands, "pose", about=about, text=DESCRIPTION, examples=EXAMPLES)
-    estimation.add_options(parser, Options())
+    estimation.add_options(parser, Options()).add_argument(
+        "--min-confidence",
+        type=float,
+        metavar="P",
+        help="end with exit code 1 if the answer is right with a lower probability than this",
+    )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the answer as one line of JSON, for other programs")
     output.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at in a browser")
@@ -56,21 +63,45 @@ def pose(arguments: argparse.Namespace) -> int:
     if arguments.save is not None and arguments.save.suffix not in SUFFIXES:
         raise ValueError(f"--save {arguments.save}: the name must end in one of {', '.join(SUFFIXES)}")
     inputs.check_outputs(arguments, save=arguments.save, html=arguments.html)
+    check_min_confidence(arguments)
     options = estimation.read_options(arguments, keep_trace=arguments.html is not None)
     views = inputs.read_views(arguments)
     result = estimation.estimate(views, options)
     if arguments.json:
         print(json.dumps(as_json(views, result)))
-    elif result.success:
+    elif result.success and not arguments.quiet:
         print(as_text(views, result))
-    notices = sys.stderr if arguments.json else sys.stdout
+    written = {}
     if arguments.save is not None:
-        print(f"Matches: {write_matches(arguments.save, views.matches).resolve()}", file=notices)
+        written["Matches"] = write_matches(arguments.save, views.matches)
     if arguments.html is not None:
-        print(f"Report: {estimation.write_html(arguments.html, views, result).resolve()}", file=notices)
+        written["Report"] = estimation.write_html(arguments.html, views, result)
+    for name, path in {} if arguments.quiet else written.items():
+        print(f"{name}: {path.resolve()}", file=sys.stderr if arguments.json else sys.stdout)
+    reason = explain_rejection(views, result, arguments.min_confidence)
+    if reason is not None:
+        print(f"caransac: {reason}", file=sys.stderr)
+    return 0 if reason is None else 1
+
+
+def check_min_confidence(arguments: argparse.Namespace) -> None:
+    """Raise a ValueError for a --min-confidence that is no probability, or where the method has no confidence."""
+    if arguments.min_confidence is None:
+        return
+    if not 0 <= arguments.min_confidence <= 1:
+        raise ValueError(f"--min-confidence must be from 0 to 1, not {arguments.min_confidence:g}")
+    if arguments.method != "ca-ransac":
+        raise ValueError(f"--min-confidence needs --method ca-ransac: {arguments.method} has no confidence")
+
+
+def explain_rejection(views: TwoViews, result: AnyResult, min_confidence: float | None) -> str | None:
+    """Why an answer does not do: there is none, or it is not sure enough; None where it does."""
     if not result.success:
-        print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)
-    return 0 if result.success else 1
+        return estimation.explain_failure(views, result)
+    if min_confidence is None or (result.confidence is not None and result.confidence >= min_confidence):
+        return None
+    found = "unknown" if result.confidence is None else f"{result.confidence:.3f}"
+    return f"the confidence is {found}, below --min-confidence {min_confidence:g}"
 
 
 def as_text(views: TwoViews, result: AnyResult) -> str:

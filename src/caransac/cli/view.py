@@ -8,13 +8,14 @@ import webbrowser
 from pathlib import Path
 
 from caransac.cli import estimation, inputs
+from caransac.cli.pose import as_text
 from caransac.options import Options
 
 DESCRIPTION = """\
-Estimate as 'caransac pose' does and write one HTML file that shows the images
-with their matches, how sure each is after every round, epipolar lines and
-cameras; then open it in the browser. The file needs no network.
-Images need the extra 'images'."""
+Estimate and print the answer as 'caransac pose' does, and write one HTML file
+that shows the images with their matches, how sure each is after every round,
+epipolar lines and cameras; then open it in the browser. The file needs no
+network. Images need the extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac view a.jpg b.jpg                       opens caransac.html
@@ -42,8 +43,11 @@ def view(arguments: argparse.Namespace) -> int:
     options = estimation.read_options(arguments, keep_trace=True)
     views = inputs.read_views(arguments)
     result = estimation.estimate(views, options)
+    if result.success and not arguments.quiet:
+        print(as_text(views, result))
     path = estimation.write_html(arguments.out, views, result).resolve()
-    print(f"Report: {path}")
+    if not arguments.quiet:
+        print(f"Report: {path}")
     if not result.success:
         print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)
     if not arguments.no_open and not webbrowser.open(path.as_uri()):
