@@ -7,7 +7,7 @@ height of both images), by pair. Rendered and synthetic pairs are made anew from
 for several methods. The rows of these methods replace those in the file of results, and all tables are written again.
 
 All get the same matches: the peers those with a ratio below 0.85 (20 at least), best first, ours all with their ratios.
-1024 hypotheses, one thread. The error of a pair is the mean error of four corners: of the image (real), of the plane
+1024 hypotheses, one thread. The column px has the peers' thresholds. The error of a pair is the mean error of four corners: of the image (real), of the plane
 (rendered), or of the rectangle around the right matches (synthetic). No answer counts as infinite.
 """
 
@@ -39,7 +39,7 @@ from caransac.synthetic.scores import BINARY, ROOTSIFT
 
 RESULTS = Path(__file__).parent / "results" / "homographies.json"
 HYPOTHESES = 1024
-MAX_RATIO, MIN_KEPT = 0.85, 20
+MIN_KEPT = 20  # matches that pass a filter at least
 WRONG_PX = 20.0  # a larger error is no answer to anything
 LIMITS_PX = (1.0, 3.0, 5.0)
 MAX_FEATURES = {"rootsift": 4000, "orb": 8000}
@@ -107,13 +107,14 @@ def best_first(pair: PlanePair, max_ratio: float) -> PlanePair:
     return replace(pair, **chosen)
 
 
-def measure(name: str, max_error_px: float, max_ratio: float, pair: PlanePair) -> tuple[float, float]:
+def measure(name: str, max_error_px: float, pair: PlanePair) -> tuple[float, float]:
     """Corner error in pixels, and processor time in milliseconds, which other users of the machine hardly change."""
     estimator = HOMOGRAPHY_ESTIMATORS[name]
     settings = RunSettings(max_error_px=max_error_px, iterations=HYPOTHESES)
     started = time.process_time()
     try:
-        H = estimator.run(best_first(pair, max_ratio) if estimator.filtered else pair, settings)
+        given = pair if estimator.max_ratio is None else best_first(pair, estimator.max_ratio)
+        H = estimator.run(given, settings)
     except Exception:  # a peer may raise anything, and that is its failure, not ours
         if estimator.module == "caransac":
             raise
@@ -122,19 +123,20 @@ def measure(name: str, max_error_px: float, max_ratio: float, pair: PlanePair) -
     return pair.corner_error_px(H), ms
 
 
-def run_method(
-    estimator: HomographyEstimator, max_error_px: float, max_ratio: float, sets: Sets, pool: ProcessPool
-) -> Record:
+def run_method(estimator: HomographyEstimator, max_error_px: float, sets: Sets, pool: ProcessPool) -> Record:
     """Errors and times of a method on all pairs; a pair that brings its process down is a failure."""
-    run = partial(measure, estimator.name, max_error_px, max_ratio)
+    run = partial(measure, estimator.name, max_error_px)
     _outcome(pool, run, next(iter(sets.values()))[0])  # imports and loads
     rows = {}
     for name, pairs in sets.items():
         errors, times = zip(*(_outcome(pool, run, pair) for pair in pairs), strict=True)
-        rows[name] = {"errors_px": [_finite(error) for error in errors], "ms": [round(ms, 2) for ms in times]}
+        rows[name] = {
+            "max_error_px": None if estimator.module == "caransac" else max_error_px,
+            "errors_px": [_finite(error) for error in errors],
+            "ms": [round(ms, 2) for ms in times],
+        }
     return {
         "about": estimator.about,
-        "max_error_px": None if estimator.module == "caransac" else max_error_px,
         "versions": machine.versions([estimator]),
         "machine": machine.describe(),
         "sets": rows,
@@ -206,7 +208,8 @@ def main_table(result: Record, name: str) -> Iterator[str]:
             figures = [f"{mean_over_scenes(partial(auc, limit_deg=limit), errors, pairs):.1f}" for limit in LIMITS_PX]
             failures = [str(int((errors > WRONG_PX).sum())), str(int(np.isinf(errors).sum()))]
             ms = f"{np.nanmedian(method['sets'][name]['ms']):.1f}"
-            yield f"| {label} | {method['max_error_px'] or ''} | {' | '.join([*figures, *failures, ms])} |"
+            px = method["sets"][name]["max_error_px"]
+            yield f"| {label} | {'' if px is None else f'{px:g}'} | {' | '.join([*figures, *failures, ms])} |"
     yield ""
 
 
@@ -241,11 +244,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="real pairs")
     parser.add_argument("--methods", nargs="+", default=["ours", "peers"], metavar="NAME", help="(default: all)")
-    parser.add_argument("--rendered", type=int, default=16, metavar="N", help="photographs of each pattern")
+    parser.add_argument("--rendered", type=int, default=20, metavar="N", help="pairs of photographs of each pattern")
     parser.add_argument("--synthetic", type=int, default=60, metavar="N", help="pairs of each share of right matches")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="others for looking at settings")
     parser.add_argument("--max-error", type=float, metavar="PX", help="the threshold of all peers (default: their own)")
-    parser.add_argument("--max-ratio", type=float, default=MAX_RATIO, metavar="R", help="of the peers' matches")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="JSON", help="(default: %(default)s)")
     arguments = parser.parse_args()
     names = [name for given in arguments.methods for name in GROUPS.get(given, [given])]
@@ -260,7 +262,7 @@ def main() -> None:
             continue
         with ProcessPool(1) as pool:  # of its own, so that no library disturbs another
             max_error_px = arguments.max_error or estimator.max_error_px
-            methods[name] = run_method(estimator, max_error_px, arguments.max_ratio, sets, pool)
+            methods[name] = run_method(estimator, max_error_px, sets, pool)
         print(name, flush=True)
     stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     result = merge(stored, describe_sets(sets), methods)

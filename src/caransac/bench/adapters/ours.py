@@ -160,7 +160,7 @@ HOMOGRAPHY_ESTIMATORS = tuple(
         package="caransac",
         min_version="0.1",
         run=partial(run_homography, **given),
-        filtered=False,
+        max_ratio=None,
     )
     for name, about, given in (
         ("CA-RANSAC", "all matches with their scores", {}),

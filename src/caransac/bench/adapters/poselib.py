@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -82,11 +83,16 @@ ESTIMATORS = tuple(
 HOMOGRAPHY_ESTIMATORS = tuple(
     HomographyEstimator(
         name=name,
-        about=f"LO-RANSAC with LM inside and at the end, PROSAC{stop}",
+        about=f"LO-RANSAC with LM inside and at the end, PROSAC{more}",
         module="poselib",
         package="poselib",
         min_version="2.0.4",
         run=partial(run_homography, min_iterations=fewest),
+        max_ratio=max_ratio,
     )
-    for name, stop, fewest in (("PoseLib", "", None), ("PoseLib, early stop", ", own stopping after 100", 100))
+    for name, more, fewest, max_ratio in (
+        ("PoseLib", "", None, 0.85),
+        ("PoseLib, early stop", ", stops by itself after 100 hypotheses", 100, 0.85),
+        ("PoseLib, all matches", ", without the filter", None, math.inf),
+    )
 )

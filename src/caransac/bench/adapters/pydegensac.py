@@ -66,5 +66,6 @@ HOMOGRAPHY_ESTIMATORS = (
         package="pydegensac",
         min_version="0.2",
         run=run_homography,
+        max_error_px=2.0,
     ),
 )

@@ -27,7 +27,8 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
     """Its homography with PROSAC sampling."""
     import pygcransac
 
-    options = {"threshold": settings.max_error_px}
+    # Its sequential test, on by default, rejects right models where few matches are right; so does much coherence.
+    options = {"threshold": settings.max_error_px, "use_sprt": False, "spatial_coherence_weight": 0.1}
     return find_homography(pygcransac, pair, settings, (*pair.size1[::-1], *pair.size2[::-1]), **options)
 
 

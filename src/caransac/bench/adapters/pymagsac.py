@@ -50,5 +50,6 @@ HOMOGRAPHY_ESTIMATORS = (
         package="pymagsac",
         min_version="0.2",
         run=run_homography,
+        max_error_px=5.0,
     ),
 )

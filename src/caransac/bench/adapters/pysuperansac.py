@@ -39,5 +39,6 @@ HOMOGRAPHY_ESTIMATORS = (
         package="pysuperansac",
         min_version="1.0",
         run=run_homography,
+        max_error_px=5.0,
     ),
 )
