@@ -3,12 +3,12 @@
 The plane stands upright in a room full of small textured facets, takes up a small part of both images, and is seen from
 far apart. It bears noise, or a pattern that repeats; every copy of its motif differs a little from the others, as
 bricks do. All matches are of real features: wrong ones confuse copies of the motif, facets, or facets and plane. Facets
-that both images show match rightly, too, but not by the plane's homography.
+that both images show match rightly, too, each by a homography of its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -27,7 +27,7 @@ PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 WIDTH, HEIGHT = 800, 600
 FOCAL = 0.9 * WIDTH
 MIDDLE = np.array([0.0, 0.0, 1.2])  # metres; of the plane
-NUM_FACETS = 400
+NUM_FACETS = 600
 X, Z = np.array([1.0, 0, 0]), np.array([0, 0, 1.0])  # the plane's sides; its normal is -y
 
 
@@ -50,13 +50,14 @@ def photograph_plane(seed: int, pattern: Pattern) -> PlaneViews:
     """Two photographs of a plane with a pattern; the same seed gives the same ones."""
     rng = np.random.default_rng([seed, PATTERNS.index(pattern), 9])
     camera = Camera("SIMPLE_PINHOLE", (FOCAL, (WIDTH - 1) / 2, (HEIGHT - 1) / 2), WIDTH, HEIGHT)
-    width, height = rng.uniform(1.0, 2.0), rng.uniform(0.8, 1.5)
+    width, height = rng.uniform(0.8, 1.6), rng.uniform(0.7, 1.2)
     corner = MIDDLE - width / 2 * X - height / 2 * Z
     plane = _make_face(corner, np.stack([X, Z]), (width, height), make_texture(rng, pattern, (width, height)))
     poses, projections, quads = _draw_poses(rng, camera, corner, (width, height))
-    # Every other plane is photographed in two places: nothing around it can match rightly.
-    rooms = [_make_facets(rng, (width, height))]
-    rooms.append(rooms[0] if rng.random() < 0.5 else _make_facets(rng, (width, height)))
+    # Half of the planes are photographed in two rooms; in one room, everything else has moved in between. So the plane
+    # is the largest thing that both images show, and no other homography explains as many matches.
+    room = _make_facets(rng, (width, height))
+    rooms = [room, _move(rng, room) if rng.random() < 0.5 else _make_facets(rng, (width, height))]
     images = [render([plane, *room], camera, *pose) for room, pose in zip(rooms, poses, strict=True)]
     H = projections[1] @ np.linalg.inv(projections[0])
     first, second = (_expose(rng, image) for image in images)
@@ -127,10 +128,19 @@ def _make_facets(rng: np.random.Generator, lengths: tuple[float, float]) -> list
         if place[1] < 0.5 and np.all(np.abs(place - MIDDLE)[[0, 2]] < np.array(lengths) / 2 + 0.6):
             continue
         axes = rotation_from_vector(rng.normal(size=3) * 0.5)[[0, 2]]
-        side = rng.uniform(0.2, 0.6)
+        side = rng.uniform(0.15, 0.4)
         texture = make_noise(rng, texture_shape((side, side)))
         facets.append(_make_face(place, axes, (side, side), texture))
     return facets
+
+
+def _move(rng: np.random.Generator, facets: list[Face]) -> list[Face]:
+    """The facets, each a little elsewhere and turned a little."""
+    moves = rng.normal(size=(len(facets), 2, 3)) * 0.2
+    return [
+        replace(facet, corner=facet.corner + shift, axes=facet.axes @ rotation_from_vector(turn).T)
+        for facet, (shift, turn) in zip(facets, moves, strict=True)
+    ]
 
 
 def _make_face(corner: Array, axes: Array, lengths: tuple[float, float], texture: Floats) -> Face:
