@@ -9,8 +9,8 @@ for several methods. The rows of these methods replace those in the file of resu
 All get the same matches: the peers those with a ratio below 0.85 (20 at least), best first, ours all with their ratios.
 1024 hypotheses, one thread. The column px has the peers' thresholds; ours are at their default. The error of a pair is
 the mean error of four corners: of the image (real), of the plane (rendered), or of the rectangle around the right
-matches (synthetic). No answer counts as infinite. Figures are taken by scene, pattern or descriptor and averaged. Times are
-medians of the processor's time.
+matches (synthetic). No answer counts as infinite. Figures are taken by scene, pattern or descriptor and averaged. Times
+are medians of the processor's time.
 """
 
 from __future__ import annotations
@@ -235,8 +235,10 @@ def split_table(result: Record, name: str) -> Iterator[str]:
 
 def as_markdown(result: Record) -> str:
     """All tables."""
-    lines = ["# Homographies\n", f"{__doc__.split(chr(10) * 2, 2)[2].strip()}\n"]
-    for name in result["sets"]:
+    lines = ["# Homographies\n", f"{__doc__.split(chr(10) * 2, 1)[1].strip(chr(10))}\n"]
+    lines += ["Made planes are measured with `python benchmarks/homographies.py`; real ones with `DIR ... --rendered 0"]
+    lines += ["--synthetic 0 --max-error 2`; ours again with `DIR ... --methods ours`.\n"]
+    for name in sorted(result["sets"], key=lambda name: name.split(",")[0]):  # real ones first
         lines += [*main_table(result, name), *split_table(result, name)]
     return "\n".join(lines)
 
