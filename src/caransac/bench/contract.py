@@ -128,8 +128,8 @@ class HomographyEstimator(LibraryCall):
     Attributes:
         run: estimates ``x2 ~ H x1``, (3, 3). None is a failure.
         max_ratio: it gets the matches with a ratio below, best first; None for all of them with their ratios.
-        max_error_px: the threshold at which it does about best, by AUC@3 on made planes of other seeds than those of the
-            benchmark.
+        max_error_px: the threshold at which it does about best, by AUC@3 on made planes of other seeds than the
+            benchmark's.
     """
 
     run: Callable[[PlanePair, RunSettings], Array | None]
