@@ -187,13 +187,39 @@ def _make_face(
 
 
 def _make_texture(rng: np.random.Generator, lengths: tuple[float, float]) -> tuple[Floats, ...]:
-    """Noise of all wavelengths in `WAVELENGTHS`, equally strong in every octave, and its pyramid."""
+    """Noise for a rectangle with sides of these lengths in metres, and its pyramid."""
+    return make_pyramid(make_noise(rng, texture_shape(lengths)))
+
+
+def texture_shape(lengths: tuple[float, float]) -> tuple[int, int]:
+    """Texels that cover a rectangle with sides of these lengths in metres, as many as a pyramid can halve."""
     coarsest = 2 ** (LEVELS - 1)
-    shape = [coarsest * int(np.ceil(length / TEXEL / coarsest) + 1) for length in lengths]
-    frequency = np.hypot(np.fft.fftfreq(shape[0], TEXEL)[:, None], np.fft.rfftfreq(shape[1], TEXEL))
+    rows, columns = (coarsest * int(np.ceil(length / TEXEL / coarsest) + 1) for length in lengths)
+    return rows, columns
+
+
+def make_noise(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Grey levels 0 to 1 of a `texture_shape`, of all wavelengths in `WAVELENGTHS`, equally strong in every octave."""
+    frequency = _frequencies(shape)
     band = np.exp(-((frequency * WAVELENGTHS[0]) ** 4)) / np.maximum(frequency, 1 / WAVELENGTHS[1])
     noise = np.fft.irfft2(np.fft.rfft2(rng.standard_normal(shape, np.float32)) * band, shape)
-    level = (0.5 + 0.5 * np.tanh(noise / noise.std())).astype(np.float32)
+    return np.asarray(0.5 + 0.5 * np.tanh(noise / noise.std()), np.float32)
+
+
+def make_smooth(levels: ArrayLike) -> Floats:
+    """Grey levels of a `texture_shape` without the wavelengths that are too short for `WAVELENGTHS`."""
+    levels = np.asarray(levels, np.float32)
+    band = np.exp(-((_frequencies(levels.shape) * WAVELENGTHS[0]) ** 4))
+    return np.asarray(np.fft.irfft2(np.fft.rfft2(levels) * band, levels.shape), np.float32)
+
+
+def _frequencies(shape: tuple[int, ...]) -> Array:
+    """Frequencies in cycles per metre of the Fourier transform of a texture."""
+    return np.asarray(np.hypot(np.fft.fftfreq(shape[0], TEXEL)[:, None], np.fft.rfftfreq(shape[1], TEXEL)))
+
+
+def make_pyramid(level: Floats) -> tuple[Floats, ...]:
+    """A texture of a `texture_shape`, then ever coarser ones: what a `Face` has."""
     pyramid = [level]
     for _ in range(LEVELS - 1):
         level = 0.25 * (level[::2, ::2] + level[1::2, ::2] + level[::2, 1::2] + level[1::2, 1::2])

@@ -11,6 +11,7 @@ from typing import Literal
 
 from caransac.datasets import Pair
 from caransac.geometry import Array
+from caransac.synthetic import PlanePair
 
 ProblemName = Literal["E", "F"]
 Seeding = Literal["seed", "shuffle", "none"]
@@ -66,16 +67,42 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimator:
+class LibraryCall:
     """One way to call one library.
 
     Attributes:
         name: its name in tables and on the command line.
         about: the settings, in a few words.
-        problems: what it estimates.
         module: the module it imports.
         package: what to install for it.
         min_version: the oldest version whose behaviour is known.
+        lacks: what else keeps it from running, with the remedy; empty if nothing does.
+    """
+
+    name: str
+    about: str
+    module: str
+    package: str
+    min_version: str
+    lacks: str = ""
+
+    @property
+    def missing(self) -> str:
+        """What keeps it from running, with the remedy; empty if nothing does."""
+        if find_spec(self.module) is None:
+            return f"needs {self.package}>={self.min_version}: pip install {self.package}"
+        found = installed_version(self.module)
+        if _numbers(found) < _numbers(self.min_version):
+            return f"needs {self.package}>={self.min_version}, found {found}: pip install -U {self.package}"
+        return self.lacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimator(LibraryCall):
+    """An estimator of epipolar geometry.
+
+    Attributes:
+        problems: what it estimates.
         run: estimates; matches come best first if they have scores. None is a failure.
         refines: whether it ends with a nonlinear refinement on its inliers of its own.
         filtered: whether it gets the matches that pass the filter, best first, or all of them with their scores.
@@ -83,38 +110,40 @@ class Estimator:
             methods sample uniformly); "none": neither can be had, and its figures vary from run to run.
         max_error_px: the threshold at which it does well by default.
         iterations: hypotheses, whatever the others draw; None for the common number.
-        lacks: what else keeps it from running, with the remedy; empty if nothing does.
     """
 
-    name: str
-    about: str
     problems: tuple[ProblemName, ...] = ("E", "F")
-    module: str
-    package: str
-    min_version: str
     run: Callable[[Pair, ProblemName, RunSettings], Answer | None]
     refines: bool = False
     filtered: bool = True
     seeding: Seeding = "seed"
     max_error_px: float = 1.0
     iterations: int | None = None
-    lacks: str = ""
 
-    @property
-    def missing(self) -> str:
-        """What keeps it from running, with the remedy; empty if nothing does."""
-        if find_spec(self.module) is None:
-            return f"needs {self.package}>={self.min_version}: pip install 'caransac[bench]'"
-        found = installed_version(self.module)
-        if _numbers(found) < _numbers(self.min_version):
-            return f"needs {self.package}>={self.min_version}, found {found}: pip install -U {self.package}"
-        return self.lacks
+
+@dataclass(frozen=True, kw_only=True)
+class HomographyEstimator(LibraryCall):
+    """An estimator of homographies.
+
+    Attributes:
+        run: estimates ``x2 ~ H x1``, (3, 3). None is a failure.
+        max_ratio: it gets the matches with a ratio below, best first; None for all of them with their ratios.
+        max_error_px: the threshold at which it does about best, by AUC@3 on made planes of other seeds than the
+            benchmark's.
+    """
+
+    run: Callable[[PlanePair, RunSettings], Array | None]
+    max_ratio: float | None = 0.85
+    max_error_px: float = 3.0
 
 
 def installed_version(module: str) -> str:
     """Version of the distribution that provides a module; "0" if nothing says."""
-    names = _distributions().get(module, [])
-    return metadata.version(names[0]) if names else "0"
+    names = _distributions().get(module, [module])  # pysuperansac's distribution names another module
+    try:
+        return metadata.version(names[0])
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 @cache

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 import caransac
-from caransac.bench.contract import Estimator, installed_version
+from caransac.bench.contract import LibraryCall, installed_version
 from caransac.kernels import instruction_set
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def versions(estimators: Iterable[Estimator]) -> dict[str, str]:
+def versions(estimators: Iterable[LibraryCall]) -> dict[str, str]:
     """Versions of everything the outcome of the estimators depends on."""
     packages = {e.package: installed_version(e.module) for e in estimators if e.module != "caransac"}
     own = {"caransac": caransac.__version__, "numpy": np.__version__, "python": platform.python_version()}

@@ -16,9 +16,18 @@ LOOKS_RIGHT = {"near miss": 0.1, "repetition": 0.4, "displaced patch": 0.3, "mov
 
 
 def draw_outliers(
-    rng: np.random.Generator, scene: Scene, views: Views, right: Keypoints, descriptor: Descriptor, count: int
+    rng: np.random.Generator,
+    scene: Scene,
+    views: Views,
+    right: Keypoints,
+    descriptor: Descriptor,
+    count: int,
+    max_coherent: int | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Wrong matches: pixels in image 1 and in image 2, both (count, 2), and which look right, (count,) 0 or 1."""
+    """Wrong matches: pixels in image 1 and in image 2, both (count, 2), and which look right, (count,) 0 or 1.
+
+    At most `max_coherent` of them, if given, are wrong for one of the reasons that make many agree with each other.
+    """
     # Both images have keypoints where there is texture, image 2 also on things image 1 does not show. A wrong match
     # connects any two of them, rarely such that have found their right partner.
     size2, num_clusters = image_size(views.camera2), scene.num_clusters
@@ -37,6 +46,8 @@ def draw_outliers(
     near_misses = rng.beta(1, 1 / descriptor.near_misses - 1)
     others = rng.dirichlet([0.5] * (len(LOOKS_RIGHT) - 1)) * rng.beta(0.5, 6) * (1 - near_misses)
     counts = rng.multinomial(count, [near_misses, *others, 1 - near_misses - others.sum()])
+    if max_coherent is not None:
+        counts[1:] = np.minimum(counts[1:], max_coherent)  # the last, by chance, is what remains
     looks_right, stop = np.zeros(count), 0
     for (reason, plausible), number in zip(LOOKS_RIGHT.items(), counts, strict=False):
         part, stop = slice(stop, stop + number), stop + number

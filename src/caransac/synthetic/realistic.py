@@ -52,7 +52,7 @@ def random_pair(
     distinct = np.where(scene.repetitive[scene.surfaces[right.clusters]], rng.uniform(0.4, 1), 1.0)
     ratios = draw_ratios(rng, descriptor, inlier_ratio, np.concatenate([distinct, looks_right]))
 
-    noise_px = _draw_noise_px(rng, num_points)
+    noise_px = draw_noise_px(rng, num_points)
     points1 = np.clip(points1 + noise_px[0], 0, image_size(views.camera1))
     points2 = np.clip(points2 + noise_px[1], 0, image_size(views.camera2))
     if not descriptor.mutual:
@@ -81,7 +81,7 @@ def _draw_inliers(rng: np.random.Generator, count: int) -> tuple[Scene, Views, K
     return scene, views, candidates.take(np.resize(seen, count))
 
 
-def _draw_noise_px(rng: np.random.Generator, count: int) -> Array:
+def draw_noise_px(rng: np.random.Generator, count: int) -> Array:
     """Errors of keypoints, (2, count, 2): 0.2 to 2 px as the pair has it, more in higher octaves, some far larger."""
     octaves = np.minimum(rng.exponential(0.5, (count, 1)), 3)
     errors = np.clip(rng.standard_t(5, (2, count, 2)), -6, 6) / 1.29  # of deviation one

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from caransac.bench.adapters import opencv, ours, poselib, pycolmap, pydegensac, pygcransac, pymagsac
-from caransac.bench.contract import Estimator
+from caransac.bench.adapters import opencv, ours, poselib, pycolmap, pydegensac, pygcransac, pymagsac, pysuperansac
+from caransac.bench.contract import Estimator, HomographyEstimator
 
 ESTIMATORS: dict[str, Estimator] = {
     estimator.name: estimator
     for module in (ours, poselib, opencv, pymagsac, pygcransac, pydegensac, pycolmap)
     for estimator in module.ESTIMATORS
+}
+HOMOGRAPHY_ESTIMATORS: dict[str, HomographyEstimator] = {
+    estimator.name: estimator
+    for module in (ours, poselib, opencv, pymagsac, pygcransac, pysuperansac, pydegensac, pycolmap)
+    for estimator in module.HOMOGRAPHY_ESTIMATORS
 }

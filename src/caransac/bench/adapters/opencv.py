@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import Answer, Estimator, HomographyEstimator, ProblemName, RunSettings
 from caransac.camera import mean_pixel
 from caransac.datasets import Pair
+from caransac.geometry import Array
+from caransac.synthetic import PlanePair
 
-MIN_MATCHES = {"E": 6, "F": 8}
+MIN_MATCHES = {"E": 6, "F": 8, "H": 5}
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -> Answer | None:
@@ -70,6 +72,25 @@ def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer 
     return _only(matrix)
 
 
+def run_homography(pair: PlanePair, settings: RunSettings, *, flag: str) -> Array | None:
+    """``cv2.findHomography`` with a method's flag."""
+    import cv2
+
+    cv2.setNumThreads(1)
+    if len(pair.points1) < MIN_MATCHES["H"]:
+        return None
+    matrix, _ = cv2.findHomography(
+        pair.points1,
+        pair.points2,
+        getattr(cv2, flag),
+        settings.max_error_px,
+        maxIters=settings.limits[1],
+        confidence=settings.success_probability,
+    )
+    found = _only(matrix)
+    return None if found is None else found.matrix
+
+
 def _only(matrix: Any) -> Answer | None:
     """The answer, if it is one: OpenCV also returns nothing, or several matrices in a column."""
     if matrix is None or matrix.shape != (3, 3) or not np.all(np.isfinite(matrix)) or not np.any(matrix):
@@ -77,6 +98,12 @@ def _only(matrix: Any) -> Answer | None:
     return Answer(matrix=np.asarray(matrix, float))
 
 
+FLAGS = (
+    ("OpenCV RANSAC", "RANSAC", "plain RANSAC"),
+    ("OpenCV USAC_DEFAULT", "USAC_DEFAULT", "MSAC, local optimisation"),
+    ("OpenCV USAC_ACCURATE", "USAC_ACCURATE", "MSAC, graph-cut local optimisation"),
+    ("OpenCV USAC_MAGSAC", "USAC_MAGSAC", "MAGSAC score, sigma local optimisation"),
+)
 ESTIMATORS = (
     *(
         Estimator(
@@ -88,12 +115,7 @@ ESTIMATORS = (
             run=partial(run, flag=flag),
             seeding="shuffle",
         )
-        for name, flag, about in (
-            ("OpenCV RANSAC", "RANSAC", "plain RANSAC"),
-            ("OpenCV USAC_DEFAULT", "USAC_DEFAULT", "MSAC, local optimisation"),
-            ("OpenCV USAC_ACCURATE", "USAC_ACCURATE", "MSAC, graph-cut local optimisation"),
-            ("OpenCV USAC_MAGSAC", "USAC_MAGSAC", "MAGSAC score, sigma local optimisation"),
-        )
+        for name, flag, about in FLAGS
     ),
     Estimator(
         name="OpenCV VSAC",
@@ -103,4 +125,15 @@ ESTIMATORS = (
         min_version="4.8",
         run=run_vsac,
     ),
+)
+HOMOGRAPHY_ESTIMATORS = tuple(
+    HomographyEstimator(
+        name=name,
+        about=about,
+        module="cv2",
+        package="opencv-python-headless",
+        min_version="4.8",
+        run=partial(run_homography, flag=flag),
+    )
+    for name, flag, about in FLAGS
 )

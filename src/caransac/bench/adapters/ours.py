@@ -6,11 +6,20 @@ from functools import partial
 from typing import Any
 
 import caransac
-from caransac.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY, Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import (
+    ADAPTIVE_SUCCESS_PROBABILITY,
+    Answer,
+    Estimator,
+    HomographyEstimator,
+    ProblemName,
+    RunSettings,
+)
 from caransac.datasets import Pair
+from caransac.geometry import Array
 from caransac.learned.match_filter import load_filter
 from caransac.learned.weights_file import weights_path
 from caransac.options import SAMPLES_PER_ROUND, Options, in_rounds
+from caransac.synthetic import PlanePair
 
 FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
 
@@ -51,6 +60,14 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -
         probabilities=posed.probabilities,
         confidence=posed.confidence,
     )
+
+
+def run_homography(pair: PlanePair, settings: RunSettings, **given: Any) -> Array | None:
+    """Our homography through the public call, with the threshold it has by default."""
+    options = Options(**{"early_stop": False, "seed": settings.seed, **in_rounds(settings.limits[1]), **given})
+    return caransac.estimate_homography(
+        pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=options
+    ).H
 
 
 def _estimator(
@@ -134,4 +151,20 @@ ESTIMATORS = (
             ("100k", 102_400),
         )
     ),
+)
+HOMOGRAPHY_ESTIMATORS = tuple(
+    HomographyEstimator(
+        name=name,
+        about=about,
+        module="caransac",
+        package="caransac",
+        min_version="0.1",
+        run=partial(run_homography, **given),
+        max_ratio=None,
+    )
+    for name, about, given in (
+        ("CA-RANSAC", "all matches with their scores", {}),
+        ("CA-RANSAC, early stop", "the default options", {"early_stop": True}),
+        ("LM-LO", "LO-RANSAC with LM inside and at the end, PROSAC", {"method": "lm-lo"}),
+    )
 )

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from caransac.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY, Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import (
+    ADAPTIVE_SUCCESS_PROBABILITY,
+    Answer,
+    Estimator,
+    HomographyEstimator,
+    ProblemName,
+    RunSettings,
+)
 from caransac.datasets import Pair
+from caransac.geometry import Array
+from caransac.synthetic import PlanePair
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """COLMAP's estimators."""
+    import pycolmap
+
+    options = _options(settings)
+    if problem == "F":
+        found = pycolmap.estimate_fundamental_matrix(pair.points1, pair.points2, options)
+        return None if found is None else Answer(matrix=np.asarray(found["F"], float))
+    camera1, camera2 = (pycolmap.Camera(**camera.to_dict()) for camera in (pair.camera1, pair.camera2))
+    found = pycolmap.estimate_essential_matrix(pair.points1, pair.points2, camera1, camera2, options)
+    return None if found is None else Answer(matrix=np.asarray(found["E"], float))
+
+
+def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
+    """COLMAP's homography."""
+    import pycolmap
+
+    found = pycolmap.estimate_homography_matrix(pair.points1, pair.points2, _options(settings))
+    return None if found is None else np.asarray(found["H"], float)
+
+
+def _options(settings: RunSettings) -> Any:
+    """What COLMAP's RANSAC is told."""
     import pycolmap
 
     options = pycolmap.RANSACOptions()
@@ -20,12 +52,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     options.random_seed = settings.seed
     if fewest is not None:
         options.min_num_trials = fewest
-    if problem == "F":
-        found = pycolmap.estimate_fundamental_matrix(pair.points1, pair.points2, options)
-        return None if found is None else Answer(matrix=np.asarray(found["F"], float))
-    camera1, camera2 = (pycolmap.Camera(**camera.to_dict()) for camera in (pair.camera1, pair.camera2))
-    found = pycolmap.estimate_essential_matrix(pair.points1, pair.points2, camera1, camera2, options)
-    return None if found is None else Answer(matrix=np.asarray(found["E"], float))
+    return options
 
 
 ESTIMATORS = (
@@ -36,5 +63,15 @@ ESTIMATORS = (
         package="pycolmap",
         min_version="3.12",
         run=run,
+    ),
+)
+HOMOGRAPHY_ESTIMATORS = (
+    HomographyEstimator(
+        name="COLMAP",
+        about="pycolmap, LO-RANSAC, uniform sampling",
+        module="pycolmap",
+        package="pycolmap",
+        min_version="3.12",
+        run=run_homography,
     ),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.contract import Answer, Estimator, HomographyEstimator, ProblemName, RunSettings
 from caransac.datasets import Pair
+from caransac.geometry import Array
+from caransac.synthetic import PlanePair
 
 MIN_MATCHES = 8
 
@@ -28,6 +30,23 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     return Answer(matrix=np.asarray(matrix, float)) if np.any(inliers) else None
 
 
+def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
+    """Its homography."""
+    import pydegensac
+
+    if len(pair.points1) < MIN_MATCHES:
+        return None
+    matrix, inliers = pydegensac.findHomography(
+        pair.points1,
+        pair.points2,
+        px_th=settings.max_error_px,
+        conf=settings.success_probability,
+        max_iters=settings.limits[1],
+        seed=settings.seed,
+    )
+    return np.asarray(matrix, float) if np.any(inliers) else None
+
+
 ESTIMATORS = (
     Estimator(
         name="DEGENSAC",
@@ -37,5 +56,16 @@ ESTIMATORS = (
         package="pydegensac",
         min_version="0.2",
         run=run,
+    ),
+)
+HOMOGRAPHY_ESTIMATORS = (
+    HomographyEstimator(
+        name="DEGENSAC",
+        about="pydegensac, LO-RANSAC, uniform sampling, Sampson distance",
+        module="pydegensac",
+        package="pydegensac",
+        min_version="0.2",
+        run=run_homography,
+        max_error_px=2.0,
     ),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from caransac.bench.adapters.gcransac_interface import find_matrix
-from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.adapters.gcransac_interface import find_homography, find_matrix
+from caransac.bench.contract import Answer, Estimator, HomographyEstimator, ProblemName, RunSettings
 from caransac.datasets import Pair
+from caransac.geometry import Array
+from caransac.synthetic import PlanePair
 
 GRID, RADIUS = 1, 0
 
@@ -19,6 +21,15 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
         if found is not None:
             return found
     return None
+
+
+def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
+    """Its homography with PROSAC sampling."""
+    import pygcransac
+
+    # Its sequential test, on by default, rejects right models where few matches are right; so does much coherence.
+    options = {"threshold": settings.max_error_px, "use_sprt": False, "spatial_coherence_weight": 0.1}
+    return find_homography(pygcransac, pair, settings, (*pair.size1[::-1], *pair.size2[::-1]), **options)
 
 
 def image_sizes(pair: Pair) -> tuple[float, ...]:
@@ -36,5 +47,15 @@ ESTIMATORS = (
         min_version="0.1",
         run=run,
         seeding="none",
+    ),
+)
+HOMOGRAPHY_ESTIMATORS = (
+    HomographyEstimator(
+        name="GC-RANSAC",
+        about="pygcransac, PROSAC, graph-cut local optimisation",
+        module="pygcransac",
+        package="pygcransac",
+        min_version="0.1",
+        run=run_homography,
     ),
 )

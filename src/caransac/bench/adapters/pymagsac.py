@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from caransac.bench.adapters.gcransac_interface import find_matrix
-from caransac.bench.contract import Answer, Estimator, ProblemName, RunSettings
+from caransac.bench.adapters.gcransac_interface import find_homography, find_matrix
+from caransac.bench.contract import Answer, Estimator, HomographyEstimator, ProblemName, RunSettings
 from caransac.datasets import Pair
+from caransac.geometry import Array
+from caransac.synthetic import PlanePair
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
@@ -13,6 +15,14 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
 
     options = {"use_magsac_plus_plus": True, "sigma_th": settings.max_error_px}
     return find_matrix(pymagsac, pair, problem, settings, image_sizes, **options)
+
+
+def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
+    """Its homography with PROSAC sampling."""
+    import pymagsac
+
+    options = {"use_magsac_plus_plus": True, "sigma_th": settings.max_error_px}
+    return find_homography(pymagsac, pair, settings, (*pair.size1, *pair.size2), **options)
 
 
 def image_sizes(pair: Pair) -> tuple[float, ...]:
@@ -30,5 +40,16 @@ ESTIMATORS = (
         run=run,
         seeding="none",
         max_error_px=3.0,
+    ),
+)
+HOMOGRAPHY_ESTIMATORS = (
+    HomographyEstimator(
+        name="MAGSAC++",
+        about="pymagsac, PROSAC; its threshold is the largest noise it considers",
+        module="pymagsac",
+        package="pymagsac",
+        min_version="0.2",
+        run=run_homography,
+        max_error_px=5.0,
     ),
 )
