@@ -87,8 +87,8 @@ def test_matches_of_nothing_give_nothing(rng):
 
 @pytest.mark.parametrize("n", [0, 3, 6])
 def test_too_few_matches_give_nothing(n):
-    points = np.random.default_rng(0).uniform(0, 1000, (n, 2))
-    assert caransac.estimate(points, points, CAMERA, CAMERA).kind == "none"
+    points1, points2 = np.random.default_rng(0).uniform(0, 1000, (2, n, 2))
+    assert caransac.estimate(points1, points2, CAMERA, CAMERA).kind == "none"
 
 
 def test_doubtful_cameras_are_refined_with_the_pose():

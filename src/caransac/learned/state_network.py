@@ -88,7 +88,9 @@ class StateNetwork:
         for name in self.weights:
             if name.startswith("confidence."):  # optional, but whole
                 problem = name.rpartition(".")[0]
-                _ = [self.weights[f"{problem}.{part}"] for part in ("weight", "bias")]
+                standardised = any(f"{problem}.{part}" in self.weights for part in ("mean", "scale"))
+                parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # those of 0.1
+                _ = [self.weights[f"{problem}.{part}"] for part in parts]
 
 
 def load_network(weights: str | Path) -> StateNetwork:
