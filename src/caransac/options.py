@@ -62,7 +62,7 @@ class Options:
     samples_per_round: int = SAMPLES_PER_ROUND
     oversampling: int = 1
     sample_quality: str | Path = "geometric"
-    max_error_px: MaxError = 1.0
+    max_error_px: MaxError = "auto"
     top_models: int = 4
     local_models: int = 32
     state_update: bool = True

@@ -181,7 +181,7 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
     belief = first_belief(problem, network, side)
     if options.max_error_px == "auto":
         problem = with_threshold(problem, belief, options.seed)
-    found = adapt(problem, network, belief, options, _static_pool(info))
+    found = adapt(problem, network, belief, options, _static_pool(info), _best_first(info))
     degeneracy = find_degeneracy(problem, found, options.seed)
     return problem, replace(found, confidence=confidence(network, problem, found, degeneracy), degeneracy=degeneracy)
 
@@ -194,12 +194,24 @@ def with_threshold(problem: SomeProblem, belief: Round, seed: int) -> SomeProble
 
 
 def adapt(
-    problem: Problem, network: StateNetwork, belief: Round, options: Options, static_pool: Floats | None = None
+    problem: Problem,
+    network: StateNetwork,
+    belief: Round,
+    options: Options,
+    static_pool: Floats | None = None,
+    best_first: Indices | None = None,
 ) -> Estimate:
     """CA-RANSAC with the given network, from what is believed before any model."""
     quality = load_quality(options.sample_quality)
-    strategies = choose_strategies(problem, network, belief.probabilities, options, static_pool, quality)
+    strategies = choose_strategies(problem, network, belief.probabilities, options, static_pool, quality, best_first)
     return ca_ransac(problem, belief, strategies, options)
+
+
+def _best_first(info: MatchInfo) -> Indices | None:
+    """The matches by their scores, if they have any."""
+    if info.scores is None:
+        return None
+    return order_by_score(info.scores, higher_is_better=info.score_kind == "confidence")
 
 
 def _static_pool(info: MatchInfo) -> Floats | None:

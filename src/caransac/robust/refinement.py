@@ -44,7 +44,7 @@ def refine_locally(problem: Problem, models: Array, max_error: float) -> Array:
 
 def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: float) -> Array:
     """One model fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
-    noise = loss_scale / (LOSS_SCALE_IN_NOISE * problem.max_error)
+    noise = loss_scale / (LOSS_SCALE_IN_NOISE * problem.tail * problem.max_error)
     options = RefineOptions(loss_scale=loss_scale, intrinsics=problem.intrinsics_prior(noise, model, weights))
     return np.asarray(problem.refine(model[None], options, weights)[0])
 

@@ -21,7 +21,7 @@ from caransac.robust.refinement import (
     refine_weighted,
     trusted_points,
 )
-from caransac.robust.sampling import SelectiveSampler, UniformSampler, likely_inliers
+from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, likely_inliers
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,7 @@ def choose_strategies(
     options: Options,
     static_pool: Floats | None = None,
     quality: Quality = geometric_quality,
+    best_first: Indices | None = None,
 ) -> Strategies:
     """The strategies of CA-RANSAC, or of its ablations.
 
@@ -57,14 +58,21 @@ def choose_strategies(
         options: ``state_update``, ``adaptive_sampling`` and ``adaptive_refinement`` choose.
         static_pool: (n,) what to sample by where sampling does not adapt.
         quality: what tells promising samples, with ``options.oversampling``.
+        best_first: (n,) the matches by their scores, if they have any.
     """
     trusted = trusted_points(problem, prior)
 
+    num_by_score = 0 if best_first is None else int(problem.by_score * options.samples_per_round)
+
     def draw_from(likely: Floats, first: int) -> Indices:
+        count = options.samples_per_round - num_by_score
         pool = likely_inliers(likely, problem.sample_size, options.samples_per_round)
-        sampler = UniformSampler(pool, problem.sample_size, options.seed)
-        promising = SelectiveSampler(sampler, problem, quality, options.oversampling)
-        return promising.draw(first, options.samples_per_round)
+        sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
+        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, count)
+        if best_first is None or num_by_score == 0:
+            return samples
+        sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
+        return np.concatenate([samples, sampler.draw(first // options.samples_per_round * num_by_score, num_by_score)])
 
     def update(last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
         state = network.update(last.state, msac_scores)
@@ -73,7 +81,8 @@ def choose_strategies(
     def refine_by_belief(model: Array, probabilities: Floats) -> tuple[Array, float]:
         noise = estimate_noise(trusted, model)
         weights = belief_weights(network, probabilities, prior)
-        return refine_weighted(problem, model, weights, LOSS_SCALE_IN_NOISE * noise * problem.max_error), noise
+        loss_scale = LOSS_SCALE_IN_NOISE * problem.tail * noise * problem.max_error
+        return refine_weighted(problem, model, weights, loss_scale), noise
 
     def refine_on_inliers(model: Array, _probabilities: Floats) -> tuple[Array, float]:
         noise = estimate_noise(trusted, model)
