@@ -58,7 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_methods(parser)
     _add_rules(parser)
-    parser.set_defaults(run=bench)
+    parser.set_defaults(run=bench, how_to_continue="the same command continues")
 
 
 def _add_methods(parser: argparse.ArgumentParser) -> None:

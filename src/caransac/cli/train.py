@@ -40,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_run(parser)
     _add_data(parser)
     _add_network(parser)
-    parser.set_defaults(run=train)
+    parser.set_defaults(run=train, how_to_continue="the same command with --resume continues")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:

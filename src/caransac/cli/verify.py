@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -66,7 +65,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_estimation(parser)
     _add_run(parser)
     _add_hloc(parser)
-    parser.set_defaults(run=run_verify)
+    parser.set_defaults(run=run_verify, how_to_continue="the same command continues")
 
 
 def _add_estimation(parser: argparse.ArgumentParser) -> None:
@@ -182,10 +181,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
             on_profiles(0)
             verify(source, executor, options, in_flight=in_flight, on_batch=on_batch, on_profiles=on_profiles)
-    except KeyboardInterrupt:
-        done, pending = len(reports), len(source.pending)
-        print(f"caransac: {done} of {pending} pairs done; the same command continues", file=sys.stderr)
-        raise
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"{len(reports)} of {len(source.pending)} pairs are done") from error
     finally:
         source.close()
         if arguments.report is not None:

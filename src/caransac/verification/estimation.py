@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_relative_pose, profile_focal
 from caransac.camera import Camera
 from caransac.descriptors import match_ratios
@@ -24,12 +25,19 @@ from caransac.verification.records import Config, PairGeometry, PairMatches, Ver
 
 def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[PairGeometry]:
     """Verify pairs one after the other; what a worker does."""
-    return [verify_pair(pair, options) for pair in pairs]
+    return [verify_pair(pair, options) for pair in _until_interrupted(pairs)]
 
 
 def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[Array | None]:
     """What pairs of one camera each say about its focal length, see `profile_focal`; what a worker does."""
-    return [_profile(pair, options) for pair in pairs]
+    return [_profile(pair, options) for pair in _until_interrupted(pairs)]
+
+
+def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
+    """The pairs; a worker that is a thread stops between two of them."""
+    for pair in pairs:
+        interrupts.check()
+        yield pair
 
 
 def _profile(pair: PairMatches, options: VerificationOptions) -> Array | None:
