@@ -72,7 +72,7 @@ def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
     done = len(read_geometries(cut))
     assert 0 < done < 112
     if kill == signal.SIGINT:
-        assert process.returncode == 130 and f"{done} of 112 pairs done" in errors
+        assert process.returncode == 130 and f"{done} of 112 pairs are done; the same command continues" in errors
     assert len(verify_database(cut)) == 112 - done
     assert read_geometries(cut) == read_geometries(whole)
 

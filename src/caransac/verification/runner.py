@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
@@ -14,8 +13,12 @@ from caransac.camera import Camera
 from caransac.focal_pooling import pool_focal
 from caransac.geometry import Array
 from caransac.verification.estimation import profile_batch, verify_batch
-from caransac.verification.records import PairGeometry, PairMatches, Source, VerificationOptions
+from caransac.verification.records import BadPairError, PairGeometry, PairMatches, VerificationOptions
+from caransac.verification.source import Source
 
+OnSkipped = Callable[[BadPairError], None]
+
+PAIRS_PER_WORKER = 32  # takes half a second: as long as a process takes to start
 BATCHES_PER_WORKER = 2  # one that it works on and one that waits for it
 BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none and grow
 
@@ -28,6 +31,7 @@ def verify(
     in_flight: int = BATCHES_ON_CLUSTER,
     on_batch: Callable[[Sequence[PairGeometry]], None] | None = None,
     on_profiles: Callable[[int], None] | None = None,
+    on_skipped: OnSkipped | None = None,
 ) -> None:
     """Verify all pending pairs of a source, and write each batch as soon as it is there.
 
@@ -44,10 +48,14 @@ def verify(
         on_batch: called with the geometries of every batch after it was written.
         on_profiles: called with the number of pairs that were asked for the focal length of their camera, after each
             batch.
+        on_skipped: called for each pair that cannot be read; without it the first one ends the run.
+
+    Raises:
+        BadPairError: a pair cannot be read, and there is no `on_skipped`.
     """
     pool_focals(source, executor, options, in_flight=in_flight, on_profiles=on_profiles)
-    verify_some = partial(verify_batch, options=options)
-    for _, verified in submit_all(executor, verify_some, _read_batches(source, source.pending), look_ahead=in_flight):
+    verify_some, batches = partial(verify_batch, options=options), _read_batches(source, source.pending, on_skipped)
+    for _, verified in submit_all(executor, verify_some, batches, look_ahead=in_flight):
         found = verified.result()
         source.write(found)
         if on_batch is not None:
@@ -65,22 +73,42 @@ def pool_focals(
 ) -> None:
     """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`."""
     keys = [key for unknown in source.unpooled.values() for key in unknown.pairs]
-    profiles: list[Array | None] = []
-    profile_some = partial(profile_batch, options=options)
-    for _, asked in submit_all(executor, profile_some, _read_batches(source, keys), look_ahead=in_flight, ordered=True):
-        profiles += asked.result()
+    profiles: dict[int, Array | None] = dict.fromkeys(keys)
+    profile_some, batches = partial(profile_batch, options=options), _read_batches(source, keys, lambda _: None)
+    done = 0
+    for batch, asked in submit_all(executor, profile_some, batches, look_ahead=in_flight):
+        profiles |= zip([pair.key for pair in batch], asked.result(), strict=True)
+        done += len(batch)
         if on_profiles is not None:
-            on_profiles(len(profiles))
-    rest, found = iter(profiles), {}
+            on_profiles(done)
+    found = {}
     for number, unknown in source.unpooled.items():
-        lens, told = Camera.of_unknown_focal(*unknown.image_size), list(islice(rest, len(unknown.pairs)))
+        lens, told = Camera.of_unknown_focal(*unknown.image_size), [profiles[key] for key in unknown.pairs]
         found[number] = pool_focal(told, lens, seed=options.estimation.seed)
     source.learn_focals(found)
 
 
-def _read_batches(source: Source, keys: Sequence[int]) -> Iterator[list[PairMatches]]:
+def _read_batches(source: Source, keys: Sequence[int], on_skipped: OnSkipped | None) -> Iterator[list[PairMatches]]:
+    """Pairs in batches; those that cannot be read are handed to `on_skipped`, or raised."""
     for first in range(0, len(keys), source.batch_size):
-        yield [source.read(key) for key in keys[first : first + source.batch_size]]
+        batch = []
+        for key in keys[first : first + source.batch_size]:
+            try:
+                batch.append(source.read(key))
+            except BadPairError as error:
+                if on_skipped is None:
+                    raise
+                on_skipped(error)
+        if batch:
+            yield batch
+
+
+def choose_workers(workers: int, num_pairs: int) -> int:
+    """How many workers are worth their start, of those that may be: one for every `PAIRS_PER_WORKER` pairs.
+
+    One is a thread of this process, so that a small job starts no process at all.
+    """
+    return min(workers, max(num_pairs // PAIRS_PER_WORKER, 1))
 
 
 @contextmanager
