@@ -13,11 +13,12 @@ import time
 from contextlib import suppress
 from types import FrameType, TracebackType
 
-GRACE_S = 1.5  # from a request to the end of a process in which nobody has obeyed it
+GRACE_S = 1.0  # from a request to the end of a process in which nobody has obeyed it
+ENDING_S = 10.0  # to the end of one in which somebody has: it may be saving something
 INTERRUPTED = 130  # the exit code, as shells have it
 SHOW_CURSOR = b"\x1b[?25h"  # which a bar in a terminal hides
 
-_requested = False  # of the process, as the signal itself is
+_requested = _obeyed = False  # of the process, as the signal itself is
 
 
 class InterruptRequest(KeyboardInterrupt):
@@ -26,7 +27,9 @@ class InterruptRequest(KeyboardInterrupt):
 
 def check() -> None:
     """Raise an `InterruptRequest` if there was a request to stop that an `InterruptGuard` noted."""
+    global _obeyed
     if _requested:
+        _obeyed = True
         raise InterruptRequest
 
 
@@ -34,9 +37,9 @@ class InterruptGuard:
     """What Ctrl-C does in a process that belongs to one command; used in its main thread, in a ``with`` statement.
 
     Until `begin`, a request ends the process at once, with a message and exit code 130. From then on it is noted, and
-    `check` raises. Where that has not ended the process within `GRACE_S`, because of native code that takes long for
-    example, it ends all the same: what must not be lost has to be safe at any time, as if the process were killed.
-    Further requests change nothing.
+    `check` raises. Where nobody has checked within `GRACE_S`, because of native code that takes long for example, or
+    where the process has not ended within `ENDING_S`, it ends all the same: what must not be lost has to be safe at any
+    time, as if the process were killed. Further requests change nothing.
 
     After the ``with`` statement nothing is left to interrupt but the end of the interpreter, so requests are ignored. A
     process that ignored them from the start, as the background jobs of a shell do, goes on ignoring them.
@@ -49,7 +52,7 @@ class InterruptGuard:
             message: says what happened, the beginning of a line.
             active: False to touch no signals, and only `say`.
         """
-        self._message, self._how_to_continue = message, ""
+        self._message, self._how_to_continue = message, "the same command starts again"
         self._active = active and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         self._grace_s = 0.0
         self._ended = False
@@ -80,7 +83,8 @@ class InterruptGuard:
         self._how_to_continue, self._grace_s = how_to_continue, GRACE_S
 
     def release(self) -> None:
-        """Let Ctrl-C raise a KeyboardInterrupt wherever it comes, as Python does."""
+        """Let Ctrl-C raise a KeyboardInterrupt wherever it comes, as Python does: there is nothing to continue."""
+        self._how_to_continue = ""
         if self._active:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -101,6 +105,8 @@ class InterruptGuard:
         while os.read(reader, 1)[0] != signal.SIGINT:
             pass
         time.sleep(self._grace_s)
+        if _obeyed:
+            time.sleep(ENDING_S - self._grace_s)
         if not self._ended:
             if os.isatty(2):
                 os.write(2, SHOW_CURSOR)
