@@ -6,9 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import caransac
 from caransac._support.interrupts import INTERRUPTED, InterruptGuard
+
+COMMANDS = ("pose", "view", "verify", "demo", "train", "bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,17 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
     """Read the arguments, and run the command that they name."""
-    # Here, as it takes a moment, in which somebody may think better of it.
-    from caransac.cli import bench, demo, pose, train, verify, view
-
+    given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         prog="caransac", description="Robust two-view geometry from correspondences full of outliers."
     )
     parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (pose, view, verify, demo, train, bench):
-        command.add_parser(subparsers)
-    parsed = parser.parse_args(arguments)
+    # Imported here, and where one is asked for it alone: together they take longer than to verify a few pairs.
+    for command in [given[0]] if given and given[0] in COMMANDS else COMMANDS:
+        import_module(f"caransac.cli.{command}").add_parser(subparsers)
+    parsed = parser.parse_args(given)
     if "how_to_continue" in parsed:  # of the commands that take long
         guard.begin(parsed.how_to_continue)
     else:

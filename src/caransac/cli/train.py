@@ -155,5 +155,5 @@ def format_figures(latest: Mapping[str, float]) -> str:
     parts: dict[str, list[str]] = defaultdict(list)
     for name, value in latest.items():
         part, _, figure = name.partition("_")
-        parts[part].append(f"{figure} {value:.3f}")
+        parts[part].append(f"{figure} {value:.{3 if abs(value) < 9.9995 else 1}f}")
     return "  ".join(" ".join([part, *figures]) for part, figures in parts.items())

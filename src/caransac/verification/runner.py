@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from typing import TypeVar
 
+import caransac
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.camera import Camera
 from caransac.focal_pooling import pool_focal
 from caransac.geometry import Array
+from caransac.verification.cluster import open_cluster
 from caransac.verification.estimation import profile_batch, verify_batch
 from caransac.verification.records import BadPairError, PairGeometry, PairMatches, VerificationOptions
 from caransac.verification.source import Source
 
+Value = TypeVar("Value")
 OnSkipped = Callable[[BadPairError], None]
 
 PAIRS_PER_WORKER = 32  # takes half a second: as long as a process takes to start
@@ -54,7 +58,7 @@ def verify(
         BadPairError: a pair cannot be read, and there is no `on_skipped`.
     """
     pool_focals(source, executor, options, in_flight=in_flight, on_profiles=on_profiles)
-    verify_some, batches = partial(verify_batch, options=options), _read_batches(source, source.pending, on_skipped)
+    verify_some, batches = _for_workers(verify_batch, options), _read_batches(source, source.pending, on_skipped)
     for _, verified in submit_all(executor, verify_some, batches, look_ahead=in_flight):
         found = verified.result()
         source.write(found)
@@ -74,7 +78,7 @@ def pool_focals(
     """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`."""
     keys = [key for unknown in source.unpooled.values() for key in unknown.pairs]
     profiles: dict[int, Array | None] = dict.fromkeys(keys)
-    profile_some, batches = partial(profile_batch, options=options), _read_batches(source, keys, lambda _: None)
+    profile_some, batches = _for_workers(profile_batch, options), _read_batches(source, keys, lambda _: None)
     done = 0
     for batch, asked in submit_all(executor, profile_some, batches, look_ahead=in_flight):
         profiles |= zip([pair.key for pair in batch], asked.result(), strict=True)
@@ -86,6 +90,11 @@ def pool_focals(
         lens, told = Camera.of_unknown_focal(*unknown.image_size), [profiles[key] for key in unknown.pairs]
         found[number] = pool_focal(told, lens, seed=options.estimation.seed)
     source.learn_focals(found)
+
+
+def _for_workers(function: Callable[..., list[Value]], options: VerificationOptions) -> Callable[..., list[Value]]:
+    """A function of pairs, options and version, as it is sent to workers."""
+    return partial(function, options=options, version=caransac.__version__)
 
 
 def _read_batches(source: Source, keys: Sequence[int], on_skipped: OnSkipped | None) -> Iterator[list[PairMatches]]:
@@ -121,8 +130,8 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
 
     Args:
         workers: workers on this machine.
-        scheduler: address of a Dask scheduler, ``tcp://host:8786``; it takes their place. Its workers need caransac
-            installed, in the same version.
+        scheduler: address of a Dask scheduler, ``tcp://host:8786`` or ``tls://host:8786``; it takes their place. Its
+            workers need caransac installed, in the same version.
 
     Raises:
         ImportError: Dask is missing.
@@ -131,7 +140,7 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
     if scheduler is not None:
-        with _open_cluster(scheduler) as executor:
+        with open_cluster(scheduler) as executor:
             yield executor, BATCHES_ON_CLUSTER
     elif workers == 1:
         with ThreadPoolExecutor(1) as executor:
@@ -142,27 +151,3 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
                 yield executor, BATCHES_PER_WORKER * workers
             except WorkerDiedError as error:
                 raise OSError("a worker died, out of memory perhaps: continue with fewer --workers") from error
-
-
-@contextmanager
-def _open_cluster(scheduler: str) -> Iterator[Executor]:
-    """The executor of a Dask cluster."""
-    try:
-        from distributed import Client, KilledWorker
-        from distributed.comm.addressing import resolve_address
-    except ImportError as error:
-        raise ImportError("a Dask cluster needs distributed: pip install 'caransac[cluster]'") from error
-    try:
-        resolve_address(scheduler)  # first: a Client without an address to try waits for a minute in its destructor
-        client = Client(scheduler, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has few types
-    except ValueError as error:
-        raise ValueError(f"scheduler must be an address like tcp://host:8786, not {scheduler!r}: {error}") from error
-    except OSError as error:
-        raise OSError(f"no Dask scheduler answers at {scheduler}: start one with 'dask scheduler' ({error})") from error
-    with client:
-        try:
-            yield client.get_executor()  # type: ignore[no-untyped-call]  # Dask has few types
-        except KilledWorker as error:
-            raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
-        except CancelledError as error:
-            raise OSError(f"the connection to {scheduler} was lost: start it again, then continue") from error
