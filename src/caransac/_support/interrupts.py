@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -88,6 +89,13 @@ class InterruptGuard:
         if self._active:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def leave(self) -> None:
+        """End the process, if it belongs to the command: all is closed, and the end of an interpreter takes a while."""
+        if self._active:
+            with suppress(AttributeError, OSError):  # it may be closed, or nobody may read it
+                sys.stdout.flush()
+            os._exit(INTERRUPTED)
 
     def say(self, *further: str) -> None:
         """Write the message to stderr, as one line, unless that is done; called when a request is obeyed.

@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         except KeyboardInterrupt as error:
             guard.say(*map(str, error.args))
+            guard.leave()
             return INTERRUPTED
 
 

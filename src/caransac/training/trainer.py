@@ -127,6 +127,8 @@ class Training:
                 if validating or time.monotonic() - saved > CHECKPOINT_S:
                     self.save()
                     saved = time.monotonic()
+                if validating:  # when it is saved, as this takes a moment in which nobody looks for interruptions
+                    plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)
                 progress("training", self.state.step, steps, self._latest())
         except InterruptRequest:  # seen while workers were busy: the state is that after a whole step
             if self.state.step > first:
@@ -177,7 +179,6 @@ class Training:
             writer = csv.DictWriter(file, dict.fromkeys(name for row in self.state.log for name in row))
             writer.writeheader()
             writer.writerows(self.state.log)
-        plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -220,6 +221,7 @@ class Training:
             **{name: best[name] for name in self.task.describe(self.network)},
             **finishing,
         }
+        plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)  # an interrupted run may lack the last
         with replacing(self.out / WEIGHTS) as path:
             save_arrays(path, weights)
         with replacing(self.out / CARD) as path:
