@@ -50,8 +50,8 @@ EXAMPLES = """examples:
   hloc
     caransac verify --features feats.h5 --matches matches.h5 --pairs pairs.txt \\
         --cameras cameras.txt --out verified.h5
-  many machines: 'dask scheduler' on one, 'dask worker tcp://HOST:8786' on all
-    caransac verify database.db --scheduler tcp://HOST:8786
+  a Dask cluster, with certificates: whoever reaches an open one can run code
+    caransac verify database.db --scheduler tls://HOST:8786
 
 An interrupted run continues when the same command is given again, and ends
 with the same result as one that was not interrupted.
@@ -134,7 +134,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="write one line per pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
-        "ratio, confidence, config, ms, and the focal length of each image with its deviation and source",
+        "ratio, confidence, config, ms, the focal length of each image with its deviation and source, and the problem "
+        "of a pair that was skipped",
     )
     run.add_argument(
         "--workers",
@@ -147,7 +148,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="run on a Dask cluster instead, tcp://host:8786 (needs the extra 'cluster')",
+        help="run on a Dask cluster instead, tls://host:8786 with the certificates of Dask's settings, or "
+        "tcp://host:8786 (needs the extra 'cluster')",
     )
 
 
