@@ -204,3 +204,10 @@ def test_colmap_does_not_mind_our_tables(database, tmp_path):
         assert merged.num_verified_image_pairs() == 6
         opened.clear_two_view_geometries()
     assert len(verify_database(database)) == 6
+
+
+def test_a_database_that_others_verified_stays_as_it_is(database):
+    pycolmap.geometric_verification(database)
+    before = database.read_bytes()
+    assert verify_database(database) == []
+    assert database.read_bytes() == before

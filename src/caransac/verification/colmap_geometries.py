@@ -71,8 +71,7 @@ class GeometryTable:
 
     def read_pairs(self) -> Iterator[MatchedPair]:
         """All pairs with matches, in order."""
-        ours = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'caransac_geometries'").fetchone()
-        columns, tables = ("settings, outdated", ORIGINS) if ours else ("NULL, 0", FOUND)
+        columns, tables = ("settings, outdated", ORIGINS) if self._has_our_tables() else ("NULL, 0", FOUND)
         for key, matches, inliers, config, settings, outdated in self._connection.execute(
             f"SELECT matches.pair_id, matches.rows, found.rows, found.config, {columns} FROM {tables}"
             " WHERE matches.rows > 0 ORDER BY matches.pair_id"
@@ -104,8 +103,12 @@ class GeometryTable:
 
     def forget_outdated(self) -> None:
         """Note that nothing more is to be replaced."""
-        self._make_our_tables()
-        self._connection.execute("DELETE FROM caransac_geometries WHERE outdated")
+        if self._has_our_tables():
+            self._connection.execute("DELETE FROM caransac_geometries WHERE outdated")
+
+    def _has_our_tables(self) -> bool:
+        there = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'caransac_geometries'")
+        return there.fetchone() is not None
 
     def _make_our_tables(self) -> int:
         """Make them as needed; returns the number of the settings."""
