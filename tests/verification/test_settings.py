@@ -25,7 +25,7 @@ def test_settings_differ_by_name():
     [
         (
             pycolmap.geometric_verification,
-            "6 pairs were verified before, by other software: they are kept;",
+            "6 pairs were verified before, by other software or an early version of ",
         ),
         (verify_database, "6 pairs were verified before, with settings that were not recorded: they are kept;"),
         (lambda path: main(["verify", str(path), "--seed", "3"]), "6 pairs were verified before, with another seed: "),

@@ -18,6 +18,7 @@ import numpy as np
 from caransac._support import interrupts
 from caransac._support.files import open_h5, replacing_h5
 from caransac.verification.records import SHAPES, Config, PairGeometry
+from caransac.verification.settings import UNRECORDED
 from caransac.verification.sqlite_files import connect, explaining, transaction
 
 OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start anew"
@@ -34,7 +35,7 @@ class KeptPair(NamedTuple):
     """What is known of a pair that was verified before.
 
     Attributes:
-        settings: what it was verified with; None if that was not recorded.
+        settings: what it was verified with.
         config: the kind of geometry.
         num_matches: matches the pair had.
         confidence: probability that the geometry is right, or None.
@@ -42,7 +43,7 @@ class KeptPair(NamedTuple):
         inliers: how many matches are right.
     """
 
-    settings: str | None
+    settings: str
     config: Config
     num_matches: int
     confidence: float | None
@@ -125,8 +126,7 @@ class HlocOutput:
                     before.copy(name, file.require_group(name.partition("/")[0]))
                 else:
                     continue
-                if settings is not None:
-                    file[name].attrs["settings"] = texts.setdefault(settings, len(texts))
+                file[name].attrs["settings"] = texts.setdefault(settings, len(texts))
             file.attrs[SETTINGS] = json.dumps(list(texts))
         self.close()
         self.work.unlink(missing_ok=True)
@@ -235,6 +235,6 @@ def _read_settings(file: Any) -> list[str]:
         return []
 
 
-def _settings_of(group: Any, texts: Sequence[str]) -> str | None:
+def _settings_of(group: Any, texts: Sequence[str]) -> str:
     index = group.attrs.get("settings", -1)
-    return texts[index] if index in range(len(texts)) else None
+    return texts[index] if index in range(len(texts)) else UNRECORDED

@@ -43,7 +43,7 @@ def describe_kept(kept: Mapping[str | None, int], now: str) -> list[str]:
         if settings == now:
             continue
         if settings is None:
-            by = "by other software"
+            by = "by other software or an early version of caransac"
         elif changed := changed_settings(settings, now) if settings else []:
             by = f"with another {', '.join(changed)}"
         else:
