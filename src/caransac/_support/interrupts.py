@@ -6,7 +6,6 @@ library is writing. Here the handler only notes the request. Work that is done i
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -121,7 +120,9 @@ class InterruptGuard:
                 os.write(2, SHOW_CURSOR)
             self.say()
             with suppress(Exception):  # they end with this process, but not before they have a moment for Python code
-                for child in multiprocessing.active_children():
+                from multiprocessing import active_children  # here, as importing caransac must stay light
+
+                for child in active_children():
                     child.kill()
             os._exit(INTERRUPTED)
 
