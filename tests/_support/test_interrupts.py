@@ -122,3 +122,19 @@ def test_nothing_is_raised_without_a_request(monkeypatch):
     monkeypatch.setattr(interrupts, "_obeyed", False)
     with pytest.raises(InterruptRequest):
         interrupts.check()
+
+
+def test_a_request_while_the_guard_is_set_up_is_obeyed():
+    program = (
+        "import os, signal, sys, threading, time\n"
+        "from caransac._support.interrupts import InterruptGuard\n"
+        "start = threading.Thread.start\n"
+        "def interrupted(thread):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    start(thread)\n"
+        "threading.Thread.start = interrupted\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "with InterruptGuard('stopped'): time.sleep(30)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stderr) == (130, "stopped; the same command starts again\n")

@@ -61,11 +61,13 @@ class InterruptGuard:
 
     def __enter__(self) -> InterruptGuard:
         if self._active:
+            signal.signal(signal.SIGINT, _note)  # first: what follows must not be interrupted either
             reader, writer = os.pipe()
             os.set_blocking(writer, False)
             threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
             signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # wakes the thread, whatever this one is doing
-            signal.signal(signal.SIGINT, _note)
+            if _requested:  # before it could
+                os.write(writer, bytes([signal.SIGINT]))
         return self
 
     def __exit__(
