@@ -3,7 +3,9 @@
 import errno
 import io
 import os
+import re
 import stat
+import subprocess
 import sys
 from contextlib import contextmanager
 
@@ -192,3 +194,20 @@ def test_content_goes_to_a_path_or_into_an_open_file(tmp_path):
     assert text.getvalue() == "ü", "nothing of what failed"
     with pytest.raises(ValueError, match="not a float"), delivering(3.0, ".txt"):
         pass
+
+
+def test_an_h5_file_on_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_path):
+    program = (
+        "import resource, sys, pathlib; from caransac._support.files import replacing_h5\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000,) * 2)\n"
+        "try:\n"
+        "    with replacing_h5(pathlib.Path(sys.argv[1])) as file:\n"
+        "        for i in range(300): file[f'group{i}/values'] = [float(i)] * 50\n"
+        "except OSError as error: print(error)\n"
+    )
+    path = tmp_path / "file.h5"
+    path.write_text("before")
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r".*file\.h5 cannot be written \(.+\): make room, then continue\n", done.stdout)
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]

@@ -75,13 +75,15 @@ def test_a_resumed_stage_starts_counting_where_it_is(clock, capsys):
     assert capsys.readouterr().err.splitlines()[-1] == "training: 1000/1000 in 0:00:50, 2/s"
 
 
-def test_every_stage_leaves_a_line_behind_and_so_does_an_interruption(clock, capsys):
-    with pytest.raises(KeyboardInterrupt), Progress() as shown:
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_every_stage_leaves_a_line_behind_unless_a_message_about_an_interruption_follows(clock, capsys, error):
+    with pytest.raises(error), Progress() as shown:
         for stage, done in (("a", 1), ("a", 2), ("b", 0), ("b", 1)):
             shown.show(stage, done, 2)
             clock.now += 1
-        raise KeyboardInterrupt
-    assert capsys.readouterr().err.splitlines() == ["a: 2/2 in 0:00:01, 1/s", "b: 1/2, 1/s, 0:00:01 left"]
+        raise error
+    lines = ["a: 2/2 in 0:00:01, 1/s", "b: 1/2, 1/s, 0:00:01 left"]
+    assert capsys.readouterr().err.splitlines() == (lines if error is ValueError else lines[:1])
 
 
 @pytest.mark.parametrize("total", [0, 5])

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -69,6 +70,15 @@ def test_quick_writes_everything(tmp_path, capsys):
     assert float(rows[0]["AUC5"]) == result["rows"][0]["figures"]["AUC5"]["mean"]
     pictures = {path.name.rpartition("-")[2] for path in tmp_path.glob("*.png")}
     assert pictures >= {"curves.png", "pareto.png", "iterations.png", "times.png", "ratios.png", "reliability.png"}
+
+
+def test_a_redirected_table_is_a_table_and_nothing_else(tmp_path):
+    names = ("OpenCV USAC_DEFAULT", "MAGSAC++", "GC-RANSAC", "COLMAP")  # libraries that may print something themselves
+    arguments = ["--quick", "--max-pairs", "1", "--timing-pairs", "0", "--methods", *names, "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "caransac", "bench", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == (tmp_path / "table.md").read_text() + "\n"
+    assert "accuracy E, synthetic: 4/4 runs in" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,14 @@ import pytest
 import torch
 
 import caransac
+from caransac._support.interrupts import InterruptRequest
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
 from caransac.training.checkpoint import read_checkpoint
 from caransac.training.recipe import Recipe
 from caransac.training.state_module import StateModule
-from caransac.training.trainer import train
+from caransac.training.trainer import Training, train
 from caransac.training.worker import Worker
 
 SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
@@ -61,6 +62,32 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
     )
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 2
     assert 0 <= result.confidence <= 1
+
+
+@pytest.mark.parametrize("after", ["gradient", "validate"])
+def test_a_request_to_stop_leaves_a_checkpoint_and_changes_nothing(tmp_path, monkeypatch, after):
+    """It comes in the middle of a step, or of the validation that is due after one."""
+    recipe = Recipe(**SMALL | {"epoch": 3})
+    whole = train(recipe, tmp_path / "whole", steps=6, evidence_runs=6)
+    calls, method = [], Training._map
+
+    def interrupted(self, name, arguments):
+        calls.append(name)
+        if name == after and calls.count("gradient") >= 3:
+            raise InterruptRequest
+        return method(self, name, arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(InterruptRequest):
+        patch.setattr(Training, "_map", interrupted)
+        train(recipe, tmp_path / "cut", steps=6, evidence_runs=6)
+    step = read_checkpoint(tmp_path / "cut" / "checkpoint.pt")["state"]["step"]
+    assert step == (2 if after == "gradient" else 3)
+    cut = train(recipe, tmp_path / "cut", steps=6, resume=True, evidence_runs=6)
+    logs = [(path.parent / "log.csv").read_text().splitlines() for path in (whole, cut)]
+    losses = [[(row["step"], row["val_loss"]) for row in csv.DictReader(log)] for log in logs]
+    assert losses[0] == losses[1] and [step for step, _ in losses[0]] == ["3", "6"]
+    with np.load(whole) as one, np.load(cut) as other:
+        assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def start_loss(recipe):

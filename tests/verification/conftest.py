@@ -1,9 +1,10 @@
-"""A database that tests may change."""
+"""A database and files of hloc that tests may change."""
 
 import shutil
 
 import pytest
 from databases import make_database, some_pairs
+from hloc_files import make_files
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,9 @@ def matched(tmp_path_factory):
 def database(matched, tmp_path):
     """Six pairs after feature matching."""
     return shutil.copyfile(matched, tmp_path / "database.db")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder of five pairs as hloc leaves them."""
+    return make_files(tmp_path)

@@ -1,15 +1,20 @@
 """Verification on a real Dask cluster of two worker processes, one of which dies."""
 
 import os
+import re
 import shutil
 import signal
+import subprocess
 
+import dask
 import pytest
 from databases import make_database, read_geometries, some_pairs
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 
+import caransac
 from caransac.cli import main
 from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
+from caransac.verification.cluster import check_versions
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +68,52 @@ def test_a_cluster_that_vanishes_is_an_error(tmp_path):
         verify(source, executor, VerificationOptions(), in_flight=in_flight, on_batch=lambda _: cluster.close())
     source.close()
     assert 0 < len(read_geometries(path)) < 30
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate that stands for itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    paths = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=caransac"]
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    subprocess.run([*command, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+def test_a_cluster_with_certificates_takes_those_who_have_one(certificate, tmp_path, capsys):
+    cert, key = map(str, certificate)
+    path = make_database(tmp_path / "database.db", some_pairs(2, num_points=150))
+    names = (f"{role}_{part}" for role in ("client", "worker", "scheduler") for part in ("cert", "key"))
+    files = {f"tls_{name}": cert if name.endswith("cert") else key for name in names}
+    security = Security(require_encryption=True, tls_ca_file=cert, **files)
+    here = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**here, host="127.0.0.1", protocol="tls://", security=security) as cluster:
+        command = ["verify", str(path), "--scheduler", cluster.scheduler_address]
+        assert cluster.scheduler_address.startswith("tls://127.0.0.1")
+        assert main(command) == 2
+        assert "with certificates in Dask's settings" in capsys.readouterr().err
+        told = {"ca-file": cert, "client.cert": cert, "client.key": key}
+        with dask.config.set({f"distributed.comm.tls.{name}": value for name, value in told.items()}):
+            assert main(command) == 0
+    assert len(read_geometries(path)) == 2
+
+
+def test_workers_of_other_versions_are_refused(cluster, tmp_path, capsys, monkeypatch):
+    path = make_database(tmp_path / "database.db", some_pairs(2, num_points=150))
+    monkeypatch.setattr(caransac, "__version__", "9.9")
+    assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
+    assert re.search(r"the worker at tcp://.* has caransac \d.*, and this is 9\.9", capsys.readouterr().err)
+    monkeypatch.setattr("caransac.verification.cluster.check_versions", lambda _: None)  # as of one that comes later
+    assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
+    assert "a worker has caransac" in capsys.readouterr().err
+    assert read_geometries(path) == []
+
+
+def test_workers_without_caransac_are_refused():
+    with pytest.raises(ImportError, match="the worker at tcp://there:1 has no caransac: install version"):
+        check_versions({"tcp://there:1": ModuleNotFoundError("caransac")})
 
 
 @pytest.mark.parametrize("address", ["", "host", "tcp://host", "bogus://host:1"])

@@ -17,6 +17,7 @@ from caransac.geometry import (
 )
 from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, Config, VerificationOptions
+from caransac.verification.estimation import verify_pair
 
 PAIRS = some_pairs(6)  # of the fixture `database`
 
@@ -147,11 +148,69 @@ def test_a_failing_write_is_undone_whole(database):
     assert read_geometries(database) == before
 
 
-def test_overwriting_removes_the_old_only_with_the_first_new(database):
+def test_overwriting_keeps_each_old_geometry_until_there_is_a_new_one(database):
     verify_database(database)
-    before = read_geometries(database)
+    before = dict(enumerate(read_geometries(database)))
     ColmapDatabase(database, overwrite=True).close()
-    assert read_geometries(database) == before
+    assert dict(enumerate(read_geometries(database))) == before
     options = VerificationOptions(estimation=Options(seed=1, max_error_px=2.0))
-    changed = verify_database(database, options=options, overwrite=True)
-    assert len(changed) == len(PAIRS) and read_geometries(database) != before
+    verify_some(database, 2, options, settings="seed 1")
+    half = dict(enumerate(read_geometries(database)))
+    assert [half[i] == before[i] for i in range(6)] == [False, False, True, True, True, True]
+
+    source = ColmapDatabase(database, settings="seed 1")  # without --overwrite it goes on, and with it too
+    assert list(source.pending) == [pair_id(i) for i in range(2, 6)] and source.kept_settings == {"seed 1": 2}
+    source.close()
+    verify_some(database, 3, options, settings="seed 1")
+    assert len(verify_database(database, options=options, overwrite=True, settings="seed 1")) == 1
+    whole = read_geometries(database)
+    assert not {*whole} & {*before.values()} and whole[:2] == [half[0], half[1]]
+    assert verify_database(database, settings="seed 1") == []
+    assert len(verify_database(database, options=options, overwrite=True, settings="seed 1")) == 6
+
+
+def test_another_setting_starts_an_interrupted_overwrite_anew(database):
+    verify_some(database, 2, VerificationOptions(), settings="one")
+    source = ColmapDatabase(database, overwrite=True, settings="other")
+    assert len(source.pending) == 6
+    source.close()
+
+
+def verify_some(path, count, options, settings):
+    """Overwrite that many pairs, as a killed run does."""
+    source = ColmapDatabase(path, overwrite=True, settings=settings)
+    source.write([verify_pair(source.read(key), options) for key in source.pending[:count]])
+    source.close()
+
+
+def test_it_is_known_who_verified_a_pair_and_how(database):
+    some = [pair_id(i) for i in range(3)]
+    source = ColmapDatabase(database, settings="one")
+    source.write([verify_pair(source.read(key), VerificationOptions()) for key in some])
+    source.close()
+    pycolmap.geometric_verification(database)  # the others
+    source = ColmapDatabase(database, settings="other")
+    assert source.kept_settings == {"one": 3, None: 3} and not source.pending
+    source.close()
+    execute(database, "UPDATE two_view_geometries SET rows = rows - 1 WHERE pair_id = ?", some[0])  # somebody else did
+    source = ColmapDatabase(database)
+    assert source.kept_settings == {"one": 2, None: 4}
+    source.close()
+
+
+def test_colmap_does_not_mind_our_tables(database, tmp_path):
+    verify_database(database)
+    assert ("caransac_geometries",) in query(database, "SELECT name FROM sqlite_master")
+    with pycolmap.Database.open(database) as opened, pycolmap.Database.open(tmp_path / "merged.db") as merged:
+        assert opened.num_verified_image_pairs() == 6
+        pycolmap.Database.merge(opened, opened.__class__.open(tmp_path / "empty.db"), merged)
+        assert merged.num_verified_image_pairs() == 6
+        opened.clear_two_view_geometries()
+    assert len(verify_database(database)) == 6
+
+
+def test_a_database_that_others_verified_stays_as_it_is(database):
+    pycolmap.geometric_verification(database)
+    before = database.read_bytes()
+    assert verify_database(database) == []
+    assert database.read_bytes() == before

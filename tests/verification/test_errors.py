@@ -23,7 +23,7 @@ def database(tmp_path):
 @pytest.fixture
 def fails(capsys):
     def check(arguments, *expected):
-        assert main(["verify", *map(str, arguments)]) == 2
+        assert main(["verify", "--strict", *map(str, arguments)]) == 2
         message = capsys.readouterr().err
         assert message.startswith("caransac: ")
         for pattern in expected:
@@ -131,7 +131,7 @@ def test_reports_that_cannot_be_written_are_refused_at_once(database, tmp_path, 
 
 def test_pairs_of_images_that_are_gone(database, fails):
     execute(database, "UPDATE matches SET pair_id = ?", pair_id(7))
-    fails([database], "image 15, which is not there")
+    fails([database], "image 15 is not there")
 
 
 def test_unknown_camera_models(database, fails):

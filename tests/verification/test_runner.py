@@ -10,7 +10,9 @@ import pytest
 from calls import Deadly
 from databases import execute, make_database, query, read_geometries, some_pairs, verify_database
 
-from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
+from caransac._support import interrupts
+from caransac.cli import main
+from caransac.verification import ColmapDatabase, VerificationOptions, choose_workers, open_executor, verify
 
 PAIRS = some_pairs(6)  # of the fixture `database`
 
@@ -49,13 +51,14 @@ write, batches = ColmapDatabase.write, []
 def write_once(self, found):
     batches.append(found)
     if len(batches) > 1:
-        os.kill(os.getpid(), int(sys.argv[1]))
+        os.kill(os.getpid(), kill)
     write(self, found)
 
 if __name__ == "__main__":
     ColmapDatabase.write = write_once
+    kill = int(sys.argv.pop(1))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
-    sys.exit(main(sys.argv[2:]))
+    sys.exit(main())
 """
 
 
@@ -72,7 +75,8 @@ def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
     done = len(read_geometries(cut))
     assert 0 < done < 112
     if kill == signal.SIGINT:
-        assert process.returncode == 130 and f"{done} of 112 pairs done" in errors
+        assert process.returncode == 130
+        assert errors == f"caransac: interrupted; {done} of 112 pairs are done; the same command continues\n"
     assert len(verify_database(cut)) == 112 - done
     assert read_geometries(cut) == read_geometries(whole)
 
@@ -86,3 +90,28 @@ def test_a_worker_that_dies_is_an_error(database):
     ):
         verify(source, executor, VerificationOptions(), in_flight=in_flight)
     source.close()
+
+
+@pytest.mark.parametrize(("most", "pairs", "workers"), [(8, 0, 1), (8, 63, 1), (8, 64, 2), (8, 1000, 8), (1, 1000, 1)])
+def test_there_is_a_worker_for_every_32_pairs(most, pairs, workers):
+    assert choose_workers(most, pairs) == workers
+
+
+def test_a_small_job_starts_no_process(database, monkeypatch):
+    monkeypatch.setattr("caransac.verification.runner.ProcessPool", None)
+    assert main(["verify", str(database), "--workers", "8"]) == 0
+    assert len(read_geometries(database)) == len(PAIRS)
+
+
+def test_a_request_to_stop_ends_a_thread_between_two_pairs(database, monkeypatch):
+    """All six pairs are one batch, which is not written; the estimate that runs is the last one."""
+    verified = []
+
+    def verify_and_interrupt(pair, _):
+        verified.append(pair.key)
+        monkeypatch.setattr(interrupts, "_requested", True)
+
+    monkeypatch.setattr(interrupts, "_obeyed", False)
+    monkeypatch.setattr("caransac.verification.estimation.verify_pair", verify_and_interrupt)
+    assert main(["verify", str(database)]) == 130
+    assert len(verified) == 1 and read_geometries(database) == []

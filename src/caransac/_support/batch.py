@@ -8,10 +8,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from itertools import islice
 from typing import TypeVar
 
+from caransac._support import interrupts
+
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 LOOK_AHEAD = 4  # items per thread that are read before their turn, so that one slow item does not idle the others
+POLL_S = 0.1  # between two looks whether there is a request to stop
 EXECUTOR_LOOK_AHEAD = 256  # items that are read before their turn where the number of workers is not known
 
 
@@ -73,9 +76,10 @@ def submit_all(
 
 
 def _first_done(futures: Collection[Future[Value]]) -> Future[Value]:
-    """Wait for one of the futures; interruptions are seen within a second."""
-    while True:  # a wait without an end would sleep through an interruption that comes in the moment it begins
-        if done := wait(futures, timeout=1.0, return_when=FIRST_COMPLETED).done:
+    """Wait for one of the futures, or for a request to stop."""
+    while True:
+        interrupts.check()
+        if done := wait(futures, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
             return done.pop()
 
 

@@ -146,8 +146,8 @@ def open_npz(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path} is not an npz archive, or it is corrupt: {error}") from error
 
 
-def open_h5(path: Path, mode: str = "r") -> h5py.File:
-    """An h5 file, opened as h5py's `mode` says; errors name it."""
+def open_h5(path: Path, mode: str = "r", opened: io.FileIO | None = None) -> h5py.File:
+    """An h5 file, opened as h5py's `mode` says, by h5py or as a Python file; errors name it."""
     try:
         import h5py
     except ImportError as error:
@@ -155,9 +155,45 @@ def open_h5(path: Path, mode: str = "r") -> h5py.File:
     if mode == "r" and not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     try:
-        return h5py.File(path, mode)
+        return h5py.File(path if opened is None else opened, mode)
     except OSError as error:
         raise OSError(f"{path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
+
+
+@contextmanager
+def replacing_h5(path: Path) -> Iterator[h5py.File]:
+    """An h5 file to write to, see `replacing`; an OSError that names it if the disk is full."""
+    with replacing(path) as temporary, _ForgivingFile(temporary, "w+") as raw:
+        with open_h5(temporary, "w", raw) as file:
+            yield file
+        if raw.error is not None:
+            raise OSError(f"{path} cannot be written ({raw.error.strerror}): make room, then continue") from raw.error
+
+
+class _ForgivingFile(io.FileIO):
+    """A file that keeps the first `error` of writing to itself.
+
+    HDF5 must not see any: a file with data that it cannot write cannot be closed either, and the end of the process
+    crashes.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data)
+        try:
+            while rest and self.error is None:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self.error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size) if self.error is None else size or 0
+        except OSError as error:
+            self.error = error
+            return size or 0
 
 
 @contextmanager

@@ -52,7 +52,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end_stage()
+        if not isinstance(error, KeyboardInterrupt):  # there is a message then
+            self._end_stage()
         if self._live is not None:
             self._live.stop()
 

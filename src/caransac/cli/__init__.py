@@ -6,42 +6,55 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import caransac
-from caransac.cli import bench, completion, demo, pose, train, verify, view
+from caransac._support.interrupts import INTERRUPTED, InterruptGuard
 
-COMMANDS = (pose, view, verify, demo, train, bench, completion)
+COMMANDS = ("pose", "view", "verify", "demo", "train", "bench", "completion")
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The parsed arguments; a mistake ends the process with exit code 2 and the usage of the command it was made in."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code.
+
+    Without arguments they are those of the process, which then belongs to the command: Ctrl-C ends it well, see
+    `InterruptGuard`.
+    """
+    with InterruptGuard("caransac: interrupted", active=arguments is None) as guard:
+        try:
+            code = _run(arguments, guard)
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()  # here, where a reader that has gone is noticed
+            return code
+        except BrokenPipeError:  # 'caransac ... | head' has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still flushes at its end
+            return 141  # as a program that SIGPIPE ends
+        except (ImportError, OSError, ValueError) as error:
+            print(f"caransac: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt as error:
+            guard.say(*map(str, error.args))
+            guard.leave()
+            return INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
+    """Read the arguments, and run the command that they name."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         prog="caransac", description="Robust two-view geometry from correspondences full of outliers."
     )
     parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    for command in COMMANDS:
-        command.add_parser(commands)
-    parsed, unknown = parser.parse_known_args(arguments)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    # Imported here, and where one is asked for it alone: together they take longer than to verify a few pairs.
+    alone = bool(given) and given[0] in COMMANDS and given[0] != "completion"  # which knows all others
+    for command in given[:1] if alone else COMMANDS:
+        import_module(f"caransac.cli.{command}").add_parser(subparsers)
+    parsed, unknown = parser.parse_known_args(given)
     if unknown:  # argparse itself would print the usage of the whole program
-        commands.choices[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
-    return parsed
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    parsed = parse(arguments)
-    try:
-        code = int(parsed.run(parsed))
-        if sys.stdout is not None:  # it may be closed
-            sys.stdout.flush()  # here, where a reader that has gone is noticed
-        return code
-    except BrokenPipeError:  # 'caransac ... | head' has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still flushes at its end
-        return 141  # as a program that SIGPIPE ends
-    except (ImportError, OSError, ValueError) as error:
-        print(f"caransac: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("caransac: interrupted", file=sys.stderr)
-        return 130
+        subparsers.choices[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    if "how_to_continue" in parsed:  # of the commands that take long
+        guard.begin(parsed.how_to_continue)
+    else:
+        guard.release()
+    return int(parsed.run(parsed))

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from caransac._support import interrupts
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
 from caransac.bench.adapters import ESTIMATORS
@@ -58,7 +59,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_methods(parser)
     _add_rules(parser)
-    parser.set_defaults(run=bench)
+    parser.set_defaults(run=bench, how_to_continue="the same command continues")
 
 
 def _add_methods(parser: argparse.ArgumentParser) -> None:
@@ -161,8 +162,14 @@ def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
         raise ValueError(f"--images: no such folder: {arguments.images}")
     with Progress() as progress:
         for path in lists:
-            show = partial(progress.show, f"match {path.stem}", unit="pairs")
+            show = partial(_show_and_check, progress, f"match {path.stem}")
             match_pair_list(path, arguments.images, features=arguments.features, progress=show)
+
+
+def _show_and_check(progress: Progress, stage: str, done: int, total: int) -> None:
+    """Show how far a stage is, and stop between two pairs if that was asked for."""
+    progress.show(stage, done, total, unit="pairs")
+    interrupts.check()
 
 
 def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:

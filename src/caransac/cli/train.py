@@ -40,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_run(parser)
     _add_data(parser)
     _add_network(parser)
-    parser.set_defaults(run=train)
+    parser.set_defaults(run=train, how_to_continue="the same command with --resume continues")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -155,5 +155,5 @@ def format_figures(latest: Mapping[str, float]) -> str:
     parts: dict[str, list[str]] = defaultdict(list)
     for name, value in latest.items():
         part, _, figure = name.partition("_")
-        parts[part].append(f"{figure} {value:.3f}")
+        parts[part].append(f"{figure} {value:.{3 if abs(value) < 9.9995 else 1}f}")
     return "  ".join(" ".join([part, *figures]) for part, figures in parts.items())

@@ -16,6 +16,7 @@ from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
 from caransac.cli import estimation
 from caransac.focal_pooling import FocalEstimate
 from caransac.verification import (
+    BadPairError,
     CalibrationPolicy,
     ColmapDatabase,
     HlocFiles,
@@ -23,12 +24,17 @@ from caransac.verification import (
     PairReport,
     Source,
     VerificationOptions,
+    choose_workers,
+    describe_settings,
     open_executor,
     verify,
 )
 from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
+from caransac.verification.runner import PAIRS_PER_WORKER
+from caransac.verification.settings import describe_kept
 
-MOST_CAMERAS = 10  # that the summary tells of
+MOST_CAMERAS = MOST_SKIPPED = 10  # that the summary tells of
+SOME_SKIPPED = 3  # the exit code
 UNKNOWN_REASONS = {"too_few_informative": "too few pairs show it", "disagreement": "its pairs disagree"}
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
@@ -44,11 +50,11 @@ EXAMPLES = """examples:
   hloc
     caransac verify --features feats.h5 --matches matches.h5 --pairs pairs.txt \\
         --cameras cameras.txt --out verified.h5
-  many machines: 'dask scheduler' on one, 'dask worker tcp://HOST:8786' on all
-    caransac verify database.db --scheduler tcp://HOST:8786
+  a Dask cluster, with certificates: whoever reaches an open one can run code
+    caransac verify database.db --scheduler tls://HOST:8786
 
-An interrupted run continues when the same command is given again (without
---overwrite), and ends with the same result as one that was not interrupted.
+An interrupted run continues when the same command is given again, and ends
+with the same result as one that was not interrupted.
 """
 
 
@@ -66,7 +72,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_estimation(parser)
     _add_run(parser)
     _add_hloc(parser)
-    parser.set_defaults(run=run_verify)
+    parser.set_defaults(run=run_verify, how_to_continue="the same command continues")
 
 
 def _add_estimation(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +118,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--overwrite", action="store_true", help="verify pairs again that have a geometry already")
     run.add_argument(
+        "--strict",
+        action="store_true",
+        help="end at the first pair that cannot be read; else such pairs are skipped and reported, and the exit code "
+        f"is {SOME_SKIPPED}",
+    )
+    run.add_argument(
         "--write-focals",
         action="store_true",
         help="write focal lengths that were found from all pairs of a camera into the database's cameras, as priors, "
@@ -122,19 +134,22 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="write one line per pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
-        "ratio, confidence, config, ms, and the focal length of each image with its deviation and source",
+        "ratio, confidence, config, ms, the focal length of each image with its deviation and source, and the problem "
+        "of a pair that was skipped",
     )
     run.add_argument(
         "--workers",
         type=int,
         default=count_cores(),
         metavar="N",
-        help="processes; any number gives the same result (default: all cores, %(default)s)",
+        help=f"processes at most, one for every {PAIRS_PER_WORKER} pairs; any number gives the same result (default: "
+        "all cores, %(default)s)",
     )
     run.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="run on a Dask cluster instead, tcp://host:8786 (needs the extra 'cluster')",
+        help="run on a Dask cluster instead, tls://host:8786 with the certificates of Dask's settings, or "
+        "tcp://host:8786 (needs the extra 'cluster')",
     )
 
 
@@ -162,44 +177,71 @@ def run_verify(arguments: argparse.Namespace) -> int:
         min_confidence=arguments.min_confidence,
     )
     if arguments.report is not None:
-        check_pair_reports_path(arguments.report)
-    source, place = open_source(arguments)
-    reports, started = list[PairReport](), time.perf_counter()
-    asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
-    workers = min(arguments.workers, max(max(len(source.pending), asked) // source.batch_size, 1))
+        inputs = (getattr(arguments, name) for name in ("database", "features", "matches", "pairs", "cameras", "out"))
+        check_pair_reports_path(arguments.report, [path for path in inputs if path is not None])
+    of_source = ("calibrated", "focal_deviation", "ratio_from_descriptors", "cameras")
+    settings = describe_settings(options, **{name: getattr(arguments, name) for name in of_source})
+    source, place = open_source(arguments, settings)
+    for line in describe_kept(source.kept_settings, settings):
+        print(f"caransac: {line}", file=sys.stderr)
+    reports, skipped, started = list[PairReport](), list[PairReport](), time.perf_counter()
     try:
-        with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
-
-            def on_batch(found: Sequence[PairGeometry]) -> None:
-                reports.extend(PairReport.of_geometry(each).with_focals(*source.focals(each.key)) for each in found)
-                progress.show("verify", len(reports), len(source.pending), unit="pairs")
-
-            def on_profiles(done: int) -> None:
-                if asked:
-                    progress.show("focal lengths", done, asked, unit="pairs")
-                if done == asked:
-                    on_batch([])  # from here on the time of the verification counts
-
-            on_profiles(0)
-            verify(source, executor, options, in_flight=in_flight, on_batch=on_batch, on_profiles=on_profiles)
-    except KeyboardInterrupt:
-        done, pending = len(reports), len(source.pending)
-        print(f"caransac: {done} of {pending} pairs done; the same command continues", file=sys.stderr)
-        raise
+        verify_source(source, options, arguments, reports, skipped)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"{len(reports)} of {len(source.pending)} pairs are done") from error
     finally:
         source.close()
         if arguments.report is not None:
-            write_pair_reports(arguments.report, [*source.kept, *reports])
+            write_pair_reports(arguments.report, [*source.kept, *reports, *skipped])
     print(summarise([*source.kept, *reports], len(source.kept), time.perf_counter() - started))
     for line in describe_focals(source.pooled):
         print(line)
     print(f"Geometries: {place}")
     if arguments.report is not None:
         print(f"Report: {arguments.report}")
-    return 0
+    for line in describe_skipped(skipped):
+        print(f"caransac: {line}", file=sys.stderr)
+    return SOME_SKIPPED if skipped else 0
 
 
-def open_source(arguments: argparse.Namespace) -> tuple[Source, Path]:
+def verify_source(
+    source: Source,
+    options: VerificationOptions,
+    arguments: argparse.Namespace,
+    reports: list[PairReport],
+    skipped: list[PairReport],
+) -> None:
+    """Verify a source, show how far it is, and add to the reports of pairs that were verified and skipped."""
+    asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
+    workers = choose_workers(arguments.workers, max(len(source.pending), asked))
+    with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
+
+        def on_batch(found: Sequence[PairGeometry]) -> None:
+            reports.extend(PairReport.of_geometry(each).with_focals(*source.focals(each.key)) for each in found)
+            progress.show("verify", len(reports) + len(skipped), len(source.pending), unit="pairs")
+
+        def on_profiles(done: int) -> None:
+            if asked:
+                progress.show("focal lengths", done, asked, unit="pairs")
+            if done == asked:
+                on_batch([])  # from here on the time of the verification counts
+
+        def on_skipped(error: BadPairError) -> None:
+            skipped.append(PairReport.of_skipped(error))
+
+        on_profiles(0)
+        verify(
+            source,
+            executor,
+            options,
+            in_flight=in_flight,
+            on_batch=on_batch,
+            on_profiles=on_profiles,
+            on_skipped=None if arguments.strict else on_skipped,
+        )
+
+
+def open_source(arguments: argparse.Namespace, settings: str) -> tuple[Source, Path]:
     """The database or hloc's files, and where the geometries go."""
     hloc = (arguments.features, arguments.matches, arguments.pairs)
     if arguments.database is not None:
@@ -212,6 +254,8 @@ def open_source(arguments: argparse.Namespace) -> tuple[Source, Path]:
             write_focals=arguments.write_focals,
             overwrite=arguments.overwrite,
             ratio_from_descriptors=arguments.ratio_from_descriptors,
+            settings=settings,
+            strict=arguments.strict,
         )
         return database, arguments.database
     if not all(hloc):
@@ -228,6 +272,8 @@ def open_source(arguments: argparse.Namespace) -> tuple[Source, Path]:
         calibrated=arguments.calibrated,
         focal_deviation=arguments.focal_deviation or 0.0,
         overwrite=arguments.overwrite,
+        settings=settings,
+        strict=arguments.strict,
     )
     return files, out
 
@@ -254,6 +300,13 @@ def describe_focals(pooled: Mapping[int, FocalEstimate]) -> list[str]:
             lines.append(f"Camera {number}: focal length {found.focal_px:.1f} px ± {found.deviation:.1%} ({asked})")
     more = len(lines) - MOST_CAMERAS
     return lines if more <= 0 else [*lines[:MOST_CAMERAS], f"and {more} more cameras: see the report"]
+
+
+def describe_skipped(skipped: Sequence[PairReport]) -> list[str]:
+    """Lines about pairs that were skipped, the first few one by one."""
+    lines = [f"skipped {report.image1} and {report.image2}: {report.problem}" for report in skipped[:MOST_SKIPPED]]
+    more = len(skipped) - len(lines)
+    return [*lines, f"skipped {more} more pairs: see --report"] if more > 0 else lines
 
 
 def summarise(reports: Sequence[PairReport], num_kept: int, elapsed_s: float) -> str:

@@ -20,6 +20,7 @@ import caransac
 from caransac import plot
 from caransac._support.batch import map_ordered
 from caransac._support.files import make_folder, replacing, save_arrays
+from caransac._support.interrupts import InterruptRequest
 from caransac._support.processes import ProcessPool
 from caransac.geometry import Floats
 from caransac.learned.weights_file import read_weights
@@ -113,23 +114,35 @@ class Training:
         return f"val_{self.task.decisive}"
 
     def run(self, steps: int, progress: ShowProgress) -> None:
-        """Train up to a number of steps, validating every epoch."""
+        """Train up to a number of steps, validating every epoch; an interruption leaves a checkpoint behind."""
         started = saved = time.monotonic()
-        before = self.state.seconds
-        while self.state.step < steps:
-            self.step()
-            self.state.seconds = before + time.monotonic() - started
-            if self.state.step % self.recipe.epoch == 0 or self.state.step == steps:
-                self.validate()
+        before, first = self.state.seconds, self.state.step
+        try:
+            while self.state.step < steps or self._is_validation_due(steps):
+                if validating := self._is_validation_due(steps):
+                    self.validate()
+                else:
+                    self.step()
+                    self.state.seconds = before + time.monotonic() - started
+                if validating or time.monotonic() - saved > CHECKPOINT_S:
+                    self.save()
+                    saved = time.monotonic()
+                if validating:  # when it is saved, as this takes a moment in which nobody looks for interruptions
+                    plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)
+                progress("training", self.state.step, steps, self._latest())
+        except InterruptRequest:  # seen while workers were busy: the state is that after a whole step
+            if self.state.step > first:
                 self.save()
-                saved = time.monotonic()
-            elif time.monotonic() - saved > CHECKPOINT_S:
-                self.save()
-                saved = time.monotonic()
-            progress("training", self.state.step, steps, self._latest())
-        if not self.state.log:  # no steps at all: the weights that it starts from are the best ones
-            self.validate()
-            self.save()
+            raise
+
+    def _is_validation_due(self, steps: int) -> bool:
+        """Whether to validate before the next step: an interrupted run may have come no further than that.
+
+        Without any steps, the weights that it starts from are the best ones.
+        """
+        step, log = self.state.step, self.state.log
+        due = step == steps or (step > 0 and step % self.recipe.epoch == 0)
+        return due and (not log or log[-1]["step"] < step)
 
     def step(self) -> None:
         """One optimiser step."""
@@ -166,7 +179,6 @@ class Training:
             writer = csv.DictWriter(file, dict.fromkeys(name for row in self.state.log for name in row))
             writer.writeheader()
             writer.writerows(self.state.log)
-        plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -209,6 +221,7 @@ class Training:
             **{name: best[name] for name in self.task.describe(self.network)},
             **finishing,
         }
+        plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)  # an interrupted run may lack the last
         with replacing(self.out / WEIGHTS) as path:
             save_arrays(path, weights)
         with replacing(self.out / CARD) as path:

@@ -3,17 +3,20 @@
 from caransac.verification.colmap import ColmapDatabase
 from caransac.verification.hloc import HlocFiles
 from caransac.verification.records import (
+    BadPairError,
     CalibrationPolicy,
     Config,
     PairGeometry,
     PairMatches,
     PairReport,
-    Source,
     VerificationOptions,
 )
-from caransac.verification.runner import open_executor, verify
+from caransac.verification.runner import choose_workers, open_executor, verify
+from caransac.verification.settings import describe_settings
+from caransac.verification.source import Source
 
 __all__ = [
+    "BadPairError",
     "CalibrationPolicy",
     "ColmapDatabase",
     "Config",
@@ -23,6 +26,8 @@ __all__ = [
     "PairReport",
     "Source",
     "VerificationOptions",
+    "choose_workers",
+    "describe_settings",
     "open_executor",
     "verify",
 ]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,29 +20,30 @@ from numpy.typing import NDArray
 
 from caransac._support.arrays import LARGEST
 from caransac.focal_pooling import FocalEstimate, spread_choice
-from caransac.geometry import Array, Floats, quaternion_from_rotation
+from caransac.geometry import Floats
 from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
+from caransac.verification.colmap_geometries import GeometryTable, MatchedPair, blob
 from caransac.verification.keypoints import KeypointCache
 from caransac.verification.records import (
     CalibrationPolicy,
     CameraFocal,
-    Config,
     MatchIndices,
     PairGeometry,
     PairMatches,
     PairReport,
     UnknownCamera,
     check_calibrated,
+    naming_pair,
 )
+from caransac.verification.settings import UNRECORDED
+from caransac.verification.sqlite_files import LOCK_TIMEOUT_S, connect, explaining, transaction
 
 MAX_IMAGES = 2147483647
-LOCK_TIMEOUT_S = 10.0
 POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent
 MIN_POOLED_MATCHES = 30  # of a pair
 CACHED_DESCRIPTORS = 64  # images whose descriptors are kept in memory, about 60 MB
 SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
-# Older databases lack the last ones.
-COLUMNS = ("pair_id", "rows", "cols", "data", "config", "F", "E", "H", "qvec", "tvec")
+OTHERWISE = "is not a COLMAP database, or it is corrupt ({error}): restore it, or extract and match again"
 TABLES = ("cameras", "images", "keypoints", "matches", "two_view_geometries")
 
 
@@ -66,6 +67,8 @@ class ColmapDatabase:
         write_focals: bool = False,
         overwrite: bool = False,
         ratio_from_descriptors: bool = False,
+        settings: str = UNRECORDED,
+        strict: bool = True,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
         """Open a database and see what is to be done.
@@ -77,8 +80,11 @@ class ColmapDatabase:
             focal_deviation: relative standard deviation of prior focal lengths with "auto", 0 to trust them exactly;
                 None for that of EXIF.
             write_focals: write pooled focal lengths into the cameras, as priors, when all pairs are verified.
-            overwrite: verify all pairs again. What is there is removed together with the first new geometries.
+            overwrite: verify all pairs again, or those that an unfinished run with the same settings and this option
+                has left. Each geometry is replaced when its successor is there.
             ratio_from_descriptors: make ratios from the SIFT descriptors, as scores.
+            settings: what pairs are verified with, see `describe_settings`; it is stored with their geometries.
+            strict: raise for the first camera or pair that cannot be used; else only `read` does, for each such pair.
             lock_timeout_s: seconds to wait for a database that another program is writing to.
 
         Raises:
@@ -92,25 +98,37 @@ class ColmapDatabase:
         self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._camera(image_id).camera, self.path)
         self._descriptors = lru_cache(CACHED_DESCRIPTORS)(self._read_descriptors)
         self._connection = _connect(self.path, lock_timeout_s)
+        self._strict = strict
         try:
-            with _explaining(self.path):
-                self._columns = self._check_tables()
+            with explaining(self.path, OTHERWISE):
+                self._check_tables()
+                self._table_of_geometries = GeometryTable(self._connection, settings)
                 columns = "camera_id, model, width, height, params, prior_focal_length"
                 rows = self._execute(f"SELECT {columns} FROM cameras")
-                self._cameras = read_cameras(rows, calibrated, focal_deviation, self.path)
+                self._cameras = read_cameras(rows, calibrated, focal_deviation, self.path, strict=strict)
                 self._images = self._read_images()
-                self.pending, self._kept = self._read_pairs(overwrite)
+                self.pending, self._kept = self._choose_pairs(overwrite, settings)
                 self.unpooled = self._choose_unpooled()
         except BaseException:
             self.close()
             raise
-        self._outdated: Sequence[int] = self.pending if overwrite else ()
+        self._to_replace: Sequence[int] = self.pending if overwrite else ()
         self._write_focals, self.pooled = write_focals, dict[int, FocalEstimate]()
 
     @property
     def kept(self) -> list[PairReport]:
         """What is known of the pairs that were verified before."""
-        return [report.with_focals(*self.focals(key)) for key, report in self._kept.items()]
+        return [
+            PairReport.of(self._names(pair.key), pair.matches, pair.inliers or 0, pair.config or 0).with_focals(
+                *self.focals(pair.key)
+            )
+            for pair in self._kept
+        ]
+
+    @property
+    def kept_settings(self) -> Mapping[str | None, int]:
+        """How many of these were verified with which settings; None stands for other software."""
+        return Counter(pair.settings for pair in self._kept)
 
     def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
         """Use pooled focal lengths from here on."""
@@ -125,11 +143,12 @@ class ColmapDatabase:
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
         ids, names = _split(key), self._names(key)
-        with _explaining(self.path):
+        with explaining(self.path, OTHERWISE), naming_pair(names):
+            self._check_images(key)
             matches = self._read_matches(key)
             points1, points2, cameras = self._keypoints.matched(ids, names, matches)
             first_size, second_size = (self._camera(image_id).size for image_id in ids)
-            same = len({self._images[image_id].camera_id for image_id in ids}) == 1
+            same = len({self._image(image_id).camera_id for image_id in ids}) == 1
             descriptors = None
             if self._descriptors_wanted:
                 first, second = (self._descriptors(image_id) for image_id in ids)
@@ -149,24 +168,20 @@ class ColmapDatabase:
 
     def write(self, found: Sequence[PairGeometry]) -> None:
         """Write geometries in one transaction."""
-        command = "INSERT OR REPLACE INTO two_view_geometries ({}) VALUES ({})".format(
-            ", ".join(self._columns), ", ".join("?" * len(self._columns))
-        )
-        with _explaining(self.path), self._transaction():
-            if self._outdated:
-                outdated = ((key,) for key in self._outdated)
-                self._connection.executemany("DELETE FROM two_view_geometries WHERE pair_id = ?", outdated)
-            rows = (_as_row(geometry) for geometry in found)
-            self._connection.executemany(command, ([row[name] for name in self._columns] for row in rows))
-        self._outdated = ()
+        with explaining(self.path, OTHERWISE), transaction(self._connection):
+            if self._to_replace:
+                self._table_of_geometries.mark_outdated(self._to_replace)
+            self._table_of_geometries.write(found)
+        self._to_replace = ()
 
     def finish(self) -> None:
         """Write pooled focal lengths where that is wanted: now, so that an interrupted run pools the same again."""
         used = {number: self._cameras[number].camera for number in self.pooled} if self._write_focals else {}
-        rows = [(_blob(np.array(camera.params)), number) for number, camera in used.items() if camera is not None]
-        with _explaining(self.path), self._transaction():
+        rows = [(blob(np.array(camera.params)), number) for number, camera in used.items() if camera is not None]
+        with explaining(self.path, OTHERWISE), transaction(self._connection):
             command = "UPDATE cameras SET params = ?, prior_focal_length = 1 WHERE camera_id = ?"
             self._connection.executemany(command, rows)
+            self._table_of_geometries.forget_outdated()
 
     def close(self) -> None:
         """Close the database."""
@@ -175,18 +190,8 @@ class ColmapDatabase:
     def _execute(self, command: str, *values: object) -> sqlite3.Cursor:
         return self._connection.execute(command, values)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._execute("ROLLBACK")
-            raise
-        self._execute("COMMIT")
-
-    def _check_tables(self) -> list[str]:
-        """Columns of two_view_geometries that we know; raises if this is not a COLMAP database we can write to."""
+    def _check_tables(self) -> None:
+        """Raise if this is not a COLMAP database that we can write to."""
         there = {name for (name,) in self._execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         wanted = (*TABLES, "descriptors") if self._descriptors_wanted else TABLES
         if missing := [name for name in wanted if name not in there]:
@@ -194,23 +199,32 @@ class ColmapDatabase:
                 f"{self.path} is not a COLMAP database, or a very old one: it has no table {missing[0]!r}; make "
                 "one with COLMAP's feature extraction and matching"
             )
-        with self._transaction():  # a locked or read-only database shows now, not after the first batch
+        with transaction(self._connection):  # a locked or read-only database shows now, not after the first batch
             pass
-        return [name for name in self._column_names("two_view_geometries") if name in COLUMNS]
 
-    def _column_names(self, table: str) -> list[str]:
-        return [column[1] for column in self._execute(f"PRAGMA table_info({table})")]
+    def _image(self, image_id: int) -> _Image:
+        return self._images.get(image_id) or _Image(f"image {image_id}", -1)
 
     def _camera(self, image_id: int) -> ColmapCamera:
-        return self._cameras[self._images[image_id].camera_id]
+        image = self._image(image_id)
+        if image_id not in self._images:
+            return ColmapCamera(problem=f"{image.name} is not there: match again")
+        problem = f"image {image.name} has camera {image.camera_id}, which is not there: extract features again"
+        return self._cameras.get(image.camera_id) or ColmapCamera(problem=problem)
+
+    def _names(self, key: int) -> tuple[str, str]:
+        first, second = _split(key)
+        return self._image(first).name, self._image(second).name
+
+    def _check_images(self, key: int) -> None:
+        """Raise what is wrong with the images of a pair."""
+        for image_id in _split(key):
+            if problem := self._camera(image_id).problem:
+                raise ValueError(f"{self.path}: {problem}")
 
     def _read_images(self) -> dict[int, _Image]:
-        images = {}
-        for image_id, name, camera_id in self._execute("SELECT image_id, name, camera_id FROM images"):
-            if camera_id not in self._cameras:
-                raise ValueError(f"{self.path}: image {name} has camera {camera_id}, which is not there")
-            images[image_id] = _Image(name, camera_id)
-        return images
+        rows = self._execute("SELECT image_id, name, camera_id FROM images")
+        return {image_id: _Image(str(name), camera_id) for image_id, name, camera_id in rows}
 
     def _choose_unpooled(self) -> dict[int, UnknownCamera]:
         """Cameras to pool the focal lengths of, over pairs that may be verified already: every run pools the same."""
@@ -219,7 +233,7 @@ class ColmapDatabase:
             first, second = (self._images.get(image_id) for image_id in _split(key))
             if first is None or second is None or first.camera_id != second.camera_id:
                 continue
-            if self._cameras[first.camera_id].awaits_pooling:
+            if first.camera_id in self._cameras and self._cameras[first.camera_id].awaits_pooling:
                 matches.setdefault(first.camera_id, {})[key] = rows
         chosen = {}
         for number, pairs in sorted(matches.items()):
@@ -229,28 +243,22 @@ class ColmapDatabase:
             chosen[number] = UnknownCamera(size, [keys[i] for i in used])
         return chosen
 
-    def _read_pairs(self, overwrite: bool) -> tuple[list[int], dict[int, PairReport]]:
-        """Pairs to verify, and what is known of those that were verified before."""
-        pending, kept = [], {}
-        for key, matches, inliers, config in self._execute(
-            "SELECT pair_id, matches.rows, two_view_geometries.rows, config FROM matches"
-            " LEFT JOIN two_view_geometries USING (pair_id) WHERE matches.rows > 0 ORDER BY pair_id"
-        ):
-            # A row of an undefined geometry is a place that some tool made for the verification to come.
-            if overwrite or config in (None, Config.UNDEFINED):
-                pending.append(key)
-            else:
-                kept[key] = PairReport.of(self._names(key), matches, inliers, config)
-        if not pending and not kept:
+    def _choose_pairs(self, overwrite: bool, settings: str) -> tuple[list[int], list[MatchedPair]]:
+        """Pairs to verify, and those that were verified before."""
+        pairs = list(self._table_of_geometries.read_pairs())
+        if not pairs:
             raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
+        if self._strict:
+            for pair in pairs:
+                self._check_images(pair.key)
+        all_again = overwrite and not any(pair.outdated for pair in pairs)  # else a run that was to do so goes on
+        pending, kept = list[int](), list[MatchedPair]()
+        for pair in pairs:
+            if all_again or pair.outdated or not pair.is_verified or (overwrite and pair.settings != settings):
+                pending.append(pair.key)
+            else:
+                kept.append(pair)
         return pending, kept
-
-    def _names(self, key: int) -> tuple[str, str]:
-        for image_id in _split(key):
-            if image_id not in self._images:
-                raise ValueError(f"{self.path}: pair {key} has image {image_id}, which is not there: match again")
-        first, second = _split(key)
-        return self._images[first].name, self._images[second].name
 
     def _read_matches(self, key: int) -> MatchIndices:
         rows, cols, data = self._execute("SELECT rows, cols, data FROM matches WHERE pair_id = ?", key).fetchone()
@@ -272,7 +280,8 @@ class ColmapDatabase:
 
     def _read_descriptors(self, image_id: int) -> NDArray[np.uint8]:
         """SIFT descriptors (n, 128) of an image."""
-        kind = "type" if "type" in self._column_names("descriptors") else str(SIFT)
+        columns = [name for _, name, *_ in self._execute("PRAGMA table_info(descriptors)")]
+        kind = "type" if "type" in columns else str(SIFT)
         row = self._execute(f"SELECT {kind}, rows, cols, data FROM descriptors WHERE image_id = ?", image_id).fetchone()
         name = self._images[image_id].name
         if row is None or row[1] != len(self._keypoints.pixels(image_id)):
@@ -298,25 +307,8 @@ def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
     for place in (path, path.parent):  # SQLite keeps its journal beside the database
         if not os.access(place, os.W_OK):
             raise PermissionError(f"{path} cannot be written to: {place} is read-only; copy the database elsewhere")
-    with _explaining(path):
-        return sqlite3.connect(path, timeout=lock_timeout_s, isolation_level=None)
-
-
-@contextmanager
-def _explaining(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into such that say what to do."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
-            raise OSError(f"{path} is locked: another program is writing to it; wait for it or end it") from error
-        if "readonly" in str(error):
-            raise PermissionError(f"{path} cannot be written to; copy the database elsewhere") from error
-        raise OSError(f"{path}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise ValueError(
-            f"{path} is not a COLMAP database, or it is corrupt ({error}): restore it, or extract and match again"
-        ) from error
+    with explaining(path, OTHERWISE):
+        return connect(path, lock_timeout_s)
 
 
 def _split(key: int) -> tuple[int, int]:
@@ -326,21 +318,3 @@ def _split(key: int) -> tuple[int, int]:
 
 def _array(data: bytes, dtype: Any, *shape: int) -> NDArray[Any]:
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
-
-
-def _as_row(found: PairGeometry) -> dict[str, Any]:
-    """Values of `COLUMNS` by name."""
-    qvec = None if found.R is None else quaternion_from_rotation(found.R)
-    matrices = {"F": found.F, "E": found.E, "H": found.H, "qvec": qvec, "tvec": found.t}
-    return {
-        "pair_id": found.key,
-        "rows": len(found.matches),
-        "cols": 2,
-        "data": found.matches.astype("<u4").tobytes(),
-        "config": int(found.config),
-        **{name: None if matrix is None else _blob(matrix) for name, matrix in matrices.items()},
-    }
-
-
-def _blob(matrix: Array) -> bytes:
-    return np.ascontiguousarray(matrix, "<f8").tobytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,13 @@ class ColmapCamera:
         stored: as the database has it; None where that does not matter, or cannot be read without a need for it.
         camera: as it is used; None where its focal length is unknown.
         focal: what is known of its focal length.
+        problem: why it cannot be used; empty where it can.
     """
 
     stored: Camera | None = None
     camera: Camera | None = None
     focal: CameraFocal = UNKNOWN
+    problem: str = ""
 
     @property
     def size(self) -> ImageSize | None:
@@ -71,7 +73,12 @@ class ColmapCamera:
 
 
 def read_cameras(
-    rows: Iterable[tuple[Any, ...]], calibrated: CalibrationPolicy, focal_deviation: float | None, path: Path
+    rows: Iterable[tuple[Any, ...]],
+    calibrated: CalibrationPolicy,
+    focal_deviation: float | None,
+    path: Path,
+    *,
+    strict: bool = True,
 ) -> dict[int, ColmapCamera]:
     """The cameras by number.
 
@@ -80,48 +87,54 @@ def read_cameras(
         calibrated: see `ColmapDatabase`.
         focal_deviation: relative, of prior focal lengths; None for that of EXIF.
         path: of the database, for messages.
+        strict: raise where a camera that is to be trusted cannot be read; else it has a `problem`.
 
     Raises:
-        ValueError: a camera that is to be trusted cannot be read, or the deviation does not go with the policy.
+        ValueError: such a camera, or the deviation does not go with the policy.
     """
     if focal_deviation is not None and focal_deviation > 0 and calibrated != "auto":
         raise ValueError(f"focal_deviation must be left out or 0 where calibrated is {calibrated!r}")
     prior_deviation = EXIF_FOCAL_DEVIATION if focal_deviation is None else focal_deviation
     cameras = {}
     for camera_id, *stored, prior in rows:
-        if calibrated == "never":
-            cameras[camera_id] = ColmapCamera()
-        elif calibrated == "always":
-            camera = _read_camera(path, camera_id, *stored)
-            cameras[camera_id] = ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, 0.0, "given"))
-        elif prior:
-            camera = _read_camera(path, camera_id, *stored)
-            if not camera.is_fisheye:  # which are known exactly or not at all
-                camera = replace(camera, focal_deviation=prior_deviation)
-            focal = CameraFocal(camera.mean_focal, camera.focal_deviation, "prior")
-            cameras[camera_id] = ColmapCamera(camera, camera, focal)
-        else:
-            cameras[camera_id] = _read_unknown(path, camera_id, *stored)
+        try:
+            cameras[camera_id] = _choose(camera_id, stored, bool(prior), calibrated, prior_deviation)
+        except ValueError as error:
+            if strict:
+                raise ValueError(f"{path}: {error}") from error
+            cameras[camera_id] = ColmapCamera(problem=str(error))
     return cameras
 
 
-def _read_unknown(path: Path, camera_id: int, *stored: Any) -> ColmapCamera:
-    """A camera whose focal length is not to be trusted, so that lenses we do not know are no error."""
+def _choose(
+    camera_id: int, stored: Sequence[Any], prior: bool, calibrated: CalibrationPolicy, prior_deviation: float
+) -> ColmapCamera:
+    """A camera as the policy has it used; a ValueError if it cannot be read and must be."""
+    if calibrated == "never":
+        return ColmapCamera()
+    if calibrated == "always":
+        camera = _read_camera(camera_id, *stored)
+        return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, 0.0, "given"))
+    if prior:
+        camera = _read_camera(camera_id, *stored)
+        if not camera.is_fisheye:  # which are known exactly or not at all
+            camera = replace(camera, focal_deviation=prior_deviation)
+        return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, camera.focal_deviation, "prior"))
     try:
-        camera = _read_camera(path, camera_id, *stored)
-    except ValueError:
+        camera = _read_camera(camera_id, *stored)
+    except ValueError:  # its focal length is not to be trusted, so that a lens we do not know is no error
         return ColmapCamera()
     return ColmapCamera() if camera.is_fisheye else ColmapCamera(camera)
 
 
-def _read_camera(path: Path, camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
+def _read_camera(camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
     name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
     if name not in PARAMETERS:
         raise ValueError(
-            f"{path}: camera {camera_id} has model {name}, which caransac does not know (it knows "
+            f"camera {camera_id} has model {name}, which caransac does not know (it knows "
             f"{', '.join(PARAMETERS)}): undistort the images first, or use --calibrated never"
         )
     try:
         return Camera(name, tuple(np.frombuffer(params, "<f8")), width, height)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: corrupt camera {camera_id}: extract features again ({error})") from error
+        raise ValueError(f"corrupt camera {camera_id}: extract features again ({error})") from error

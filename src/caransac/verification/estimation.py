@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import caransac
+from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_relative_pose, profile_focal
 from caransac.camera import Camera
 from caransac.descriptors import match_ratios
@@ -22,14 +25,30 @@ from caransac.verification.homography import find_homography, find_rotation
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
 
 
-def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[PairGeometry]:
-    """Verify pairs one after the other; what a worker does."""
-    return [verify_pair(pair, options) for pair in pairs]
+def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, version: str) -> list[PairGeometry]:
+    """Verify pairs one after the other; what a worker does, if it has that version of caransac."""
+    _check_version(version)
+    return [verify_pair(pair, options) for pair in _until_interrupted(pairs)]
 
 
-def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions) -> list[Array | None]:
-    """What pairs of one camera each say about its focal length, see `profile_focal`; what a worker does."""
-    return [_profile(pair, options) for pair in pairs]
+def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, version: str) -> list[Array | None]:
+    """What pairs of one camera each say about its focal length, see `profile_focal`; see `verify_batch`."""
+    _check_version(version)
+    return [_profile(pair, options) for pair in _until_interrupted(pairs)]
+
+
+def _check_version(version: str) -> None:
+    """Raise if another version asks: workers of a cluster may come at any time."""
+    if version != caransac.__version__:
+        here = f"{caransac.__version__} on {platform.node()}"
+        raise OSError(f"a worker has caransac {here}, and this is {version}: they must be the same")
+
+
+def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
+    """The pairs; a worker that is a thread stops between two of them."""
+    for pair in pairs:
+        interrupts.check()
+        yield pair
 
 
 def _profile(pair: PairMatches, options: VerificationOptions) -> Array | None:

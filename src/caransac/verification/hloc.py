@@ -6,28 +6,25 @@ hloc's pixels here, once, and everything after that is in hloc's pixels.
 
 from __future__ import annotations
 
-import shutil
-import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_writable, open_h5, read_text, replacing
+from caransac._support.files import check_writable, open_h5, read_text
 from caransac.camera import PARAMETERS, Camera
 from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Floats
+from caransac.verification.hloc_output import HlocOutput
 from caransac.verification.keypoints import KeypointCache
 from caransac.verification.records import (
-    SHAPES,
     CalibrationPolicy,
     CameraFocal,
-    Config,
     ImageSize,
     MatchIndices,
     PairGeometry,
@@ -35,15 +32,16 @@ from caransac.verification.records import (
     PairReport,
     UnknownCamera,
     check_calibrated,
+    naming_pair,
 )
+from caransac.verification.settings import UNRECORDED
 
-CHECKPOINT_S = 60.0  # what a killed run may lose
 MOST_KEYPOINTS = 2**32 - 1  # of an image: indices are kept in 32 bits
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two images in the order of their matches, and the group that holds these."""
+    """Two images in the order of their matches, and the group that holds these; empty where there is none."""
 
     image1: str
     image2: str
@@ -55,7 +53,7 @@ class HlocFiles:
 
     The output has hloc's layout: a group for every pair with `matches0` and `matching_scores0`, in which outliers are
     unmatched, and beside them what hloc does not read: the matrices that are known of F, E, H, R and t, and the
-    attributes config, num_matches, confidence and ms.
+    attributes config, num_matches, confidence, ms and settings, an index into the file's `caransac_settings`.
     """
 
     batch_size = 16
@@ -71,6 +69,8 @@ class HlocFiles:
         calibrated: CalibrationPolicy = "auto",
         focal_deviation: float = 0.0,
         overwrite: bool = False,
+        settings: str = UNRECORDED,
+        strict: bool = True,
     ) -> None:
         """Open the files and see what is to be done.
 
@@ -78,19 +78,22 @@ class HlocFiles:
             features: keypoints, a group for every image.
             matches: matches, a group for every pair.
             pairs: two names per line.
-            out: where to write. Pairs that are in it already, or in what an interrupted run left beside it, are kept.
+            out: where to write, at the end. Pairs that are in it already, or in what an unfinished run left beside it,
+                are kept.
             cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` per line; None for none.
             calibrated: "never" ignores the cameras, "always" wants one for every image.
             focal_deviation: relative standard deviation of the focal lengths of the cameras; 0 for exact.
-            overwrite: verify all pairs again.
+            overwrite: verify all pairs again, or those that an unfinished run with the same settings and this option
+                has left.
+            settings: what pairs are verified with, see `describe_settings`; it is stored with their geometries.
+            strict: raise for the first pair without matches; else only `read` does.
 
         Raises:
             OSError: a file is missing, or not HDF5.
             ValueError: a file's content is not as it should be; the message says what to do.
         """
         check_calibrated(calibrated)
-        self.out, self._partial = Path(out), Path(f"{out}.partial")
-        _check_output(self.out, features, matches, pairs, cameras)
+        _check_output(Path(out), features, matches, pairs, cameras)
         self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
         self._cameras = {
             name: camera if camera.is_fisheye else replace(camera, focal_deviation=focal_deviation)
@@ -103,19 +106,27 @@ class HlocFiles:
         with ExitStack() as opened:  # closed at once if something is wrong, else by `close`
             self._features = opened.enter_context(open_h5(Path(features)))
             self._matches = opened.enter_context(open_h5(Path(matches)))
-            self._pairs = [self._find(*pair) for pair in names]
-            folder = opened.enter_context(TemporaryDirectory(prefix="caransac-", ignore_cleanup_errors=True))
-            self._work = Path(folder) / "verified.h5"
-            self._file = open_h5(self._work, "w")
-            opened.callback(lambda: self._file.close())  # whichever it is by then
-            kept = {} if overwrite else self._take_over()
+            self._pairs = [self._find(*pair, strict) for pair in names]
+            self._output = HlocOutput(Path(out), settings, overwrite=overwrite)
+            opened.callback(self._output.close)
+            self._kept = self._output.kept([pair.group for pair in self._pairs if pair.group])
             self._opened = opened.pop_all()
         self._keypoints = KeypointCache(self._read_keypoints, self._cameras.get, matches)
-        self.kept: Sequence[PairReport] = list(kept.values())
+        self.kept_settings: Mapping[str | None, int] = Counter(kept.settings for kept in self._kept.values())
         self.unpooled: Mapping[int, UnknownCamera] = {}  # nothing tells which images are of one camera
         self.pooled: Mapping[int, FocalEstimate] = {}
-        self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in kept]
-        self._saved = time.monotonic()
+        self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in self._kept]
+
+    @property
+    def kept(self) -> list[PairReport]:
+        """What is known of the pairs that were verified before."""
+        reports = []
+        for pair in self._pairs:
+            if (kept := self._kept.get(pair.group)) is not None:
+                names = pair.image1, pair.image2
+                report = PairReport.of(names, kept.num_matches, kept.inliers, kept.config, kept.confidence, kept.ms)
+                reports.append(report.with_focals(self._focal(pair.image1), self._focal(pair.image2)))
+        return reports
 
     def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
         """There is nothing to learn: no focal length is pooled."""
@@ -135,9 +146,10 @@ class HlocFiles:
         """A pair with its matches."""
         pair = self._pairs[key]
         names = pair.image1, pair.image2
-        matches, scores = self._read_matches(pair)
-        points1, points2, cameras = self._keypoints.matched(names, names, matches)
-        size1, size2 = self._image_size(pair.image1), self._image_size(pair.image2)
+        with naming_pair(names):
+            matches, scores = self._read_matches(pair)
+            points1, points2, cameras = self._keypoints.matched(names, names, matches)
+            size1, size2 = self._image_size(pair.image1), self._image_size(pair.image2)
         return PairMatches(
             key=key,
             image1=pair.image1,
@@ -152,86 +164,38 @@ class HlocFiles:
         )
 
     def write(self, found: Sequence[PairGeometry]) -> None:
-        """Keep geometries; once a minute they are saved beside the output, for a run that is killed."""
-        for geometry in found:
-            self._write_group(geometry)
-        if time.monotonic() - self._saved > CHECKPOINT_S:
-            self._save(self._partial)
-            self._saved = time.monotonic()
+        """Keep geometries in the work file beside the output."""
+        self._output.write([(self._pairs[each.key].group, each) for each in found])
 
     def finish(self) -> None:
-        """Put the output in its place."""
-        self._save(self.out)
-        self._partial.unlink(missing_ok=True)
+        """Make the output, and remove the work file."""
+        self._output.finish([pair.group for pair in self._pairs if pair.group], self._matches)
 
     def close(self) -> None:
-        """Close the files; what is done of an unfinished run is saved beside the output."""
-        if self.pending and len(self._file) and not self._is_complete():
-            self._save(self._partial)
+        """Close the files."""
         self._opened.close()
 
-    def _is_complete(self) -> bool:
-        return all(pair.group in self._file for pair in self._pairs)
-
-    def _save(self, path: Path) -> None:
-        """Put a copy of what is done at a path, whole or not at all."""
-        self._file.close()
-        with replacing(path) as temporary:
-            shutil.copyfile(self._work, temporary)
-        self._file = open_h5(self._work, "a")
-
-    def _write_group(self, found: PairGeometry) -> None:
-        source = self._matches[self._pairs[found.key].group]
-        group = self._file.create_group(self._pairs[found.key].group)
-        partners = np.full_like(source["matches0"][()], -1)
-        partners[found.matches[:, 0]] = found.matches[:, 1]
-        group.create_dataset("matches0", data=partners)
-        if "matching_scores0" in source:
-            scores = source["matching_scores0"][()]
-            scores[partners < 0] = 0
-            group.create_dataset("matching_scores0", data=scores)
-        for name in SHAPES:
-            if (matrix := getattr(found, name)) is not None:
-                group.create_dataset(name, data=matrix)
-        group.attrs["config"] = found.config.name.lower()
-        group.attrs["num_matches"] = found.num_matches
-        if found.confidence is not None:
-            group.attrs["confidence"] = found.confidence
-        group.attrs["ms"] = found.elapsed_ms
-
-    def _take_over(self) -> dict[str, PairReport]:
-        """Copy the pairs that an earlier run verified; returns their reports by group."""
-        before = self._partial if self._partial.exists() else self.out  # the former has all that it kept of the latter
-        if not before.exists():
-            return {}
-        reports: dict[str, PairReport] = {}
-        with open_h5(before) as file:
-            for pair in self._pairs:
-                if pair.group in file:
-                    try:
-                        report = _report_of(pair, file[pair.group])
-                        reports[pair.group] = report.with_focals(self._focal(pair.image1), self._focal(pair.image2))
-                    except (KeyError, TypeError, ValueError) as error:
-                        raise ValueError(
-                            f"--out: {before} holds {pair.group}, but not from caransac verify: choose another place, "
-                            "or replace it by --overwrite"
-                        ) from error
-                    file.copy(pair.group, self._file.require_group(pair.group.partition("/")[0]))
-        return reports
-
-    def _find(self, image1: str, image2: str) -> _Pair:
+    def _find(self, image1: str, image2: str, strict: bool) -> _Pair:
         """The group of a pair's matches; like hloc, it may hold the pair the other way round, and then we do, too."""
         for first, second in ((image1, image2), (image2, image1)):
             group = "/".join(name.replace("/", "-") for name in (first, second))
             if group in self._matches:
                 return _Pair(first, second, group)
-        raise ValueError(
-            f"{self._matches.filename}: no matches of {image1} and {image2}: match this pair first, or take it out of "
-            "--pairs"
+        pair = _Pair(image1, image2, "")
+        if strict:
+            raise self._without_matches(pair)
+        return pair
+
+    def _without_matches(self, pair: _Pair) -> ValueError:
+        return ValueError(
+            f"{self._matches.filename}: no matches of {pair.image1} and {pair.image2}: match this pair first, or take "
+            "it out of --pairs"
         )
 
     def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:
         """Indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
+        if not pair.group:
+            raise self._without_matches(pair)
         try:
             return _as_matches(self._matches[pair.group])
         except (KeyError, TypeError, ValueError) as error:
@@ -302,16 +266,6 @@ def read_cameras(path: Path) -> dict[str, Camera]:
         shifts = [-0.5 if parameter in ("cx", "cy") else 0.0 for parameter in PARAMETERS[model]]
         cameras[name] = replace(camera, params=tuple(np.add(camera.params, shifts)))
     return cameras
-
-
-def _report_of(pair: _Pair, group: Any) -> PairReport:
-    """The report of a pair that an earlier run verified."""
-    attributes = group.attrs
-    config = Config[str(attributes["config"]).upper()]
-    confidence = float(attributes["confidence"]) if "confidence" in attributes else None
-    inliers = int((np.asarray(group["matches0"]) >= 0).sum())
-    names = pair.image1, pair.image2
-    return PairReport.of(names, int(attributes["num_matches"]), inliers, config, confidence, float(attributes["ms"]))
 
 
 def _read_pairs(path: Path) -> list[tuple[str, str]]:

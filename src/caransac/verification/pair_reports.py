@@ -17,8 +17,10 @@ DIGITS = {"ratio": 4, "confidence": 4, "ms": 2, "focal1": 2, "focal2": 2} | dict
 )
 
 
-def check_pair_reports_path(path: Path) -> None:
-    """Raise now what writing the reports would raise at the end of a long run."""
+def check_pair_reports_path(path: Path, inputs: Iterable[Path]) -> None:
+    """Raise now what writing the reports would raise at the end of a long run, and if it would replace an input."""
+    if path.resolve() in [each.resolve() for each in inputs]:
+        raise ValueError(f"report: {path} is an input; choose another place")
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"report: {path} must end in .csv or .parquet")
     if path.suffix == ".parquet":
@@ -42,7 +44,7 @@ def write_pair_reports(path: Path, reports: Sequence[PairReport]) -> None:
             columns = [(field.name, kinds.get(str(field.type), arrow.float64())) for field in fields(PairReport)]
             parquet.write_table(arrow.Table.from_pylist(lines, arrow.schema(columns)), temporary)
         else:
-            with temporary.open("w", newline="") as file:
+            with temporary.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, COLUMNS)
                 writer.writeheader()
                 writer.writerows(lines)
@@ -70,7 +72,7 @@ def _read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         except (arrow.ArrowInvalid, OSError):
             return {}
     else:
-        with path.open(newline="", errors="replace") as file:
+        with path.open(newline="", encoding="utf-8", errors="replace") as file:
             lines = list(csv.DictReader(file))
     return {(line["image1"], line["image2"]): line for line in lines if set(COLUMNS) <= set(line)}
 

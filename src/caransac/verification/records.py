@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
-from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Array, Floats
 from caransac.options import Options, ScoreKind
 
@@ -55,6 +55,23 @@ DETERMINED: Mapping[Config, frozenset[str]] = {
     Config.PANORAMIC: frozenset("HRt"),
     Config.PLANAR_OR_PANORAMIC: frozenset("FH"),
 }
+
+
+class BadPairError(ValueError):
+    """A pair that cannot be read: its `names`, and what is wrong with it."""
+
+    def __init__(self, names: tuple[str, str], problem: str) -> None:
+        super().__init__(problem)
+        self.names = names
+
+
+@contextmanager
+def naming_pair(names: tuple[str, str]) -> Iterator[None]:
+    """Turn ValueErrors about a pair into a `BadPairError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise BadPairError(names, str(error)) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +236,7 @@ class PairReport:
         focal2: the same of image 2.
         focal_deviation2: its relative standard deviation.
         focal_source2: where it comes from.
+        problem: why it was skipped; empty of others.
     """
 
     image1: str
@@ -235,6 +253,7 @@ class PairReport:
     focal2: float | None = None
     focal_deviation2: float | None = None
     focal_source2: str = "unknown"
+    problem: str = ""
 
     @classmethod
     def of(
@@ -249,6 +268,11 @@ class PairReport:
         """The line of these figures."""
         name = Config(config).name.lower() if config in list(Config) else f"config {config}"
         return cls(*names, matches, inliers, inliers / max(matches, 1), confidence, name, ms)
+
+    @classmethod
+    def of_skipped(cls, error: BadPairError) -> PairReport:
+        """The line of a pair that cannot be read."""
+        return cls(*error.names, 0, 0, 0.0, None, "skipped", None, problem=str(error))
 
     @classmethod
     def of_geometry(cls, found: PairGeometry) -> PairReport:
@@ -273,56 +297,3 @@ class PairReport:
             focal_deviation2=focal2.deviation,
             focal_source2=focal2.source,
         )
-
-
-class Source(Protocol):
-    """Where pairs come from and geometries go to. Only the process that opened it uses it."""
-
-    @property
-    def batch_size(self) -> int:
-        """Pairs that go to a worker at once and are then written together."""
-        ...
-
-    @property
-    def pending(self) -> Sequence[int]:
-        """Keys of the pairs to verify, in a fixed order."""
-        ...
-
-    @property
-    def kept(self) -> Sequence[PairReport]:
-        """What is known of the pairs that were verified before."""
-        ...
-
-    @property
-    def unpooled(self) -> Mapping[int, UnknownCamera]:
-        """Cameras whose focal lengths are unknown, by number, as far as they have pairs that may show it."""
-        ...
-
-    @property
-    def pooled(self) -> Mapping[int, FocalEstimate]:
-        """What was found out about the focal lengths of these."""
-        ...
-
-    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
-        """Use pooled focal lengths from here on; called once, before any pair is verified."""
-        ...
-
-    def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
-        """What is known of the focal lengths of a pair."""
-        ...
-
-    def read(self, key: int) -> PairMatches:
-        """A pair."""
-        ...
-
-    def write(self, found: Sequence[PairGeometry]) -> None:
-        """Keep the geometries of a batch, all or none."""
-        ...
-
-    def finish(self) -> None:
-        """Called once, after the last pair."""
-        ...
-
-    def close(self) -> None:
-        """Called once, whatever happened."""
-        ...

@@ -1,0 +1,61 @@
+"""A Dask cluster as an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError, Executor
+from contextlib import contextmanager
+
+import caransac
+
+VERSION = "__import__('caransac').__version__"  # a text: workers of another version may lack any function of ours
+
+
+@contextmanager
+def open_cluster(scheduler: str) -> Iterator[Executor]:
+    """The executor of a Dask cluster; where its address begins with ``tls://``, Dask's settings have the certificates.
+
+    Raises:
+        ImportError: Dask is missing, here or caransac there.
+        OSError: the cluster does not answer, runs other versions, is lost, or keeps losing a batch.
+        ValueError: the address is none.
+    """
+    try:
+        from distributed import Client, KilledWorker
+        from distributed.comm.addressing import resolve_address
+    except ImportError as error:
+        raise ImportError("a Dask cluster needs distributed: pip install 'caransac[cluster]'") from error
+    try:
+        resolve_address(scheduler)  # first: a Client without an address to try waits for a minute in its destructor
+        client = Client(scheduler, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has few types
+    except (TypeError, ValueError) as error:  # Dask's complaint about missing certificates is a TypeError
+        raise ValueError(
+            f"scheduler must be an address like tcp://host:8786, or tls://host:8786 with certificates in Dask's "
+            f"settings, not {scheduler!r}: {error}"
+        ) from error
+    except OSError as error:
+        raise OSError(f"no Dask scheduler answers at {scheduler}: start one with 'dask scheduler' ({error})") from error
+    with client:
+        try:
+            check_versions(client.run(eval, VERSION, on_error="return"))
+            yield client.get_executor()  # type: ignore[no-untyped-call]
+        except KilledWorker as error:
+            raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
+        except CancelledError as error:
+            raise OSError(f"the connection to {scheduler} was lost: start it again, then continue") from error
+
+
+def check_versions(found: Mapping[str, object]) -> None:
+    """Raise if a worker has no caransac, or another version.
+
+    Args:
+        found: by the address of each worker its version, or the exception that asking for it raised.
+    """
+    for address, version in found.items():
+        if isinstance(version, ImportError):
+            raise ImportError(f"the worker at {address} has no caransac: install version {caransac.__version__} there")
+        if version != caransac.__version__:
+            raise OSError(
+                f"the worker at {address} has caransac {version}, and this is {caransac.__version__}: they must be the "
+                "same, as results may differ"
+            )

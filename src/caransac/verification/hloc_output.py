@@ -1,0 +1,240 @@
+"""The matches file that geometries of hloc's pairs go to, and the work file beside it that a run fills.
+
+HDF5 files do not survive the death of their writer. So each batch goes into an SQLite file first, in one transaction,
+and the matches file is written from that at the end, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caransac._support import interrupts
+from caransac._support.files import open_h5, replacing_h5
+from caransac.verification.records import SHAPES, Config, PairGeometry
+from caransac.verification.settings import UNRECORDED
+from caransac.verification.sqlite_files import connect, explaining, transaction
+
+OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start anew"
+SETTINGS = "caransac_settings"  # attribute of the file: a JSON list; groups have an index into it
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS run (overwrite INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS geometries (name TEXT PRIMARY KEY, settings TEXT, config INTEGER, num_matches INTEGER,"
+    f" confidence REAL, ms REAL, inliers INTEGER, matches BLOB, {', '.join(f'{name} BLOB' for name in SHAPES)})",
+)
+ATTRIBUTES = ("settings", "config", "num_matches", "confidence", "ms")
+
+
+class KeptPair(NamedTuple):
+    """What is known of a pair that was verified before.
+
+    Attributes:
+        settings: what it was verified with.
+        config: the kind of geometry.
+        num_matches: matches the pair had.
+        confidence: probability that the geometry is right, or None.
+        ms: milliseconds it took.
+        inliers: how many matches are right.
+    """
+
+    settings: str
+    config: Config
+    num_matches: int
+    confidence: float | None
+    ms: float
+    inliers: int
+
+
+class HlocOutput:
+    """The matches file and its work file."""
+
+    def __init__(self, out: Path, settings: str, *, overwrite: bool) -> None:
+        """See what is there.
+
+        Args:
+            out: the matches file.
+            settings: what pairs are verified with; it is stored with them.
+            overwrite: take nothing from `out`, and from the work file only what a run with these settings left that
+                was to overwrite, too.
+
+        Raises:
+            OSError: a file that is there cannot be read.
+            ValueError: it is something else.
+        """
+        self.out, self.work, self._settings = out, Path(f"{out}.partial"), settings
+        self._connection: sqlite3.Connection | None = None
+        self._replaces, self._kept = False, dict[str, KeptPair]()
+        if self.work.exists():
+            with explaining(self.work, OTHERWISE):
+                self._replaces, self._kept = self._read_work()
+        self._starts_anew = overwrite and not self._replaces
+        if overwrite:
+            kept = {} if self._starts_anew else self._kept
+            self._replaces = True
+            self._kept = {name: pair for name, pair in kept.items() if pair.settings == settings}
+
+    def kept(self, names: Iterable[str]) -> dict[str, KeptPair]:
+        """What is known of those of the groups that were verified before; a ValueError if others made them."""
+        kept = {name: self._kept[name] for name in names if name in self._kept}
+        if not self._replaces and self.out.exists():
+            with open_h5(self.out) as file:
+                texts = _read_settings(file)
+                for name in names:
+                    if name in file and name not in kept:
+                        kept[name] = self._read_group(name, file[name], texts)
+        return kept
+
+    def write(self, found: Sequence[tuple[str, PairGeometry]]) -> None:
+        """Put the geometries of groups into the work file, all or none."""
+        marks = ", ".join("?" * (len(ATTRIBUTES) + len(SHAPES) + 3))
+        with explaining(self.work, OTHERWISE):
+            connection = self._open_work()
+            with transaction(connection):
+                if self._starts_anew:
+                    connection.execute("DELETE FROM geometries")
+                connection.execute("DELETE FROM run")
+                connection.execute("INSERT INTO run VALUES (?)", (self._replaces,))
+                rows = (_as_row(name, geometry, self._settings) for name, geometry in found)
+                connection.executemany(f"INSERT OR REPLACE INTO geometries VALUES ({marks})", rows)
+        self._starts_anew = False
+
+    def finish(self, names: Iterable[str], matches: Any) -> None:
+        """Make the matches file, of all groups that were verified, and remove the work file.
+
+        Args:
+            names: of the groups.
+            matches: the h5 file that holds them with all their matches.
+        """
+        with ExitStack() as opened:
+            file = opened.enter_context(replacing_h5(self.out))
+            before: Any = opened.enter_context(open_h5(self.out)) if self._is_matches_file() else None
+            settings_before = [] if before is None else _read_settings(before)
+            texts: dict[str, int] = {}
+            for name in names:
+                interrupts.check()
+                if (row := self._read_row(name)) is not None:
+                    settings = row["settings"]
+                    _write_group(file.create_group(name), row, matches[name])
+                elif before is not None and name in before and "config" in before[name].attrs:
+                    settings = _settings_of(before[name], settings_before)
+                    before.copy(name, file.require_group(name.partition("/")[0]))
+                else:
+                    continue
+                file[name].attrs["settings"] = texts.setdefault(settings, len(texts))
+            file.attrs[SETTINGS] = json.dumps(list(texts))
+        self.close()
+        self.work.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the work file, if it is open."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _is_matches_file(self) -> bool:
+        """Whether there is a file whose groups stay where there are no others; one to be replaced may be anything."""
+        if not self.out.exists():
+            return False
+        if not self._replaces:
+            return True
+        import h5py
+
+        return bool(h5py.is_hdf5(self.out))
+
+    def _read_row(self, name: str) -> sqlite3.Row | None:
+        """What the work file has of a group."""
+        if not self.work.exists():
+            return None
+        with explaining(self.work, OTHERWISE):
+            row: sqlite3.Row | None = (
+                self._open_work().execute("SELECT * FROM geometries WHERE name = ?", (name,)).fetchone()
+            )
+        return row
+
+    def _open_work(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = connect(self.work)
+            self._connection.row_factory = sqlite3.Row
+            with transaction(self._connection):
+                for command in TABLES:
+                    self._connection.execute(command)
+        return self._connection
+
+    def _read_work(self) -> tuple[bool, dict[str, KeptPair]]:
+        """Whether the run was to overwrite, and what it did."""
+        connection = self._open_work()
+        run = connection.execute("SELECT overwrite FROM run").fetchone()
+        rows = connection.execute(f"SELECT name, {', '.join(ATTRIBUTES)}, inliers FROM geometries")
+        kept = {name: KeptPair(settings, Config(config), *rest) for name, settings, config, *rest in rows}
+        return bool(run and run["overwrite"]), kept
+
+    def _read_group(self, name: str, group: Any, texts: Sequence[str]) -> KeptPair:
+        """What is known of a pair in the matches file."""
+        attributes = group.attrs
+        try:
+            return KeptPair(
+                _settings_of(group, texts),
+                Config[str(attributes["config"]).upper()],
+                int(attributes["num_matches"]),
+                float(attributes["confidence"]) if "confidence" in attributes else None,
+                float(attributes["ms"]),
+                int((np.asarray(group["matches0"]) >= 0).sum()),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"--out: {self.out} holds {name}, but not from caransac verify: choose another place, or replace it by "
+                "--overwrite"
+            ) from error
+
+
+def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
+    """A row of the work file."""
+    matrices = (getattr(found, each) for each in SHAPES)
+    return (
+        name,
+        settings,
+        int(found.config),
+        found.num_matches,
+        found.confidence,
+        found.elapsed_ms,
+        len(found.matches),
+        found.matches.astype("<u4").tobytes(),
+        *(None if matrix is None else np.ascontiguousarray(matrix, "<f8").tobytes() for matrix in matrices),
+    )
+
+
+def _write_group(group: Any, row: sqlite3.Row, source: Any) -> None:
+    """Write the group of a pair: that of the source, without the outliers, and the geometry."""
+    inliers = np.frombuffer(row["matches"], "<u4").reshape(-1, 2)
+    partners = np.full_like(source["matches0"][()], -1)
+    partners[inliers[:, 0]] = inliers[:, 1]
+    group.create_dataset("matches0", data=partners)
+    if "matching_scores0" in source:
+        scores = source["matching_scores0"][()]
+        scores[partners < 0] = 0
+        group.create_dataset("matching_scores0", data=scores)
+    for name, shape in SHAPES.items():
+        if row[name] is not None:
+            group.create_dataset(name, data=np.frombuffer(row[name], "<f8").reshape(shape))
+    group.attrs["config"] = Config(row["config"]).name.lower()
+    for name in ("num_matches", "confidence", "ms"):
+        if row[name] is not None:
+            group.attrs[name] = row[name]
+
+
+def _read_settings(file: Any) -> list[str]:
+    try:
+        return [str(text) for text in json.loads(file.attrs.get(SETTINGS, "[]"))]
+    except (TypeError, ValueError):
+        return []
+
+
+def _settings_of(group: Any, texts: Sequence[str]) -> str:
+    index = group.attrs.get("settings", -1)
+    return texts[index] if index in range(len(texts)) else UNRECORDED

@@ -1,0 +1,51 @@
+"""SQLite files: transactions that are whole or not there, and errors that say what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOCK_TIMEOUT_S = 10.0
+
+
+def connect(path: Path, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
+    """A connection without transactions but those of `transaction`; names that are not UTF-8 are read with escapes."""
+    connection = sqlite3.connect(path, timeout=lock_timeout_s, isolation_level=None)
+    connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do all of the block, or nothing of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def explaining(path: Path, otherwise: str) -> Iterator[None]:
+    """Turn SQLite's errors into such that say what to do.
+
+    Args:
+        path: the file.
+        otherwise: what it is if it is not what it should be, and what to do then; ``{error}`` is what SQLite says.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise OSError(f"{path} is locked: another program is writing to it; wait for it or end it") from error
+        if "readonly" in str(error):
+            raise PermissionError(f"{path} cannot be written to; copy the database elsewhere") from error
+        if "disk" in str(error):
+            raise OSError(f"{path} cannot be written to ({error}): make room, then continue") from error
+        raise OSError(f"{path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"{path} {otherwise.format(error=error)}") from error
