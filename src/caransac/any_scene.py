@@ -69,6 +69,8 @@ def estimate(
     else:
         found, exact = estimate_fundamental(points1, points2, **sizes, **matches), False
 
+    if found.stop_reason == "too_few_points":
+        return _result("none", found, found, started, "there are too few matches")
     if _is_sure(found) and found.degeneracy is None:
         kind: GeometryKind = "fundamental"
         if isinstance(found, RelativePoseResult):

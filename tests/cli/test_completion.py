@@ -41,8 +41,7 @@ def test_bash_completes_commands_options_and_values(capsys):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_knows_every_option(capsys, shell):
     text = script(capsys, shell)
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
+    for name in COMMANDS:
         with pytest.raises(SystemExit):
             main([name, "--help"])
         options = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))

@@ -59,8 +59,9 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
         np.testing.assert_allclose(np.reshape(shown["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
         # With equal cameras of square pixels, the distance between rays is that between pixels.
         expected = np.sqrt(sampson_sq(F, pair.points1, pair.points2))
-        distances = unpack(shown["distances"], "<u2") / 256
-        np.testing.assert_allclose(distances, np.minimum(expected, 65535 / 256), atol=0.51 / 256)
+        distances = unpack(shown["distances"], "<u2") / 256  # in thresholds
+        in_thresholds = expected / pose.max_error_px
+        np.testing.assert_allclose(distances, np.minimum(in_thresholds, 65535 / 256), atol=0.51 / 256)
     last = content["rounds"][-1]
     assert last["numInliers"] == pose.num_inliers
     assert last["apartDeg"] == pytest.approx(0, abs=1e-9)

@@ -14,7 +14,9 @@ from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.geometry import homogeneous
 from caransac.options import MaxError, MethodName, Options
-from caransac.results import AnyResult, RelativePoseResult
+from caransac.results import FundamentalResult, GeometryResult
+
+FoundGeometry = GeometryResult | FundamentalResult  # what the commands show
 
 
 def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse._ArgumentGroup:
@@ -59,8 +61,8 @@ def read_options(arguments: argparse.Namespace, *, keep_trace: bool = False) -> 
     )
 
 
-def estimate(views: TwoViews, options: Options) -> AnyResult:
-    """The relative pose, or the fundamental matrix where too little is known for one, or where it was asked for."""
+def estimate(views: TwoViews, options: Options) -> FoundGeometry:
+    """Whatever geometry there is, or the fundamental matrix where too little is known, or where it was asked for."""
     matches = views.matches
     size1, size2 = views.image_sizes or (None, None)
     if views.fundamental:
@@ -74,7 +76,7 @@ def estimate(views: TwoViews, options: Options) -> AnyResult:
             score_kind=matches.score_kind,
             options=options,
         )
-    return caransac.estimate_relative_pose(
+    return caransac.estimate(
         matches.points1,
         matches.points2,
         matches.camera1,
@@ -88,24 +90,24 @@ def estimate(views: TwoViews, options: Options) -> AnyResult:
     )
 
 
-def found_cameras(views: TwoViews, result: AnyResult) -> tuple[Camera | None, Camera | None]:
+def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None, Camera | None]:
     """The cameras that belong to the answer, as far as they are known.
 
     Those of a pose are refined with it; what a fundamental matrix says of cameras counts where nothing else does.
     """
     given = views.matches.camera1, views.matches.camera2
-    if isinstance(result, RelativePoseResult):
+    if isinstance(result, GeometryResult):
         return result.camera1 or given[0], result.camera2 or given[1]
     return given[0] or result.camera1, given[1] or result.camera2
 
 
-def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
+def parallax_px(views: TwoViews, result: FoundGeometry) -> float | None:
     """How far the inliers' points in image 2 lie from where the rotation alone would put them: the median, in pixels.
 
     A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
     pose.
     """
-    if not isinstance(result, RelativePoseResult) or result.R is None:
+    if not isinstance(result, GeometryResult) or result.R is None or result.t is None:
         return None
     assert result.camera1 is not None and result.camera2 is not None  # a pose has both
     points1, points2 = views.matches.points1[result.inliers], views.matches.points2[result.inliers]
@@ -117,7 +119,7 @@ def parallax_px(views: TwoViews, result: AnyResult) -> float | None:
     return float(np.median(np.linalg.norm(moved, axis=1)))
 
 
-def write_html(path: Path, views: TwoViews, result: AnyResult) -> Path:
+def write_html(path: Path, views: TwoViews, result: FoundGeometry) -> Path:
     """Write the viewer's report."""
     from caransac.viewer import write_report
 
@@ -141,8 +143,13 @@ def write_html(path: Path, views: TwoViews, result: AnyResult) -> Path:
     return path
 
 
-def explain_failure(views: TwoViews, result: AnyResult) -> str:
+def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
     """Why there is no model, and what to do about it."""
+    if result.stop_reason == "unsure":
+        return (
+            f"no geometry explains the {len(views.matches.points1)} matches with confidence (the best is right with "
+            f"probability {result.confidence or 0:.2f}): do the images show the same scene, and are the cameras right?"
+        )
     model = "fundamental matrix" if views.fundamental else "pose"
     least = 7 if views.fundamental and views.image_sizes is None else 5
     count = len(views.matches.points1)

@@ -13,17 +13,19 @@ import numpy as np
 import caransac
 from caransac.cli import estimation, inputs
 from caransac.cli.cameras import IF_KNOWN, describe_camera
+from caransac.cli.estimation import FoundGeometry
 from caransac.cli.inputs import TwoViews
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.matches import SUFFIXES, write_matches
 from caransac.options import Options
-from caransac.results import AnyResult, FundamentalResult
+from caransac.results import FundamentalResult, GeometryResult
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
 x2 = R x1 + t with |t| = 1. Focal lengths that are doubtful or unknown are
-estimated with it. The exit code is 1 when the matches determine no pose, or one
-below --min-confidence, and 2 after a mistake. Images need the extra 'images'."""
+estimated with it. A plane whose pose is ambiguous gives a homography, a camera
+that only turned a rotation. The exit code is 1 when no answer can be relied on,
+or to --min-confidence, and 2 after a mistake. Images need the extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
@@ -94,7 +96,7 @@ def check_min_confidence(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--min-confidence needs --method ca-ransac: {arguments.method} has no confidence")
 
 
-def explain_rejection(views: TwoViews, result: AnyResult, min_confidence: float | None) -> str | None:
+def explain_rejection(views: TwoViews, result: FoundGeometry, min_confidence: float | None) -> str | None:
     """Why an answer does not do: there is none, or it is not sure enough; None where it does."""
     if not result.success:
         return estimation.explain_failure(views, result)
@@ -104,14 +106,14 @@ def explain_rejection(views: TwoViews, result: AnyResult, min_confidence: float 
     return f"the confidence is {found}, below --min-confidence {min_confidence:g}"
 
 
-def as_text(views: TwoViews, result: AnyResult) -> str:
+def as_text(views: TwoViews, result: FoundGeometry) -> str:
     """A successful answer for people."""
     matches = views.matches
-    if isinstance(result, FundamentalResult):
-        lines = ["Fundamental matrix of pixels, x2^T F x1 = 0:", _matrix(result.F, "{:14.6e}")]
-    else:
-        assert result.R is not None and result.t is not None  # or there were no success
-        lines = ["Pose of camera 2 from camera 1, x2 = R x1 + t:", format_pose(result.R, result.t)]
+    lines = _models(result)
+    if isinstance(result, GeometryResult):
+        lines.append(f"  geometry      {result.kind.replace('_', ' ')}: {result.reason}")
+    elif result.degeneracy is not None:
+        lines.append("  geometry      a plane or a camera that only turned: this matrix is one of many")
     count = len(matches.points1)
     lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
     if result.confidence is not None:
@@ -130,6 +132,25 @@ def as_text(views: TwoViews, result: AnyResult) -> str:
     return "\n".join(lines)
 
 
+def _models(result: FoundGeometry) -> list[str]:
+    """The matrices of a successful answer, each with its meaning."""
+    if result.F is not None and (isinstance(result, FundamentalResult) or result.kind == "fundamental"):
+        return ["Fundamental matrix of pixels, x2^T F x1 = 0:", _matrix(result.F, "{:14.6e}")]
+    assert isinstance(result, GeometryResult)
+    lines = []
+    if result.H is not None:
+        lines += ["Homography of pixels, x2 ~ H x1:", _matrix(result.H / result.H[2, 2], "{:14.6e}")]
+    if result.kind == "rotation" and result.R is not None:
+        lines += ["Rotation of the camera, x2 ~ R x1:", _matrix(result.R, "{:10.6f}")]
+        lines.append(f"  rotation      {rotation_angle_deg(result.R):.3f}°")
+    elif result.R is not None and result.t is not None:
+        lines += ["Pose of camera 2 from camera 1, x2 = R x1 + t:", format_pose(result.R, result.t)]
+    for R, t in result.alternatives:
+        also = "Another pose explains the matches as well:" if result.R is not None else "A pose that the plane allows:"
+        lines += [also, format_pose(R, t)]
+    return lines
+
+
 def format_pose(R: Array, t: Array) -> str:
     """A pose for people: [R t], the angle, the direction."""
     direction = ", ".join(f"{value:.4f}" for value in t)
@@ -143,13 +164,16 @@ def _matrix(matrix: Any, form: str) -> str:
     return "\n".join("  [" + " ".join(form.format(value) for value in row) + " ]" for row in matrix)
 
 
-def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
+def as_json(views: TwoViews, result: FoundGeometry) -> dict[str, Any]:
     """An answer for programs; docs/pose.md describes the fields."""
     matches = views.matches
-    calibrated = not isinstance(result, FundamentalResult)
-    models = {name: getattr(result, name) for name in (("R", "t", "E") if calibrated else ("F",))}
+    calibrated = isinstance(result, GeometryResult)
+    models = {name: getattr(result, name) for name in (("R", "t", "E", "F", "H") if calibrated else ("F",))}
     answer: dict[str, Any] = {
         "problem": "relative_pose" if calibrated else "fundamental",
+        "kind": result.kind if isinstance(result, GeometryResult) else "fundamental" if result.success else "none",
+        "reason": result.reason if isinstance(result, GeometryResult) else None,
+        "degeneracy": result.degeneracy,
         "success": result.success,
         "stop_reason": result.stop_reason,
         **{name: None if model is None else model.tolist() for name, model in models.items()},
@@ -157,6 +181,7 @@ def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
     if calibrated:
         answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
         answer["parallax_px"] = estimation.parallax_px(views, result)
+        answer["alternatives"] = [{"R": R.tolist(), "t": t.tolist()} for R, t in getattr(result, "alternatives", ())]
     camera1, camera2 = (
         camera and camera.to_dict() | {"focal_deviation": camera.focal_deviation, "source": source}
         for camera, source in zip(estimation.found_cameras(views, result), views.camera_sources, strict=True)
@@ -165,6 +190,8 @@ def as_json(views: TwoViews, result: AnyResult) -> dict[str, Any]:
         "num_matches": len(matches.points1),
         "num_inliers": result.num_inliers,
         "confidence": result.confidence,
+        "max_error_px": result.max_error_px,
+        "noise_px": result.noise_px,
         "num_hypotheses": result.num_hypotheses,
         "camera1": camera1,
         "camera2": camera2,

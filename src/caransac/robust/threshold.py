@@ -20,7 +20,7 @@ LARGEST_START = 4.0  # the threshold may grow so much over the one it starts fro
 # Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many
 # matches had said so.
 USUAL_DEVIATION, USUAL_MATCHES = 0.0015, 20  # of a keypoint, in extents of the points
-SMALLEST_NOISE = 0.1  # in usual ones, of few matches
+SMALLEST_NOISE = 0.1  # in usual ones: no keypoint is more precise, whatever made-up matches say
 
 
 def find_max_error(problem: Problem, samples: Indices, prior: Floats) -> float:
@@ -51,7 +51,7 @@ def _noise(trusted: Problem, model: Array, near: float) -> float:
     matches, median = right_matches(trusted.distances(model), near, trusted.error_dimensions)
     matches = max(matches - trusted.sample_size, 0.0)  # any model goes through its sample
     share = matches / (matches + USUAL_MATCHES)
-    return float(usual ** (1 - share) * max(median, SMALLEST_NOISE * (1 - share) * usual, 1e-9 * usual) ** share)
+    return float(usual ** (1 - share) * max(median, SMALLEST_NOISE * usual) ** share)
 
 
 def usual_noise(problem: Problem) -> float:

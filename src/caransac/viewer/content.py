@@ -24,7 +24,7 @@ from caransac.geometry import (
     rotation_angle_deg,
     split_pose,
 )
-from caransac.results import AnyResult, RelativePoseResult, Round
+from caransac.results import AnyResult, GeometryResult, RelativePoseResult, Round
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
@@ -61,8 +61,17 @@ def describe(
     *,
     scores: Array | None,
     title: str,
+    found: GeometryResult | None = None,
 ) -> dict[str, Any]:
-    """The report's content, of plain JSON types; arrays are little-endian in base64."""
+    """The report's content, of plain JSON types; arrays are little-endian in base64.
+
+    Args:
+        result: the estimate of the epipolar geometry, which is drawn.
+        images: what it is of.
+        scores: (n,) of the matches, or None.
+        title: of the report.
+        found: what was made of the estimate, where `caransac.estimate` did.
+    """
     geometry: DrawnGeometry
     max_error_px = result.max_error_px
     if isinstance(result, RelativePoseResult):
@@ -90,6 +99,10 @@ def describe(
             "elapsedMs": 1e3 * result.elapsed_s,
             "F": None if answer is None else geometry.fundamental(answer).ravel().tolist(),
             "angleDeg": None if estimate is None else rotation_angle_deg(estimate[0]),
+            "noisePx": result.noise_px,
+            "degeneracy": result.degeneracy,
+            "geometry": None if found is None else f"{found.kind.replace('_', ' ')}: {found.reason}",
+            "alternatives": [_pose(pose) for pose in (() if found is None else found.alternatives)],
         },
         "estimate": _pose(estimate),
         "images": [_image(image, geometry.undistorts) for image in images],

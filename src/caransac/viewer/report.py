@@ -19,7 +19,7 @@ from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
-from caransac.results import AnyResult, RelativePoseResult
+from caransac.results import AnyResult, GeometryResult, RelativePoseResult
 from caransac.viewer.content import DrawnImage, describe
 
 SCRIPTS = (
@@ -37,7 +37,7 @@ JPEG_QUALITY = 82
 
 def write_report(
     path: Target,
-    result: AnyResult,
+    result: AnyResult | GeometryResult,
     points1: ArrayLike,
     points2: ArrayLike,
     *,
@@ -82,6 +82,9 @@ def write_report(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
         ImportError: there are images and OpenCV is missing.
     """
+    geometry = result if isinstance(result, GeometryResult) else None
+    if geometry is not None:
+        result = geometry.epipolar
     if not isinstance(result, AnyResult):
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
     count = len(result.inliers)
@@ -93,7 +96,7 @@ def write_report(
     assume = isinstance(result, RelativePoseResult)
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
     checked = None if scores is None else _reals(scores, "scores", (count,))
-    content = describe(result, images, scores=checked, title=title)
+    content = describe(result, images, scores=checked, title=title, found=geometry)
     with delivering(path, ".html") as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
     return Path(path) if isinstance(path, str | Path) else path

@@ -26,6 +26,11 @@ function matrix(values, write) {
   return rows.join("\n");
 }
 
+const DEGENERACIES = {
+  planar: "a plane explains the matches",
+  rotation: "the camera only turned: the translation means nothing",
+};
+
 function focalText({ focalPx, focalDeviation, source }) {
   const deviation = focalDeviation ? ` ± ${+(100 * focalDeviation).toPrecision(2)} %` : "";
   return `${number(focalPx, 1)} px${deviation}, ${source}`;
@@ -55,6 +60,11 @@ function summarise() {
   element("dial").classList.toggle("unlikely", share < 0.5 && summary.confidence !== null);
   const ratio = numMatches ? ` (${percent(summary.numInliers / numMatches)})` : "";
   fact("Inliers", `${whole(summary.numInliers)} of ${whole(numMatches)}${ratio}`);
+  if (summary.geometry) fact("Geometry", summary.geometry);
+  else if (summary.degeneracy) fact("Geometry", DEGENERACIES[summary.degeneracy]);
+  if (summary.noisePx !== null) {
+    fact("Noise", `${number(summary.noisePx, 2)} px; threshold ${number(report.maxErrorPx, 2)} px`);
+  }
   fact("Hypotheses", whole(summary.numHypotheses));
   fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
   if (summary.success) fact("Stopped", REASONS[summary.stopReason]);
@@ -62,6 +72,10 @@ function summarise() {
     fact("Rotation", `${number(summary.angleDeg)}°`);
     fact("R", matrix(estimate.R, (value) => value.toFixed(5)), "matrix");
     fact("t", matrix(estimate.t, (value) => value.toFixed(5)), "matrix");
+  }
+  for (const { R, t } of summary.alternatives) {
+    fact("Or R", matrix(R, (value) => value.toFixed(5)), "matrix");
+    fact("Or t", matrix(t, (value) => value.toFixed(5)), "matrix");
   }
   report.images.forEach(({ camera }, i) => {
     if (summary.success && camera) fact(`Focal length ${i + 1}`, focalText(camera));
