@@ -13,7 +13,7 @@ from caransac._support.arrays import as_reals
 from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.arguments import ImageSize
 from caransac.camera import CameraLike, as_camera
-from caransac.geometry import Array, fundamental_from_essential
+from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
 from caransac.options import Options, ScoreKind
 from caransac.results import (
     FundamentalResult,
@@ -136,10 +136,9 @@ def _result(
 
 
 def _turned(plane: HomographyResult, epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Array]:
-    """The rotation of a camera that only turned: the nearest one to its homography of rays."""
+    """The rotation of a camera that only turned."""
     assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
-    U, _, Vt = np.linalg.svd(np.linalg.inv(epipolar.camera2.K) @ plane.H @ epipolar.camera1.K)
-    return {"R": U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt}
+    return {"R": rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)}
 
 
 def _poses(epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:

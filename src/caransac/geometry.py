@@ -79,6 +79,12 @@ def essential_from_fundamental(F: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Ar
     return np.asarray(np.asarray(K2, float).T @ np.asarray(F, float) @ np.asarray(K1, float))
 
 
+def rotation_from_homography(H: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
+    """The rotation (3, 3) of a camera that only turned: the nearest one to its homography (3, 3) of pixels."""
+    U, _, Vt = np.linalg.svd(np.linalg.inv(np.asarray(K2, float)) @ np.asarray(H) @ np.asarray(K1))
+    return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
+
+
 def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
     """Squared Sampson distance of correspondences to one essential or fundamental matrix.
 

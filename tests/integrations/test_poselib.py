@@ -156,14 +156,15 @@ def test_probabilities_and_confidence_come_with_it():
     ],
 )
 def test_settings_mean_the_same(settings, options):
-    expected = caransac.estimate_relative_pose(*POINTS, CAMERA, CAMERA, options=Options(**options))
+    told = settings if isinstance(settings, Options) else Options(**{"max_error_px": 1.0} | options)
+    expected = caransac.estimate_relative_pose(*POINTS, CAMERA, CAMERA, options=told)
     for keywords in ({"ransac_opt": settings}, {"opt": settings}):
         pose, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, **keywords)
         np.testing.assert_allclose(pose.R, expected.R, rtol=0, atol=1e-14)  # by way of a quaternion
         assert np.array_equal(pose.t, expected.t)
         assert info["iterations"] == expected.num_hypotheses
         assert info["inliers"] == expected.inliers.tolist()
-    expected = caransac.estimate_fundamental(*POINTS, options=Options(**options))
+    expected = caransac.estimate_fundamental(*POINTS, options=told)
     F, _ = ours.estimate_fundamental(*POINTS, settings, {})
     assert np.array_equal(F, expected.F)
 

@@ -294,7 +294,7 @@ def _options(
     ransac: Mapping[str, Any] | Options | None,
     bundle: Mapping[str, Any] | None,
     settings: Meanings = RANSAC_SETTINGS,
-    defaults: Options = Options(),  # noqa: B008  # frozen
+    defaults: Options = Options(max_error_px=1.0),  # noqa: B008  # frozen; the threshold is PoseLib's
 ) -> Options:
     """PoseLib's settings, of either version, as options: the defaults with what they state."""
     translate(Options(), _as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")

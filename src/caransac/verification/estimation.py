@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 import caransac
 from caransac._support import interrupts
-from caransac.api import estimate_fundamental, estimate_relative_pose, profile_focal
+from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_focal
 from caransac.camera import Camera
 from caransac.descriptors import match_ratios
 from caransac.focal_pooling import trial_focals
-from caransac.geometry import Array, fundamental_from_essential
+from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
 from caransac.options import Options
-from caransac.results import AnyResult, FundamentalResult
-from caransac.verification.homography import find_homography, find_rotation
+from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
 
 
@@ -69,17 +68,21 @@ def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry
 
 
 def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, AnyResult]:
-    """What `verify_pair` finds in a pair, and the estimate behind it."""
+    """What `verify_pair` finds in a pair, and the estimate of its epipolar geometry."""
     started = time.perf_counter()
     estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
     usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
-    result = _estimate(pair, usable, estimation)
-    confident = result.confidence is None or result.confidence >= options.min_confidence
-    if result.success and confident and result.num_inliers >= options.min_inliers:
-        inliers = usable[result.inliers]
-        config, matrices = _describe(pair, inliers, result, estimation)
+    found = _estimate(pair, usable, estimation)
+    # A plane, or a camera that only turned, has no epipolar geometry to be sure of: its homography counts.
+    plane = None if found.degeneracy is None else estimate_homography(**_arguments(pair, usable), options=estimation)
+    if plane is not None and not _is_accepted(plane, options):
+        plane = None
+    if plane is not None or _is_accepted(found, options):
+        answer: Result = found if plane is None else plane
+        inliers = usable[answer.inliers]
+        config, matrices = _describe(found, plane)
     else:
-        inliers, config, matrices = usable[:0], Config.DEGENERATE, {}
+        answer, inliers, config, matrices = found, usable[:0], Config.DEGENERATE, {}
     geometry = PairGeometry(
         key=pair.key,
         image1=pair.image1,
@@ -87,11 +90,17 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
         config=config,
         matches=pair.matches[inliers],
         num_matches=len(pair.matches),
-        confidence=result.confidence,
+        confidence=answer.confidence,
         elapsed_ms=1e3 * (time.perf_counter() - started),
         **matrices,
     )
-    return geometry, result
+    return geometry, found
+
+
+def _is_accepted(found: Result, options: VerificationOptions) -> bool:
+    """Whether an estimate is sure enough and has inliers enough."""
+    confident = found.confidence is None or found.confidence >= options.min_confidence
+    return found.success and confident and found.num_inliers >= options.min_inliers
 
 
 def pair_seed(seed: int, image1: str, image2: str) -> int:
@@ -125,26 +134,20 @@ def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _describe(
-    pair: PairMatches, inliers: NDArray[np.intp], result: AnyResult, options: Options
-) -> tuple[Config, dict[str, Array]]:
-    """The kind of geometry that an estimate found in a pair, and its matrices by their names in `PairGeometry`."""
-    points1, points2 = (points[inliers].astype(float) for points in (pair.points1, pair.points2))
-    H = find_homography(points1, points2, result.max_error_px, options.seed)
-    homography = {} if H is None else {"H": H}
-    if isinstance(result, FundamentalResult):
-        assert result.F is not None
-        return Config.UNCALIBRATED if H is None else Config.PLANAR_OR_PANORAMIC, {"F": result.F} | homography
+def _describe(found: AnyResult, plane: HomographyResult | None) -> tuple[Config, dict[str, Array]]:
+    """The kind of geometry of a pair, and its matrices by their names in `PairGeometry`."""
+    homography = {} if plane is None or plane.H is None else {"H": plane.H}
+    if isinstance(found, FundamentalResult):
+        assert found.F is not None
+        return Config.PLANAR_OR_PANORAMIC if homography else Config.UNCALIBRATED, {"F": found.F} | homography
 
-    assert result.E is not None and result.R is not None and result.t is not None
-    assert result.camera1 is not None and result.camera2 is not None
-    camera1, camera2 = result.camera1, result.camera2  # refined, where they were doubtful
-    if H is not None:
-        rays1, rays2 = camera1.pixels_to_rays(points1), camera2.pixels_to_rays(points2)
-        R = find_rotation(rays1, rays2, result.max_error_px / camera2.mean_focal)
-        if R is not None:
-            H = camera2.K @ R @ np.linalg.inv(camera1.K)
-            return Config.PANORAMIC, {"H": H / np.linalg.norm(H), "R": R, "t": np.zeros(3)}
-    F = fundamental_from_essential(result.E, camera1.K, camera2.K)
-    matrices = {"F": F / np.linalg.norm(F), "E": result.E, "R": result.R, "t": result.t}
-    return Config.CALIBRATED if H is None else Config.PLANAR, matrices | homography
+    assert found.E is not None and found.R is not None and found.t is not None
+    assert found.camera1 is not None and found.camera2 is not None
+    camera1, camera2 = found.camera1, found.camera2  # refined, where they were doubtful
+    if homography and found.degeneracy == "rotation":
+        R = rotation_from_homography(homography["H"], camera1.K, camera2.K)
+        H = camera2.K @ R @ np.linalg.inv(camera1.K)
+        return Config.PANORAMIC, {"H": H / np.linalg.norm(H), "R": R, "t": np.zeros(3)}
+    F = fundamental_from_essential(found.E, camera1.K, camera2.K)
+    matrices = {"F": F / np.linalg.norm(F), "E": found.E, "R": found.R, "t": found.t}
+    return Config.PLANAR if homography else Config.CALIBRATED, matrices | homography
