@@ -17,6 +17,7 @@ from caransac.bench.plan import Plan
 from caransac.bench.protocol import BenchMethod, Job, Outcome
 from caransac.datasets import Dataset, open_dataset
 from caransac.metrics import auc
+from caransac.options import MaxError
 
 THRESHOLDS_PX = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 CALIBRATION_PAIRS = 7  # for a time budget
@@ -86,7 +87,7 @@ class Benchmark:
         estimator = method.estimator
         return RunSettings(max_error_px=estimator.max_error_px, iterations=estimator.iterations or self.plan.iterations)
 
-    def thresholds(self, methods: list[BenchMethod], problem: ProblemName) -> dict[BenchMethod, float]:
+    def thresholds(self, methods: list[BenchMethod], problem: ProblemName) -> dict[BenchMethod, MaxError]:
         """Each method's threshold in pixels: its default, or the best by AUC@5 on the data set to tune on."""
         if self.plan.tune is None:
             return {method: method.estimator.max_error_px for method in methods}

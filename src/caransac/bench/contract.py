@@ -11,6 +11,7 @@ from typing import Literal
 
 from caransac.datasets import Pair
 from caransac.geometry import Array
+from caransac.options import MaxError
 from caransac.synthetic import PlanePair
 
 ProblemName = Literal["E", "F"]
@@ -27,14 +28,20 @@ class RunSettings:
     """What every method is told.
 
     Attributes:
-        max_error_px: the method's threshold in pixels, in the sense it has for the method.
+        max_error_px: the method's threshold in pixels, in the sense it has for the method; "auto" for ours alone.
         iterations: hypotheses to draw, no fewer if the library can be made to; None for the method's own stopping.
         seed: of the random numbers.
     """
 
-    max_error_px: float = 1.0
+    max_error_px: MaxError = 1.0
     iterations: int | None = 1024
     seed: int = 0
+
+    @property
+    def threshold_px(self) -> float:
+        """The threshold of a method that needs a number."""
+        assert self.max_error_px != "auto", "a peer is told a number"
+        return self.max_error_px
 
     @property
     def limits(self) -> tuple[int | None, int]:
@@ -117,7 +124,7 @@ class Estimator(LibraryCall):
     refines: bool = False
     filtered: bool = True
     seeding: Seeding = "seed"
-    max_error_px: float = 1.0
+    max_error_px: MaxError = 1.0
     iterations: int | None = None
 
 

@@ -70,7 +70,8 @@ class Job:
         """What identifies its outcome in a resume file."""
         s = self.settings
         filtered = self.method.filter.name if self.method.filter else ""
-        told = (f"{s.max_error_px:g}", str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "")
+        threshold = s.max_error_px if s.max_error_px == "auto" else f"{s.max_error_px:g}"
+        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "")
         return (dataset, scene, pair, self.problem, self.method.label, *told)
 
 

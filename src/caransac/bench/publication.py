@@ -117,7 +117,13 @@ def _conditions(row: Mapping[str, Any]) -> list[str]:
     drawn = row["iterations"] if row["iterations"] is not None else row["mean_iterations"]
     hypotheses = "own stopping" if row["iterations"] is None and drawn is None else f"{drawn:.0f}"
     ms = "" if row["ms"] is None else f"{row['ms']:.1f}"
-    return [ms, hypotheses, f"{row['max_error_px']:g} px", str(row["failures"] + row["crashes"])]
+    threshold = row["max_error_px"]
+    return [
+        ms,
+        hypotheses,
+        threshold if isinstance(threshold, str) else f"{threshold:g} px",
+        str(row["failures"] + row["crashes"]),
+    ]
 
 
 def _notes(results: Mapping[str, Any], table: PaperTable | None) -> str:

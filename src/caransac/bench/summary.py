@@ -117,6 +117,7 @@ def summarise_row(row: TableRow) -> dict[str, Any]:
 # The published results: a type, a tuple of types, [the entries' shape], {name: shape}, or {"*": shape} for any names.
 _FIGURE = {"mean": float, "std": float}
 _NUMBER, _TEXT = (int, float, type(None)), (str, type(None))
+_THRESHOLD = (float, str)  # "auto"
 SHAPE: dict[str, Any] = {
     "schema": str,
     "command": str,
@@ -140,7 +141,7 @@ SHAPE: dict[str, Any] = {
             "method": str,
             "about": str,
             "filter": _TEXT,
-            "max_error_px": float,
+            "max_error_px": _THRESHOLD,
             "iterations": _NUMBER,
             "mean_iterations": _NUMBER,
             "within_budget": bool,

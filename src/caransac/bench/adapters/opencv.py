@@ -27,7 +27,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
     if problem == "F":
         method = cv2.FM_RANSAC if flag == "RANSAC" else method
         matrix, _ = cv2.findFundamentalMat(
-            pair.points1, pair.points2, method, settings.max_error_px, settings.success_probability, iterations
+            pair.points1, pair.points2, method, settings.threshold_px, settings.success_probability, iterations
         )
         return _only(matrix)
     # One threshold serves both images, so it is measured on the normalised image plane.
@@ -37,7 +37,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
         np.eye(3),
         method=method,
         prob=settings.success_probability,
-        threshold=settings.max_error_px * mean_pixel(pair.camera1, pair.camera2),
+        threshold=settings.threshold_px * mean_pixel(pair.camera1, pair.camera2),
         maxIters=iterations,
     )
     return _only(matrix)
@@ -56,7 +56,7 @@ def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer 
     params = cv2.UsacParams()
     params.confidence = settings.success_probability
     params.maxIterations = settings.limits[1]
-    params.threshold = settings.max_error_px
+    params.threshold = settings.threshold_px
     params.randomGeneratorState = settings.seed
     params.sampler = cv2.SAMPLING_UNIFORM
     params.score = cv2.SCORE_METHOD_MSAC
@@ -83,7 +83,7 @@ def run_homography(pair: PlanePair, settings: RunSettings, *, flag: str) -> Arra
         pair.points1,
         pair.points2,
         getattr(cv2, flag),
-        settings.max_error_px,
+        settings.threshold_px,
         maxIters=settings.limits[1],
         confidence=settings.success_probability,
     )

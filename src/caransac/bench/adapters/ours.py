@@ -18,7 +18,7 @@ from caransac.datasets import Pair
 from caransac.geometry import Array
 from caransac.learned.match_filter import load_filter
 from caransac.learned.weights_file import weights_path
-from caransac.options import SAMPLES_PER_ROUND, Options, in_rounds
+from caransac.options import SAMPLES_PER_ROUND, MaxError, Options, in_rounds
 from caransac.synthetic import PlanePair
 
 FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
@@ -71,7 +71,14 @@ def run_homography(pair: PlanePair, settings: RunSettings, **given: Any) -> Arra
 
 
 def _estimator(
-    name: str, about: str, *, filtered: bool = False, iterations: int | None = None, lacks: str = "", **given: Any
+    name: str,
+    about: str,
+    *,
+    filtered: bool = False,
+    iterations: int | None = None,
+    lacks: str = "",
+    max_error_px: MaxError = "auto",
+    **given: Any,
 ) -> Estimator:
     return Estimator(
         name=name,
@@ -84,6 +91,7 @@ def _estimator(
         filtered=filtered,
         iterations=iterations,
         lacks=lacks,
+        max_error_px=max_error_px,
     )
 
 
@@ -126,7 +134,7 @@ def _lm_lo(name: str, iterations: int | None = None) -> Estimator:
     sampling = "uniform sampling" if name.startswith("LM-LO-U") else "PROSAC"
     method = "lm-lo-u" if name.startswith("LM-LO-U") else "lm-lo"
     about = f"LO-RANSAC with LM inside and at the end, {sampling}"
-    return _estimator(name, about, filtered=True, iterations=iterations, method=method)
+    return _estimator(name, about, filtered=True, iterations=iterations, max_error_px=1.0, method=method)
 
 
 ESTIMATORS = (

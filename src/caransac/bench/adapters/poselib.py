@@ -31,7 +31,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool
         return None
     fewest, most = settings.limits
     options = {
-        "max_epipolar_error": settings.max_error_px,
+        "max_epipolar_error": settings.threshold_px,
         "min_iterations": MIN_ITERATIONS if fewest is None else fewest,
         "max_iterations": most,
         "success_prob": ADAPTIVE_SUCCESS_PROBABILITY,
@@ -57,7 +57,7 @@ def run_homography(pair: PlanePair, settings: RunSettings, *, min_iterations: in
         return None
     _, most = settings.limits
     options = {
-        "max_reproj_error": settings.max_error_px,
+        "max_reproj_error": settings.threshold_px,
         "min_iterations": most if min_iterations is None else min_iterations,
         "max_iterations": most,
         "success_prob": ADAPTIVE_SUCCESS_PROBABILITY,

@@ -46,7 +46,7 @@ def _options(settings: RunSettings) -> Any:
 
     options = pycolmap.RANSACOptions()
     fewest, most = settings.limits
-    options.max_error = settings.max_error_px
+    options.max_error = settings.threshold_px
     options.confidence = ADAPTIVE_SUCCESS_PROBABILITY
     options.max_num_trials = most
     options.random_seed = settings.seed

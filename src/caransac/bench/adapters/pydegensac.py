@@ -22,7 +22,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     matrix, inliers = pydegensac.findFundamentalMatrix(
         pair.points1,
         pair.points2,
-        px_th=settings.max_error_px,
+        px_th=settings.threshold_px,
         conf=settings.success_probability,
         max_iters=settings.limits[1],
         seed=settings.seed,
@@ -39,7 +39,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
     matrix, inliers = pydegensac.findHomography(
         pair.points1,
         pair.points2,
-        px_th=settings.max_error_px,
+        px_th=settings.threshold_px,
         conf=settings.success_probability,
         max_iters=settings.limits[1],
         seed=settings.seed,

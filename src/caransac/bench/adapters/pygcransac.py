@@ -16,7 +16,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     import pygcransac
 
     for neighbourhood in (GRID, RADIUS):  # the grid, its default, refuses to work where few matches leave it empty
-        options = {"threshold": settings.max_error_px, "neighborhood": neighbourhood}
+        options = {"threshold": settings.threshold_px, "neighborhood": neighbourhood}
         found = find_matrix(pygcransac, pair, problem, settings, image_sizes, **options)
         if found is not None:
             return found
@@ -28,7 +28,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
     import pygcransac
 
     # Its sequential test, on by default, rejects right models where few matches are right; so does much coherence.
-    options = {"threshold": settings.max_error_px, "use_sprt": False, "spatial_coherence_weight": 0.1}
+    options = {"threshold": settings.threshold_px, "use_sprt": False, "spatial_coherence_weight": 0.1}
     return find_homography(pygcransac, pair, settings, (*pair.size1[::-1], *pair.size2[::-1]), **options)
 
 

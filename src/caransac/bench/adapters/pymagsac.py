@@ -13,7 +13,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     """Its estimators with PROSAC sampling."""
     import pymagsac
 
-    options = {"use_magsac_plus_plus": True, "sigma_th": settings.max_error_px}
+    options = {"use_magsac_plus_plus": True, "sigma_th": settings.threshold_px}
     return find_matrix(pymagsac, pair, problem, settings, image_sizes, **options)
 
 
@@ -21,7 +21,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
     """Its homography with PROSAC sampling."""
     import pymagsac
 
-    options = {"use_magsac_plus_plus": True, "sigma_th": settings.max_error_px}
+    options = {"use_magsac_plus_plus": True, "sigma_th": settings.threshold_px}
     return find_homography(pymagsac, pair, settings, (*pair.size1, *pair.size2), **options)
 
 

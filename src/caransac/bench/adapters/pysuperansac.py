@@ -18,7 +18,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
     if len(pair.points1) < MIN_MATCHES:
         return None
     config = pysuperansac.RANSACSettings()  # a new one for every call, because the call rescales it
-    config.inlier_threshold = settings.max_error_px
+    config.inlier_threshold = settings.threshold_px
     config.min_iterations = config.max_iterations = settings.limits[1]
     config.confidence = settings.success_probability
     config.sampler = pysuperansac.SamplerType.PROSAC
