@@ -79,7 +79,7 @@ def estimate(
     if _is_sure(found) and found.degeneracy == "planar" and exact and not _alternatives(found):
         return _result("pose", found, found, started, "a plane explains the matches, but one pose of it alone")
     plane = estimate_homography(_flat(points1, camera1, 1), _flat(points2, camera2, 2), **matches)
-    if _is_sure(plane) and (found.degeneracy is not None or plane.consensus > found.consensus):
+    if _is_sure(plane) and (found.degeneracy is not None or plane.num_inliers > found.num_inliers):
         turned = found.degeneracy == "rotation" and exact
         return _result("rotation" if turned else "homography", plane, found, started)
     if isinstance(found, RelativePoseResult):

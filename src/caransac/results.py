@@ -65,7 +65,7 @@ class Result:
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
             once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches),
             from "ca-ransac"; 0 without success; None from the classical methods.
-        max_error_px: threshold in pixels: the option, or what "auto" found.
+        max_error_px: threshold of the inliers in pixels: the option, or three deviations of the noise with "auto".
         noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
             success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.

@@ -54,7 +54,7 @@ def test_the_trace_records_every_round():
 
 def test_the_trace_of_a_fundamental_matrix_is_in_pixels():
     pair = make_pair(800, outlier_ratio=0.5, seed=3)
-    options = Options(keep_trace=True)
+    options = Options(keep_trace=True, max_error_px=1.0)
     result = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=options)
     last = result.trace[-1]
     assert np.allclose(np.abs(last.best), np.abs(result.F))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.dense import DENSE, spread_matches, widen
 from caransac.robust.estimate import Estimate
 from caransac.robust.lm_lo import lm_lo
-from caransac.robust.problems import FocalPose, Problem
+from caransac.robust.problems import FocalPose, Problem, SomeProblem
 from caransac.robust.sampling import (
     ProsacSampler,
     Sampler,
@@ -33,9 +33,7 @@ from caransac.robust.sampling import (
     order_by_score,
 )
 from caransac.robust.strategies import choose_strategies
-from caransac.robust.threshold import SAMPLES, find_max_error
-
-SomeProblem = TypeVar("SomeProblem", bound=Problem)
+from caransac.robust.threshold import SAMPLES, find_max_error, with_inliers
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
@@ -80,7 +78,13 @@ def run(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomePr
     Returns:
         The problem with the threshold that was found, or as it was, and its estimate.
     """
-    info, method = info.of(problem), METHODS[options.method]
+    problem, found = _run_dense(problem, info.of(problem), options)
+    return with_inliers(problem, found) if options.max_error_px == "auto" else (problem, found)
+
+
+def _run_dense(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomeProblem, Estimate]:
+    """Run the method on all points, or, of very many, on some that all then refine."""
+    method = METHODS[options.method]
     if problem.num_points <= DENSE:
         return method(problem, info, options)
     quality = None if info.scores is None else info.scores * (1 if info.score_kind == "confidence" else -1)
@@ -120,6 +124,8 @@ def run_focal(
     problem, found = _run_focal_as(True, pixels1, pixels2, camera1, camera2, info, options)
     if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION:  # two cameras that are said to be alike
         return problem, found
+    max_error_px = min(max(problem.max_error_px, 1e-6), 1e6)  # consensus compares at one threshold alone
+    options = replace(options, max_error_px=max_error_px)
     apart, otherwise = _run_focal_as(False, pixels1, pixels2, camera1, camera2, info, options)
     if _consensus(otherwise) > MORE_CONSENSUS * _consensus(found) and _log_ratio(apart, otherwise) > OTHER_FOCAL:
         return apart, otherwise

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, Regions
-from caransac.robust.problems import Problem
+from caransac.robust.estimate import Estimate
+from caransac.robust.problems import Problem, SomeProblem
 from caransac.robust.refinement import ERRORS_IN_NOISE, NEAR, refine_locally, trusted_points
 from caransac.robust.selection import FINE_POINTS, likely_subset, most_supported
 
@@ -20,6 +22,7 @@ LARGEST_START = 4.0  # the threshold may grow so much over the one it starts fro
 # Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many
 # matches had said so.
 USUAL_DEVIATION, USUAL_MATCHES = 0.0015, 20  # of a keypoint, in extents of the points
+INLIER_DEVIATIONS = 3.0  # of a keypoint, up to which matches are inliers in the end
 SMALLEST_NOISE = 0.1  # in usual ones: no keypoint is more precise, whatever made-up matches say
 
 
@@ -43,6 +46,21 @@ def find_max_error(problem: Problem, samples: Indices, prior: Floats) -> float:
             best = refine_locally(fine, best, max_error)
             noise = _noise(trusted, best[0], NEAR * max(max_error, start / LARGEST_START))
     return MAX_ERROR_IN_NOISE * problem.tail * noise
+
+
+def with_inliers(problem: SomeProblem, found: Estimate) -> tuple[SomeProblem, Estimate]:
+    """The problem with a threshold that right matches rarely exceed, and the estimate with its inliers.
+
+    Models are told apart best by a tighter one, which a tenth of the right matches exceed.
+    """
+    if found.model is None:
+        return problem, found
+    noise = found.noise or 1 / (MAX_ERROR_IN_NOISE * problem.tail)
+    factor = max(INLIER_DEVIATIONS * problem.error_dimensions**0.5 / problem.median_error * noise, 1.0)
+    problem = problem.within(factor * problem.max_error)
+    msac_scores = problem.msac_scores(found.model[None], problem.max_error)[0]
+    rounds = tuple(replace(each, noise=each.noise / factor) for each in found.rounds)  # which is in thresholds
+    return problem, replace(found, msac_scores=msac_scores, rounds=rounds)
 
 
 def _noise(trusted: Problem, model: Array, near: float) -> float:

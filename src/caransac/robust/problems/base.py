@@ -195,3 +195,6 @@ class Problem(ABC):
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""
         return self.model_kernels.retract(model, delta)
+
+
+SomeProblem = TypeVar("SomeProblem", bound=Problem)
