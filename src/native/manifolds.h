@@ -1,0 +1,105 @@
+// Models as points of manifolds: what a small step in each of their degrees of freedom does.
+#pragma once
+
+#include "focal_pose.h"
+#include "hot/kernels.h"
+#include "pose.h"
+
+namespace caransac {
+
+// How surely the intrinsics of two cameras are known: what is added to the cost for the squares of log_scale and of (x,
+// y) of either camera, and for the squares of their differences between the cameras. Infinity holds a camera's fixed.
+struct IntrinsicsPrior {
+    double log_scale[2] = {0, 0}, centre[2] = {0, 0};
+    double log_scale_difference = 0, centre_difference = 0;
+};
+
+struct RefineOptions {
+    Loss loss = Loss::kCauchy;
+    double loss_scale = 1;       // same unit as the points
+    double max_residual_sq = 0;  // use only points below it at the start, in front of the cameras; 0 takes all
+    int max_steps = 25;
+    int max_points = 0;                        // use evenly spread ones when more qualify; 0 for no limit
+    double min_decrease = 1e-7;                // relative decrease of the cost below which a step is the last
+    Precision precision = Precision::kDouble;  // of the steps; single for models that will be refined again
+    IntrinsicsPrior intrinsics;                // of models that have any
+};
+
+// R and t on SO(3) x S^2, five degrees of freedom. The translation's tangent plane is spanned by the columns of
+// `tangent`.
+class PoseManifold {
+  public:
+    static constexpr int kDof = 5;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Jacobian = Eigen::Matrix<double, 9, kDof>;
+    explicit PoseManifold(const Pose& pose);
+    const Pose& pose() const { return pose_; }
+    Matrix3 matrix() const { return essential_from_pose(pose_); }
+    Jacobian jacobian() const;                       // of matrix(), row by row, at delta = 0
+    PoseManifold retract(const Delta& delta) const;  // (rotation vector on the left, translation tangent)
+    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // none
+
+  private:
+    Pose pose_;
+    Eigen::Matrix<double, 3, 2> tangent_;
+};
+
+// F = U diag(1, s, 0) V^T on SO(3) x R x SO(3), seven degrees of freedom: rank two by construction.
+// A. Bartoli, P. Sturm, "Nonlinear estimation of the fundamental matrix with minimal parameters", TPAMI 2004.
+class FundamentalManifold {
+  public:
+    static constexpr int kDof = 7;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Jacobian = Eigen::Matrix<double, 9, kDof>;
+    explicit FundamentalManifold(const Matrix3& fundamental);
+    Matrix3 matrix() const;
+    Jacobian jacobian() const;
+    FundamentalManifold retract(const Delta& delta) const;  // (rotation of U, rotation of V, s), rotations on the right
+    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // none
+
+  private:
+    FundamentalManifold(const Matrix3& u, const Matrix3& v, double s) : u_(u), v_(v), s_(s) {}
+    Matrix3 u_, v_;
+    double s_;
+};
+
+// A relative pose, and the intrinsics of both cameras: eleven degrees of freedom.
+class FocalManifold {
+  public:
+    static constexpr int kDof = 11;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Jacobian = Eigen::Matrix<double, 9, kDof>;
+    explicit FocalManifold(const FocalPose& model)
+        : pose_(model.pose), camera1_(model.camera1), camera2_(model.camera2) {}
+    FocalPose model() const { return {pose_.pose(), camera1_, camera2_}; }
+    Matrix3 matrix() const { return matrix_of(model()); }
+    Jacobian jacobian() const;
+    FocalManifold retract(const Delta& delta) const;  // (pose, then log_scale, x, y of either camera)
+
+    // Adds the prior to a cost, and to the halves of its gradient and Hessian.
+    void add_prior(const RefineOptions& options, double& cost, Delta& gradient,
+                   Eigen::Matrix<double, kDof, kDof>& hessian) const;
+
+  private:
+    PoseManifold pose_;
+    Intrinsics camera1_, camera2_;
+};
+
+// Homographies of Frobenius norm one: eight degrees of freedom, the directions across the matrix.
+class HomographyManifold {
+  public:
+    static constexpr int kDof = 8;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    using Basis = Eigen::Matrix<double, 9, kDof>;
+    explicit HomographyManifold(const Matrix3& homography);
+    const Matrix3& matrix() const { return matrix_; }
+    TwoWayHomography both_ways() const;
+    Basis forth() const;                   // derivatives of matrix()
+    Basis back(const Basis& forth) const;  // derivatives of its inverse
+    HomographyManifold retract(const Delta& delta) const;
+
+  private:
+    Matrix3 matrix_, inverse_;
+};
+
+}  // namespace caransac
