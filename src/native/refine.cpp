@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <Eigen/Cholesky>
+#include <Eigen/Geometry>
 
 namespace caransac {
 namespace {
