@@ -12,7 +12,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 # Both in this order, as far as they are there; further pages of the folder follow.
 GUIDES = (
-    *("conventions", "pose", "viewer", "matchers", "colmap", "hloc", "migration"),
+    *("faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "migration"),
     *("formats", "benchmark", "algorithm", "training"),
 )
 MODULES = (

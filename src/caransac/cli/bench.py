@@ -83,7 +83,10 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         "--images", type=Path, metavar="DIR", help="match the images in DIR of pair lists that come without matches"
     )
     what.add_argument(
-        "--features", choices=get_args(FeatureKind), default="rootsift", help="to match by (default: %(default)s)"
+        "--features",
+        choices=get_args(FeatureKind),
+        default="rootsift",
+        help="kind of keypoints to match with --images (default: %(default)s)",
     )
     what.add_argument("--max-pairs", type=int, metavar="N", help="pairs per scene at most (default: all)")
 
@@ -95,7 +98,9 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         "--iterations", type=int, default=1024, metavar="N", help="hypotheses of every method (default: %(default)s)"
     )
     amount.add_argument("--adaptive", action="store_true", help="each method stops by its own rule")
-    amount.add_argument("--budget-ms", type=float, metavar="MS", help="as many hypotheses as take each method so long")
+    amount.add_argument(
+        "--budget-ms", type=float, metavar="MS", help="as many hypotheses as each method tries in this time"
+    )
     rules.add_argument("--seeds", type=int, default=1, metavar="K", help="runs on every pair (default: %(default)s)")
     rules.add_argument(
         "--max-ratio",
@@ -104,9 +109,13 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="ratio filter of the classical methods; 2 keeps all matches (default: %(default)s)",
     )
-    rules.add_argument("--tune", metavar="DIR", help="data set to tune each method's threshold on (default: their own)")
+    rules.add_argument("--tune", metavar="DIR", help="data set to tune thresholds on (default: each method's own)")
     rules.add_argument(
-        "--tune-pairs", type=int, default=20, metavar="N", help="pairs per scene of it, at most (default: %(default)s)"
+        "--tune-pairs",
+        type=int,
+        default=20,
+        metavar="N",
+        help="pairs per scene of --tune, at most (default: %(default)s)",
     )
     rules.add_argument(
         "--timing-pairs",

@@ -30,8 +30,8 @@ def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse.
         type=_max_error,
         default=defaults.max_error_px,
         metavar="PX",
-        help="Sampson distance in pixels up to which a match is an inlier, or auto to find it with the noise of the "
-        "matches (default: %(default)s)",
+        help="distance in pixels up to which a match is an inlier; auto finds it with the noise of the matches "
+        "(default: %(default)s)",
     )
     estimation.add_argument(
         "--rounds",

@@ -23,9 +23,10 @@ from caransac.results import FundamentalResult, GeometryResult
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
 x2 = R x1 + t with |t| = 1. Focal lengths that are doubtful or unknown are
-estimated with it. A plane whose pose is ambiguous gives a homography, a camera
-that only turned a rotation. The exit code is 1 when no answer can be relied on,
-or to --min-confidence, and 2 after a mistake. Images need the extra 'images'."""
+estimated with it. The answer is a homography where the scene is a plane whose
+pose is ambiguous, and a rotation where the camera only turned. The exit code is
+1 when no answer can be relied on or its confidence is below --min-confidence,
+and 2 after a mistake. Images need the extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated

@@ -49,7 +49,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
     _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights anew")
     _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
-    _add_number(run, "evidence-runs", 1500, "runs of the estimator that the confidence is fitted to")
+    _add_number(run, "evidence-runs", 1500, "runs of the estimator, for each problem, that the confidence is fitted to")
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +89,10 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     _add_number(network, "batch", recipe.batch, "pairs per step")
     _add_number(network, "epoch", recipe.epoch, "steps between two validations")
     _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
-    _add_number(network, "learning-rate", recipe.learning_rate, "of Adam; halved when validation stops improving")
-    _add_number(network, "patience", recipe.patience, "epochs without an improvement before that")
+    _add_number(
+        network, "learning-rate", recipe.learning_rate, "learning rate of Adam; halved when validation stops improving"
+    )
+    _add_number(network, "patience", recipe.patience, "epochs without improvement before the rate is halved")
     _add_number(network, "seed", recipe.seed, "seed of everything")
 
 

@@ -65,7 +65,7 @@ def train(
             and only fits their confidence anew.
         workers: processes that share the pairs of a step; their number does not change the result.
         resume: continue the run in `out`, if there is one.
-        evidence_runs: runs of the estimator that the confidence is fitted to.
+        evidence_runs: runs of the estimator, for each problem, that the confidence is fitted to.
         progress: called after every step with the stage, how far it is, and the latest figures.
 
     Returns:

@@ -95,7 +95,7 @@ class Worker:
         return numbers, is_right(example, scene.H, found.model)
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
-        """A related pair half of the time, else one of a hard scene, of unrelated images, or matched at random."""
+        """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""
         chance = rng.random()
         if chance < 0.2:
             if self.unrelated_pairs and rng.random() < 0.7:
