@@ -132,6 +132,7 @@ def _result(
         known |= {"H": answer.H} | (_turned(answer, epipolar) | cameras if kind == "rotation" else _poses(epipolar))
     else:
         known |= {"R": answer.R, "t": answer.t, "E": answer.E, "F": _fundamental(answer)} | cameras
+        known["alternatives"] = answer.alternatives
     return GeometryResult(kind=kind, reason=reason or REASONS[kind], epipolar=epipolar, **known, **common)
 
 

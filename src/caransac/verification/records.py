@@ -19,8 +19,8 @@ CalibrationPolicy = Literal["auto", "always", "never"]
 FocalSource = Literal["given", "prior", "pooled", "unknown"]
 ImageSize = tuple[int, int]  # width, height
 MatchIndices = NDArray[np.uint32]
-# Twice the estimator's own default: it finds more of the right matches at the price of a few more wrong ones, and poses
-# are as good. A reconstruction can drop matches, but bring none back.
+# Wider than what is found with the noise of most keypoints: more of the right matches at the price of a few more wrong
+# ones, and poses as good. A reconstruction can drop matches, but bring none back.
 MAX_ERROR_PX = 2.0
 
 
