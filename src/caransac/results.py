@@ -61,11 +61,13 @@ class Result:
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.
         consensus: total of the MSAC scores of the points as given; 0 without success.
-        probabilities: (N,) probability of each match to be right, from "ca-ransac"; None from the classical methods.
+        probabilities: (N,) probability of each match to be right, within ``max_error_px`` of the true geometry, from
+            "ca-ransac"; None from the classical methods.
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
             once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches),
             from "ca-ransac"; 0 without success; None from the classical methods.
-        max_error_px: threshold of the inliers in pixels: the option, or three deviations of the noise with "auto".
+        max_error_px: threshold of the inliers in pixels: the option, or with "auto" 2.5 deviations of the noise,
+            or more where keypoints are more precise than usual.
         noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
             success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.

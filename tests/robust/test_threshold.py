@@ -24,8 +24,9 @@ def estimate(pair, options=AUTO, scale=1.0):
 def test_the_threshold_follows_the_noise(method, noise_px):
     pair = make_pair(1000, outlier_ratio=0.4, noise_px=noise_px, seed=2)
     result = estimate(pair, Options(max_error_px="auto", method=method))
-    assert 2.5 < result.max_error_px / noise_px < 3.3  # three deviations
-    assert result.inliers[pair.inliers].mean() > 0.97
+    deviations = result.max_error_px / max(noise_px, 0.4)
+    assert 2.1 < deviations < 3.0  # where keypoints are more precise than usual, of usual ones
+    assert result.inliers[pair.inliers].mean() > 0.96
     if method == "ca-ransac":
         assert result.noise_px == pytest.approx(0.674 * noise_px, rel=0.2)
     else:

@@ -78,13 +78,7 @@ def run(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomePr
     Returns:
         The problem with the threshold that was found, or as it was, and its estimate.
     """
-    problem, found = _run_dense(problem, info.of(problem), options)
-    return with_inliers(problem, found) if options.max_error_px == "auto" else (problem, found)
-
-
-def _run_dense(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[SomeProblem, Estimate]:
-    """Run the method on all points, or, of very many, on some that all then refine."""
-    method = METHODS[options.method]
+    info, method = info.of(problem), METHODS[options.method]
     if problem.num_points <= DENSE:
         return method(problem, info, options)
     quality = None if info.scores is None else info.scores * (1 if info.score_kind == "confidence" else -1)
@@ -189,7 +183,12 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
         problem = with_threshold(problem, belief, options.seed)
     found = adapt(problem, network, belief, options, _static_pool(info), _best_first(info))
     degeneracy = find_degeneracy(problem, found, options.seed)
-    return problem, replace(found, confidence=confidence(network, problem, found, degeneracy), degeneracy=degeneracy)
+    sure = confidence(network, problem, found, degeneracy)
+    if options.max_error_px == "auto":
+        problem, found = with_inliers(problem, found)
+        if options.state_update:
+            found = replace(found, rounds=judge_again(problem, network, found.rounds))
+    return problem, replace(found, confidence=sure, degeneracy=degeneracy)
 
 
 def with_threshold(problem: SomeProblem, belief: Round, seed: int) -> SomeProblem:
@@ -197,6 +196,17 @@ def with_threshold(problem: SomeProblem, belief: Round, seed: int) -> SomeProble
     pool = likely_inliers(belief.probabilities, problem.sample_size, SAMPLES)
     samples = UniformSampler(pool, problem.sample_size, seed).draw(0, SAMPLES)
     return problem.within(find_max_error(problem, samples, belief.probabilities))
+
+
+def judge_again(problem: Problem, network: StateNetwork, rounds: tuple[Round, ...]) -> tuple[Round, ...]:
+    """The rounds with final probabilities of matches to be within the problem's own threshold of the true model.
+
+    What the rounds believed was by the tighter threshold that tells models apart.
+    """
+    state = rounds[0].state
+    for each in rounds[1:]:
+        state = network.update(state, problem.msac_scores(each.models, problem.max_error))
+    return (*rounds[:-1], replace(rounds[-1], state=state, probabilities=network.decode(state)))
 
 
 def adapt(
@@ -249,7 +259,8 @@ def run_lm_lo(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[
         return problem, found
     # Matches that were filtered out may be inliers all the same.
     found = replace(found, msac_scores=problem.msac_scores(found.model[None], problem.max_error)[0])
-    return problem, replace(found, degeneracy=find_degeneracy(problem, found, options.seed))
+    found = replace(found, degeneracy=find_degeneracy(problem, found, options.seed))
+    return with_inliers(problem, found) if options.max_error_px == "auto" else (problem, found)
 
 
 METHODS: dict[MethodName, Callable[[Any, MatchInfo, Options], tuple[Any, Estimate]]] = {

@@ -22,7 +22,9 @@ LARGEST_START = 4.0  # the threshold may grow so much over the one it starts fro
 # Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many
 # matches had said so.
 USUAL_DEVIATION, USUAL_MATCHES = 0.0015, 20  # of a keypoint, in extents of the points
-INLIER_DEVIATIONS = 3.0  # of a keypoint, up to which matches are inliers in the end
+# Deviations of a keypoint up to which matches are inliers in the end, and of a usual one, at least: where most
+# keypoints are more precise than usual, some right ones are not.
+INLIER_DEVIATIONS, FEWEST_INLIER_DEVIATIONS = 2.5, 2.0
 SMALLEST_NOISE = 0.1  # in usual ones: no keypoint is more precise, whatever made-up matches say
 
 
@@ -56,7 +58,11 @@ def with_inliers(problem: SomeProblem, found: Estimate) -> tuple[SomeProblem, Es
     if found.model is None:
         return problem, found
     noise = found.noise or 1 / (MAX_ERROR_IN_NOISE * problem.tail)
-    factor = max(INLIER_DEVIATIONS * problem.error_dimensions**0.5 / problem.median_error * noise, 1.0)
+    reach = problem.error_dimensions**0.5 * max(
+        INLIER_DEVIATIONS * noise * problem.max_error / problem.median_error,
+        FEWEST_INLIER_DEVIATIONS * USUAL_DEVIATION * problem.extent,
+    )
+    factor = max(reach / problem.max_error, 1.0)
     problem = problem.within(factor * problem.max_error)
     msac_scores = problem.msac_scores(found.model[None], problem.max_error)[0]
     rounds = tuple(replace(each, noise=each.noise / factor) for each in found.rounds)  # which is in thresholds
