@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/any_scene.py [--out FILE]
 
-Images are matched by RootSIFT. `caransac.estimate` is told the cameras, the image sizes, or nothing; the command is
+Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` is told the cameras, the image sizes, or nothing; the command is
 `caransac pose a.png b.png --focal F --json`. Ten seeds of each scene. "right" counts answers of a kind that the scene
 has and that are near the truth: a pose to five degrees, a rotation to one degree, a homography to three pixels at the
 inliers, a fundamental matrix whose pose with the true cameras is right; of two places, no answer. Where there is no
@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,7 +32,7 @@ from caransac.render import TARGET, Face, Image, _make_face, look_at, make_scene
 
 NAME = "any_scene"
 SEEDS, QUICK_SEEDS = 10, 1
-WIDTH, HEIGHT = 640, 480
+WIDTH, HEIGHT, GREY_NOISE = 640, 480, 5.0
 LIMITS = {"pose": 5.0, "pose_and_focals": 5.0, "fundamental": 5.0, "rotation": 1.0, "homography": 3.0}
 SURE = 0.5  # confidence of an answer that the command does not doubt
 SAID, MODELS = ("reason", "confidence", "degeneracy", "stop_reason"), ("R", "t", "F", "H")
@@ -109,6 +109,16 @@ SCENES: dict[str, Callable[[int], Photographs]] = {
 }
 
 
+def noisy(made: Photographs, seed: int) -> Photographs:
+    """The images as a sensor gives them."""
+    rng = np.random.default_rng([seed, 4])
+    first, second = (
+        np.clip(np.rint(image + GREY_NOISE * rng.normal(size=image.shape)), 0, 255).astype(np.uint8)
+        for image in made.images
+    )
+    return replace(made, images=(first, second))
+
+
 def pose_error(pose: Pose | None, truth: Photographs) -> float | None:
     """In degrees; None if there is no such truth."""
     if pose is None or truth.R is None or truth.t is None:
@@ -179,7 +189,7 @@ def ask_command(truth: Photographs, matches: tuple[Array, Array, Array]) -> dict
 
 def measure(make: Callable[[int], Photographs], seed: int) -> dict[str, dict[str, Any]]:
     """What each way to ask says of one pair of photographs."""
-    truth = make(seed)
+    truth = noisy(make(seed), seed)
     matches = match_images(*truth.images)
     rows = {told: ask_call(truth, matches, known) for told, known in TOLD.items()}
     return rows | {"the command": ask_command(truth, matches)}

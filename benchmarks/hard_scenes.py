@@ -113,10 +113,17 @@ def scenes(num_pairs: int) -> dict[str, Any]:
                 said = {
                     "kinds": Counter(result.kind for result, _ in found),
                     "degeneracies": Counter(str(result.degeneracy) for result, _ in found),
+                    "told_wrong": sum(is_wrong(result, pair) for (result, _), pair in zip(found, pairs, strict=True)),
                 }
                 rows[told][f"{kind}, {ratio:.0%} outliers"] = figures(answers) | said
             print(f"{kind}, {ratio:.0%} outliers", flush=True)
     return rows
+
+
+def is_wrong(result: GeometryResult, pair: HardPair) -> bool:
+    """Whether the one call tells a pose or a fundamental matrix that is wrong; planes and rotations are none."""
+    epipolar = result.kind in ("pose", "pose_and_focals", "fundamental")
+    return epipolar and not judge(result.epipolar, with_truth(pair)).right
 
 
 def with_truth(pair: HardPair) -> Pair:
@@ -192,13 +199,14 @@ def lines_of(rows: dict[str, Any]) -> list[list[str]]:
 
 def confusion(rows: dict[str, Any]) -> str:
     """Scene against what the one call said."""
-    header = ["", *GEOMETRIES, *(f"degeneracy {each}" for each in DEGENERACIES)]
+    header = ["", *GEOMETRIES, "wrong pose or F", *(f"degeneracy {each}" for each in DEGENERACIES)]
     return table(
         header,
         (
             [
                 label,
                 *(percent(row["kinds"].get(kind, 0), row["pairs"]) for kind in GEOMETRIES),
+                percent(row["told_wrong"], row["pairs"]),
                 *(percent(row["degeneracies"].get(str(each), 0), row["pairs"]) for each in DEGENERACIES),
             ]
             for label, row in rows.items()
