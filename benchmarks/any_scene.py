@@ -2,12 +2,12 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/any_scene.py [--out FILE]
 
-Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` is told the cameras, the image sizes, or nothing; the command is
-`caransac pose a.png b.png --focal F --json`. Ten seeds of each scene. "right" counts answers of a kind that the scene
-has and that are near the truth: a pose to five degrees, a rotation to one degree, a homography to three pixels at the
-inliers, a fundamental matrix whose pose with the true cameras is right; of two places, no answer. Where there is no
-pose (panorama, two places), the command is also right with a pose that it doubts: a confidence of at most 0.5. All rows
-are ours.
+Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` is told the cameras, the image
+sizes, or nothing; the command is `caransac pose a.png b.png --focal F --json`. Ten seeds of each scene. "right" counts
+answers of a kind that the scene has and that are near the truth: a pose to five degrees, a rotation to one degree, a
+homography to three pixels at the inliers, a fundamental matrix whose pose with the true cameras is right; of two
+places, no answer. Where there is no pose (panorama, two places), the command is also right with a pose that it doubts:
+a confidence of at most 0.5. All rows are ours.
 """
 
 from __future__ import annotations
