@@ -18,6 +18,7 @@ from caransac.robust.selection import FINE_POINTS, likely_subset, most_supported
 SAMPLES, MODELS = 64, 8  # that the first model is found by, and that are refined
 STEPS = 2  # of noise, threshold and refinement in turn
 MAX_ERROR_IN_NOISE = 2.5
+STARTS = 1.0, 4.0  # thresholds to start from, in that of the problem: coarse keypoints need a generous one
 LARGEST_START = 4.0  # the threshold may grow so much over the one it starts from
 # Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many
 # matches had said so.
@@ -36,18 +37,27 @@ def find_max_error(problem: Problem, samples: Indices, prior: Floats) -> float:
         samples: (S, sample_size) minimal samples.
         prior: (n,) inlier probabilities before any model.
     """
-    noise = usual_noise(problem)
-    start, fine, trusted = problem.max_error, likely_subset(problem, prior, FINE_POINTS), trusted_points(problem, prior)
-    models = fine.best(problem.solve(samples), MODELS, start)
-    if len(models) > 0:
-        regions = Regions(problem.correspondences)
-        best = most_supported(problem, refine_locally(fine, models, start), 1, start, regions)
-        noise = _noise(trusted, best[0], NEAR * start)
-        for _ in range(STEPS):
-            max_error = min(ERRORS_IN_NOISE * problem.tail * noise, LARGEST_START * start)
-            best = refine_locally(fine, best, max_error)
-            noise = _noise(trusted, best[0], NEAR * max(max_error, start / LARGEST_START))
+    fine, trusted = likely_subset(problem, prior, FINE_POINTS), trusted_points(problem, prior)
+    models, regions = problem.solve(samples), Regions(problem.correspondences)
+    if len(models) == 0:
+        return MAX_ERROR_IN_NOISE * problem.tail * usual_noise(problem)
+    found = [_fit(problem, fine, trusted, models, factor * problem.max_error, regions) for factor in STARTS]
+    _, noise = max(found)  # by the number of right matches
     return MAX_ERROR_IN_NOISE * problem.tail * noise
+
+
+def _fit(
+    problem: Problem, fine: Problem, trusted: Problem, models: Array, start: float, regions: Regions
+) -> tuple[float, float]:
+    """How many of the trusted points the best model explains, from a threshold to start from, and their noise."""
+    best = fine.best(models, MODELS, start)
+    best = most_supported(problem, refine_locally(fine, best, start), 1, start, regions)
+    matches, noise = _noise(trusted, best[0], NEAR * start)
+    for _ in range(STEPS):
+        max_error = min(ERRORS_IN_NOISE * problem.tail * noise, LARGEST_START * start)
+        best = refine_locally(fine, best, max_error)
+        matches, noise = _noise(trusted, best[0], NEAR * max(max_error, start / LARGEST_START))
+    return matches, noise
 
 
 def with_inliers(problem: SomeProblem, found: Estimate) -> tuple[SomeProblem, Estimate]:
@@ -69,13 +79,13 @@ def with_inliers(problem: SomeProblem, found: Estimate) -> tuple[SomeProblem, Es
     return problem, replace(found, msac_scores=msac_scores, rounds=rounds)
 
 
-def _noise(trusted: Problem, model: Array, near: float) -> float:
-    """Median distance of the right ones of the `trusted_points` to a model, looked for within `near` of it."""
+def _noise(trusted: Problem, model: Array, near: float) -> tuple[float, float]:
+    """How many of the `trusted_points` are right, within `near` of a model, and their median distance to it."""
     usual = usual_noise(trusted)
     matches, median = right_matches(trusted.distances(model), near, trusted.error_dimensions)
     matches = max(matches - trusted.sample_size, 0.0)  # any model goes through its sample
     share = matches / (matches + USUAL_MATCHES)
-    return float(usual ** (1 - share) * max(median, SMALLEST_NOISE * usual) ** share)
+    return matches, float(usual ** (1 - share) * max(median, SMALLEST_NOISE * usual) ** share)
 
 
 def usual_noise(problem: Problem) -> float:
