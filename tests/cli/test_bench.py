@@ -69,6 +69,8 @@ def test_quick_writes_everything(tmp_path, capsys):
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert float(rows[0]["AUC5"]) == result["rows"][0]["figures"]["AUC5"]["mean"]
+    drawn = {path.stem for path in tmp_path.glob("*.png")}
+    assert drawn == {path.stem for path in tmp_path.glob("*.svg")}
     pictures = {path.name.rpartition("-")[2] for path in tmp_path.glob("*.png")}
     assert pictures >= {"curves.png", "pareto.png", "iterations.png", "times.png", "ratios.png", "reliability.png"}
 
