@@ -35,6 +35,17 @@ def test_messages_and_guides_name_extras_that_exist():
     assert named <= set(EXTRAS)
 
 
+def test_guides_install_from_the_repository():
+    """Whoever reads them need not have the package yet, and it may be nowhere but here."""
+    for path in (*(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.ipynb")):
+        assert "install 'caransac" not in path.read_text(), path
+
+
+def test_the_readme_lists_the_extras():
+    (listed,) = re.findall(r"an\s+extra: ([^.]*)\.", (ROOT / "README.md").read_text())
+    assert set(re.findall(r"`(\w+)`", listed)) == set(EXTRAS) - {"dev", "docs"}
+
+
 @pytest.mark.parametrize(
     ("extra", "needed"),
     [
