@@ -30,13 +30,13 @@ demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches a
 test: lint browser  ## everything CI checks but the sanitizers: lint, tests and examples
 	$(BIN)/python -m pytest -rs
 
-# The viewer is tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
+# The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
 # with CI set they fail instead.
 INSTALL_CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium
-browser:  ## install Chromium for the tests of the viewer, on Debian as root
+browser:  ## install Chromium for the tests in a browser, on Debian as root
 	@command -v chromium >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && { $(INSTALL_CHROMIUM) || { apt-get update -qq && $(INSTALL_CHROMIUM); }; }; } \
-	|| printf '\n*** NO CHROMIUM: the viewer will not be tested. Install the package chromium as root. ***\n\n'
+	|| printf '\n*** NO CHROMIUM: viewer and search will not be tested. Install the package chromium as root. ***\n\n'
 
 lint: $(VENV)/dev.stamp  ## ruff, mypy and clang-format, changing nothing
 	$(BIN)/ruff check $(PYTHON_FILES)
@@ -58,7 +58,7 @@ $(VENV)/docs.stamp: $(SOURCES)
 	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[docs]'
 	touch $@
 
-docs: $(VENV)/docs.stamp  ## guides and API reference: site/index.html
+docs: $(VENV)/docs.stamp  ## guides and API reference, to be opened from the disk: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Site: $(CURDIR)/site/index.html"
 

@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, documents what is public, and fetches nothing."""
+"""The documentation builds without a warning, documents what is public, can be searched, and fetches nothing."""
 
 import os
 import re
@@ -43,6 +43,27 @@ def test_everything_public_is_documented(site):
     }.items():
         documented = headings(site / "reference" / f"integrations.{name}.html")
         assert {f"caransac.integrations.{name}.{call}" for call in calls} <= documented
+
+
+@pytest.mark.parametrize("page", ["index.html", "reference/caransac.html"])
+def test_the_search_works_from_the_disk(site, browser, page):
+    opened = browser.new_page()
+    requests, errors = [], []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.on("pageerror", lambda error: errors.append(error))
+    opened.goto((site / page).as_uri())
+    field = opened.get_by_role("textbox", name="Search")
+    field.click()
+    field.press_sequentially("cheirality")
+    found = opened.locator(".md-search-result__link").first
+    found.wait_for()
+    assert "algorithm.html" in found.get_attribute("href")
+    field.fill("")
+    field.press_sequentially("qwertz")
+    opened.get_by_text("No matching documents").wait_for()
+    assert not errors
+    assert all(url.startswith("file:") for url in requests)
+    opened.close()
 
 
 def test_nothing_is_fetched(site):

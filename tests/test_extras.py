@@ -35,6 +35,17 @@ def test_messages_and_guides_name_extras_that_exist():
     assert named <= set(EXTRAS)
 
 
+def test_guides_install_from_the_repository():
+    """Whoever reads them need not have the package yet, and it may be nowhere but here."""
+    for path in (*(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.ipynb")):
+        assert "install 'caransac" not in path.read_text(), path
+
+
+def test_the_readme_lists_the_extras():
+    (listed,) = re.findall(r"an\s+extra: ([^.]*)\.", (ROOT / "README.md").read_text())
+    assert set(re.findall(r"`(\w+)`", listed)) == set(EXTRAS) - {"dev", "docs"}
+
+
 @pytest.mark.parametrize(
     ("extra", "needed"),
     [
@@ -47,6 +58,10 @@ def test_an_extra_holds_what_its_command_imports(extra, needed):
     assert needed <= packages(extra)
 
 
-@pytest.mark.parametrize("peer", [e for e in ESTIMATORS.values() if e.module != "caransac"], ids=lambda e: e.name)
+OPTIONAL = {"kornia-rs", "pysuperansac"}  # not in the extra: whoever wants them installs them as `missing` says
+PEERS = [e for e in ESTIMATORS.values() if e.module != "caransac" and e.package not in OPTIONAL]
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda e: e.name)
 def test_the_benchmark_asks_for_peers_as_new_as_the_adapters_want(peer):
     assert any(requirement.startswith(f"{peer.package}>={peer.min_version}") for requirement in required("bench"))

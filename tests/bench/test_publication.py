@@ -6,7 +6,6 @@ from caransac.bench import summary
 from caransac.bench.benchmark import TableRow
 from caransac.bench.contract import RunSettings
 from caransac.bench.plan import Plan
-from caransac.bench.plots import pareto_front
 from caransac.bench.protocol import BenchMethod, Outcome
 from caransac.bench.publication import collect_results
 
@@ -17,10 +16,6 @@ def test_scenes_count_alike_and_seeds_deviate():
     method = BenchMethod("CA-RANSAC", None, "CA-RANSAC")
     row = TableRow("made", method, "E", RunSettings(), True, [mixed, dict.fromkeys(mixed, right)], [])
     assert summary.mean_and_deviation(row)["AUC5"] == {"mean": 75.0, "std": 25.0}
-
-
-def test_the_pareto_front_is_what_nothing_beats():
-    assert pareto_front([(2, 5), (1, 3), (3, 4), (2, 6), (4, 7)]) == [(1, 3), (2, 6), (4, 7)]
 
 
 def test_published_results_are_checked(tmp_path, run_plan):

@@ -1,11 +1,5 @@
-"""What the tests of the viewer in a real browser share: the browser, and the report of a pose.
+"""What the tests of the viewer in a real browser share: the report of a pose."""
 
-They need Chromium (`make browser`). Where there is none they are skipped, but not where one must be: with CI or
-CARANSAC_BROWSER set, its absence is a failure.
-"""
-
-import os
-import shutil
 from dataclasses import replace
 from functools import partial
 
@@ -16,23 +10,6 @@ from canvases import estimate_all_rounds, opened
 from caransac.geometry import join_pose, rotation_from_vector, split_pose
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = os.environ.get("CARANSAC_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        message = "THE VIEWER IS NOT TESTED: there is no Chromium; `make browser` installs it on Debian as root"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium has none for root
-        browser = playwright.chromium.launch(executable_path=path, args=sandbox)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,42 +4,63 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caransac import plot
+from caransac._support.files import replacing
 from caransac.bench import summary
 from caransac.bench.benchmark import TableRow
 from caransac.bench.breakdown import PARTS
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
+LABEL_SIZE = 7  # of the names at points, in points
+LABEL_DISTANCES = (5, 11, 18, 26, 35, 45, 60, 80)  # of a name from its point, in points; the nearest that is free
 
 
 def draw_all(out: Path, rows: Sequence[TableRow], results: Mapping[str, Any]) -> None:
-    """Every plot of every data set and problem, into a folder."""
+    """Every plot of every data set and problem, into a folder, as PNG and as SVG."""
     for number, ((dataset, problem), group) in enumerate(groupby(rows, lambda row: (row.dataset, row.problem))):
-        found = list(group)
         records = [r for r in results["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
         stem = f"{problem}-{number}-{re.sub('[^A-Za-z0-9]+', '-', dataset)}"
-        title = f"{problem}, {dataset}"
-        draw_curves(out / f"{stem}-curves.png", found, title)
-        if any(record["ms"] is not None for record in records):
-            draw_points(out / f"{stem}-pareto.png", records, "ms", "milliseconds per pair", title)
-            draw_times(out / f"{stem}-times.png", records, title)
-        if len({record["iterations"] for record in records}) > 1:
-            draw_points(out / f"{stem}-iterations.png", records, "iterations", "hypotheses", title)
-        draw_inlier_ratios(out / f"{stem}-inlier-ratios.png", records, title)
-        curves = {row.method.label: summary.reliability(row) for row in found}
-        known = {label: bins for label, bins in curves.items() if bins is not None}
-        if known:
-            plot.draw_reliability(out / f"{stem}-reliability.png", known)
+        for name, figure in _draw(list(group), records, results["protocol"]["seeds"], f"{problem}, {dataset}"):
+            save(figure, out / f"{stem}-{name}.png")
 
 
-def draw_curves(path: Path, rows: Sequence[TableRow], title: str) -> Path:
+def _draw(
+    rows: Sequence[TableRow], records: Sequence[Mapping[str, Any]], seeds: int, title: str
+) -> Iterator[tuple[str, Figure]]:
+    """The plots of one data set and problem that there is something to draw for, by their names."""
+    yield "curves", draw_curves(rows, title)
+    if any(record["ms"] is not None for record in records):
+        yield "pareto", draw_points(records, "ms", "milliseconds per pair", title)
+        yield "times", draw_times(records, title)
+    if len({record["iterations"] for record in records}) > 1:
+        yield "iterations", draw_points(records, "iterations", "hypotheses", title)
+    yield "inlier-ratios", draw_inlier_ratios(records, seeds, title)
+    curves = {row.method.label: summary.reliability(row) for row in rows}
+    known = {label: bins for label, bins in curves.items() if bins is not None}
+    if known:
+        yield "reliability", plot.draw_reliability(None, known)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG, and beside it as SVG, which is the same file for the same figures."""
+    from matplotlib import rc_context
+
+    plot.save(figure, path)
+    with rc_context({"svg.hashsalt": path.stem}), replacing(path.with_suffix(".svg")) as temporary:
+        figure.savefig(temporary, metadata={"Date": None})
+
+
+def draw_curves(rows: Sequence[TableRow], title: str) -> Figure:
     """Share of the pairs below an error, over the error."""
     figure, axes = _canvas()
     for row in rows:
@@ -48,24 +69,31 @@ def draw_curves(path: Path, rows: Sequence[TableRow], title: str) -> Path:
         axes.step(errors, shares, where="post", label=row.method.label, **_style(axes, marker=False))
     axes.set(xscale="log", xlim=(0.05, 30), ylim=(0, 100), xlabel="pose error, degrees", ylabel="pairs, %", title=title)
     _finish(axes)
-    return plot.save(figure, path)
+    return figure
 
 
-def draw_points(path: Path, records: Sequence[Mapping[str, Any]], name: str, label: str, title: str) -> Path:
-    """AUC@5 over time or hypotheses, budgets of one method joined to a line, the best trade-offs by a dashed one."""
+def draw_points(records: Sequence[Mapping[str, Any]], name: str, label: str, title: str) -> Figure:
+    """AUC@5 over time or hypotheses with the method's name at each point.
+
+    Budgets of one method are joined to a line, the best trade-offs by a dashed one.
+    """
     families: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    names: dict[str, tuple[float, float]] = {}
     for record in records:
         if record[name] is not None:
-            families[BUDGET.sub("", record["method"])].append((record[name], record["figures"]["AUC5"]["mean"]))
+            names[record["method"]] = (record[name], record["figures"]["AUC5"]["mean"])
+            families[BUDGET.sub("", record["method"])].append(names[record["method"]])
     figure, axes = _canvas()
-    for family, points in families.items():
-        axes.plot(*np.transpose(sorted(points)), label=family, **_style(axes))
-    front = pareto_front([point for points in families.values() for point in points])
+    for number, points in enumerate(families.values()):
+        axes.plot(*np.transpose(sorted(points)), color=f"C{number % 10}", marker="osD^"[number // 10 % 4])
+    front = pareto_front(list(names.values()))
     if front:
         axes.plot(*np.transpose(front), color="0.6", ls="--", lw=1, zorder=0)
     axes.set(xscale="log", xlabel=label, ylabel="AUC@5°, %", title=title)
+    axes.margins(0.12)
     _finish(axes)
-    return plot.save(figure, path)
+    label_points(axes, names)
+    return figure
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -77,7 +105,62 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
     return front
 
 
-def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
+Box = tuple[float, float, float, float]  # left, bottom, right, top
+
+
+def label_points(axes: Any, names: Mapping[str, tuple[float, float]]) -> None:
+    """Write names at their points (x, y), each as near as it can stand without covering a point or another name."""
+    figure = axes.figure
+    figure.draw_without_rendering()  # so that the layout is known
+    to_points = 72 / figure.dpi  # what follows is in points, which mean the same in every format
+    places = dict(zip(names, axes.transData.transform(list(names.values())) * to_points, strict=True))
+    frame = axes.get_window_extent().extents * to_points
+    taken: list[Box] = [(x - 3, y - 3, x + 3, y + 3) for x, y in places.values()]
+    for name, (x, y) in sorted(places.items(), key=lambda item: tuple(item[1])):
+        width, height = _text_size(axes, name, to_points)
+        for dx, dy in _offsets(width, height):  # the last one, if none is free
+            box = (x + dx, y + dy, x + dx + width, y + dy + height)
+            if _overlap(box, frame, whole=True) and not any(_overlap(box, other) for other in taken):
+                break
+        taken.append(box)
+        text = axes.annotate(
+            name,
+            names[name],
+            (dx, dy),
+            textcoords="offset points",
+            fontsize=LABEL_SIZE,
+            bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},  # over lines
+            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6", "shrinkA": 0, "shrinkB": 2},
+        )
+        text.set_in_layout(False)
+
+
+def _text_size(axes: Any, text: str, to_points: float) -> tuple[float, float]:
+    """Width and height of a label, in points."""
+    drawn = axes.text(0, 0, text, fontsize=LABEL_SIZE)
+    box = drawn.get_window_extent(axes.figure.canvas.get_renderer())
+    drawn.remove()
+    return box.width * to_points, box.height * to_points
+
+
+def _offsets(width: float, height: float) -> Iterator[tuple[float, float]]:
+    """Where a label may stand: its lower left corner from its point, the nearest places first."""
+    for away in LABEL_DISTANCES:
+        right, left, above, below = away, -away - width, away, -away - height
+        yield from ((right, -height / 2), (left, -height / 2), (-width / 2, above), (-width / 2, below))
+        yield from ((right, above), (right, below), (left, above), (left, below))
+
+
+def _overlap(box: Box, other: Box, whole: bool = False) -> bool:
+    """Whether a box shares some of its area with another, or lies in it as a whole."""
+    left, bottom, right, top = box
+    x1, y1, x2, y2 = other
+    if whole:
+        return bool(x1 <= left and right <= x2 and y1 <= bottom and top <= y2)
+    return bool(left < x2 and x1 < right and bottom < y2 and y1 < top)
+
+
+def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     """Milliseconds per pair, one bar per method, divided into the parts they go to."""
     timed = [record for record in records if record["ms"] is not None]
     figure = plot.new_figure((9, 1.5 + 0.3 * len(timed)))
@@ -94,22 +177,31 @@ def draw_times(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> 
     axes.invert_yaxis()
     axes.set(xlabel="milliseconds per pair, mean", title=title)
     _finish(axes)
-    return plot.save(figure, path)
+    return figure
 
 
-def draw_inlier_ratios(path: Path, records: Sequence[Mapping[str, Any]], title: str) -> Path:
-    """AUC@5 over the share of right matches."""
+def draw_inlier_ratios(records: Sequence[Mapping[str, Any]], seeds: int, title: str) -> Figure:
+    """AUC@5 over the share of right matches, and above, how many pairs have that share."""
     figure, axes = _canvas()
     for record in records:
         bins = record["by_inlier_ratio"]
-        middles = [0.5 * (b["from"] + b["to"]) for b in bins]
-        axes.plot(middles, [b["AUC5"] for b in bins], label=record["method"], **_style(axes))
+        axes.plot([_middle(b) for b in bins], [b["AUC5"] for b in bins], label=record["method"], **_style(axes))
     axes.set(xlabel="right matches, share", ylabel="AUC@5°, %", xlim=(0, 1), title=title)
+    # Runs that crashed know no share and count in the first bin.
+    all_bins = min(records, key=lambda record: record["crashes"])["by_inlier_ratio"]
+    above = axes.secondary_xaxis("top")
+    above.set_xticks([_middle(b) for b in all_bins], [str(b["count"] // seeds) for b in all_bins])
+    above.set_xlabel("pairs")
     _finish(axes)
-    return plot.save(figure, path)
+    return figure
 
 
-def _canvas() -> tuple[Any, Any]:
+def _middle(part: Mapping[str, float]) -> float:
+    """The middle of a bin."""
+    return 0.5 * (part["from"] + part["to"])
+
+
+def _canvas() -> tuple[Figure, Any]:
     """A figure and its axes."""
     figure = plot.new_figure((9, 5))
     return figure, figure.add_subplot()

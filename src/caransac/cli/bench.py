@@ -188,7 +188,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
 
         from caransac.bench import machine, publication
         from caransac.bench.benchmark import Benchmark
-        from caransac.bench.display import Display
+        from caransac.bench.display import Display, print_tables
         from caransac.bench.journal import Journal
     except ImportError as error:
         raise _needs_extra(error) from error
@@ -206,30 +206,17 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         for name, why in benchmark.missing.items():
             print(f"missing: {name}: {why}", file=sys.stderr)
         rows = benchmark.run()
-    publication.publish(
+    paper = TABLES[table] if table else None
+    results = publication.publish(
         out,
         plan,
         rows,
         benchmark.missing,
         command=shlex.join(["caransac", *sys.argv[1:]]),
-        table=TABLES[table] if table else None,
+        paper=paper,
     )
-    print_table((out / publication.MARKDOWN).read_text())
+    print_tables(results, paper)
     print(f"Results: {out.resolve()}", file=sys.stderr)
-
-
-def print_table(markdown: str) -> None:
-    """Print a table to stdout: laid out in a terminal that rich can draw on, else as it is."""
-    try:
-        from rich.console import Console
-        from rich.markdown import Markdown
-    except ImportError:
-        print(markdown)
-        return
-    if (console := Console()).is_terminal:
-        console.print(Markdown(markdown))
-    else:
-        print(markdown)
 
 
 def _needs_extra(error: ImportError) -> ImportError:

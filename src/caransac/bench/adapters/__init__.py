@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from caransac.bench.adapters import opencv, ours, poselib, pycolmap, pydegensac, pygcransac, pymagsac, pysuperansac
+from caransac.bench.adapters import (
+    kornia_rs,
+    opencv,
+    ours,
+    poselib,
+    pycolmap,
+    pydegensac,
+    pygcransac,
+    pymagsac,
+    pysuperansac,
+)
 from caransac.bench.contract import Estimator, HomographyEstimator
 
 ESTIMATORS: dict[str, Estimator] = {
     estimator.name: estimator
-    for module in (ours, poselib, opencv, pymagsac, pygcransac, pydegensac, pycolmap)
+    for module in (ours, poselib, opencv, pymagsac, pygcransac, pysuperansac, pydegensac, pycolmap, kornia_rs)
     for estimator in module.ESTIMATORS
 }
 HOMOGRAPHY_ESTIMATORS: dict[str, HomographyEstimator] = {
