@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -71,6 +72,7 @@ class Problem(ABC):
         """The same problem of some of its points only, in the given order, as if no others had been given."""
         chosen = copy(self)
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
+        vars(chosen).pop("extent", None)  # that of all points
         return chosen
 
     def within(self, max_error: float) -> Self:
@@ -84,7 +86,7 @@ class Problem(ABC):
         """The threshold in pixels."""
         return self.max_error / self.pixel
 
-    @property
+    @cached_property
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
         rows = np.concatenate([self.points1, self.points2], axis=1).T
