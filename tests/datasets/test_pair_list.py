@@ -49,7 +49,7 @@ def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_pat
     (tmp_path / "scene" / "a0.jpg").unlink()  # the first pair is not read again
     command = ["bench", str(path), "--images", str(tmp_path), "--methods", "CA-RANSAC", "--timing-pairs", "0"]
     assert main([*command, "--workers", "1", "--out", str(tmp_path / "out")]) == 0
-    assert "(2 pairs, 1 scenes)" in capsys.readouterr().out
+    assert "(2 pairs, 1 scene)" in capsys.readouterr().out
     for pair in read_pair_list(path):
         assert pair.score_kind == "ratio"
         result = caransac.estimate_relative_pose(
