@@ -81,7 +81,12 @@ def essential_from_fundamental(F: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Ar
 
 def rotation_from_homography(H: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
     """The rotation (3, 3) of a camera that only turned: the nearest one to its homography (3, 3) of pixels."""
-    U, _, Vt = np.linalg.svd(np.linalg.inv(np.asarray(K2, float)) @ np.asarray(H) @ np.asarray(K1))
+    return nearest_rotation(np.linalg.inv(np.asarray(K2, float)) @ np.asarray(H) @ np.asarray(K1))
+
+
+def nearest_rotation(matrix: Array) -> Array:
+    """The rotation (3, 3) nearest to a matrix (3, 3)."""
+    U, _, Vt = np.linalg.svd(matrix)
     return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
 
 

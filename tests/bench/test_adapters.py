@@ -108,7 +108,7 @@ def test_superansac_draws_what_it_is_asked_for():
     """Its local optimisation finds the model from two hypotheses as well, so that errors do not tell."""
     estimator = ESTIMATORS["SupeRANSAC"]
     if estimator.missing:
-        pytest.skip(estimator.missing)
+        pytest.skip(estimator.missing)  # as above
     for wanted in (2, 768):
         assert estimator.run(next(pairs(1)), "F", RunSettings(max_error_px=3.0, iterations=wanted)).iterations == wanted
 

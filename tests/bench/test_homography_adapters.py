@@ -52,6 +52,6 @@ def test_iterations_take_effect(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_too_few_matches_are_a_failure(estimator):
     if estimator.missing:
-        pytest.skip(estimator.missing)
+        pytest.skip(estimator.missing)  # as above
     (pair,) = planes(1.0, count=1, num_points=3)
     assert estimator.run(pair, RunSettings(max_error_px=3.0)) is None

@@ -164,7 +164,7 @@ def findHomography(
     target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
     plain = request.asked.get("method") == LEAST_SQUARES or len(source) == len(target) == 4
     if plain and scores is None and options is None:
-        return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]
+        return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]  # cv2's
     found = api.estimate_homography(
         source,
         target,

@@ -16,9 +16,8 @@ from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, IntrinsicsPrior, RefineO
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, Problem
 from caransac.robust.problems.focal import TEMPER
-from caransac.robust.refinement import SMALLEST_NOISE
+from caransac.robust.refinement import MAX_ERROR_IN_NOISE, SMALLEST_NOISE
 from caransac.robust.selection import FINE_POINTS, most_likely
-from caransac.robust.threshold import MAX_ERROR_IN_NOISE
 
 LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
 FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go

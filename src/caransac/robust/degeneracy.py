@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array, angle_between_deg, homogeneous, rotation_angle_deg
+from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
 from caransac.kernels import RefineOptions, sample_uniform
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
 from caransac.robust.problems import Fundamental, Homography, Problem
-from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, refine_locally
+from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, MAX_ERROR_IN_NOISE, refine_locally
 from caransac.robust.selection import FINE_POINTS, likely_subset
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
@@ -50,7 +50,7 @@ def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degener
 
 def _keypoint_deviation(problem: Problem, found: Estimate) -> float:
     """Deviation of the keypoints in the unit of the points; without an estimate, as if it suited the threshold."""
-    noise = found.noise or 1 / 2.5
+    noise = found.noise or 1 / MAX_ERROR_IN_NOISE
     return noise * problem.max_error / problem.median_error
 
 
@@ -68,8 +68,7 @@ def _fit(plane: Homography, seed: int) -> Array | None:
 
 def _rotation(plane: Homography, H: Array) -> Array | None:
     """The rotation (3, 3) that explains the rays that a homography explains, or None if there is parallax."""
-    U, _, Vt = np.linalg.svd(H)
-    R = np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
+    R = nearest_rotation(H)
     for _ in range(2):  # the nearest one, then that of the rays it explains (Kabsch)
         explained = plane.inliers(R)
         if explained.mean() < SMALLEST_SHARE:
@@ -78,8 +77,7 @@ def _rotation(plane: Homography, H: Array) -> Array | None:
             homogeneous(points[explained]) / np.linalg.norm(homogeneous(points[explained]), axis=1, keepdims=True)
             for points in (plane.points1, plane.points2)
         )
-        U, _, Vt = np.linalg.svd(rays2.T @ rays1)
-        R = np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
+        R = nearest_rotation(rays2.T @ rays1)
     return R if plane.inliers(R).mean() >= MIN_SHARE else None
 
 

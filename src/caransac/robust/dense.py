@@ -15,7 +15,7 @@ from caransac.kernels import Indices, RefineOptions
 from caransac.results import Round
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
-from caransac.robust.threshold import MAX_ERROR_IN_NOISE
+from caransac.robust.refinement import MAX_ERROR_IN_NOISE
 
 DENSE = 20_000  # more matches than this are dense
 WORKED_ON, DRAWN = 4096, 65_536  # matches the method works on, of so many drawn at random

@@ -17,6 +17,7 @@ LOCAL_REACH, LOCAL_STEPS, LOCAL_POINTS, LOCAL_MIN_DECREASE = 5**0.5, 10, 512, 1e
 # The noise of the keypoints varies by a factor of ten between detectors and data sets. These multiples of its estimate
 # were chosen on two training scenes with weights that had not seen them.
 ERRORS_IN_NOISE = 3.0  # threshold of ranking and of the LO step
+MAX_ERROR_IN_NOISE = 2.5  # threshold of attention, where it is found with the noise
 LOSS_SCALE_IN_NOISE = 1.0  # scale of the final Cauchy loss
 SMALLEST_NOISE, LARGEST_NOISE = 0.1, 1.0  # in thresholds: an estimate beyond says more of the model than of the noise
 TYPICAL_NOISE = 0.25  # in thresholds, where too few points tell

@@ -11,13 +11,12 @@ from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, Regions
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, SomeProblem
-from caransac.robust.refinement import ERRORS_IN_NOISE, NEAR, refine_locally, trusted_points
+from caransac.robust.refinement import ERRORS_IN_NOISE, MAX_ERROR_IN_NOISE, NEAR, refine_locally, trusted_points
 from caransac.robust.selection import FINE_POINTS, likely_subset, most_supported
 
 # Chosen on the training scenes, with 0, 1 and 2 px of noise added.
 SAMPLES, MODELS = 64, 8  # that the first model is found by, and that are refined
 STEPS = 2  # of noise, threshold and refinement in turn
-MAX_ERROR_IN_NOISE = 2.5
 STARTS = 1.0, 4.0  # thresholds to start from, in that of the problem: coarse keypoints need a generous one
 LARGEST_START = 4.0  # the threshold may grow so much over the one it starts from
 # Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many

@@ -38,7 +38,7 @@ def open_cluster(scheduler: str) -> Iterator[Executor]:
     with client:
         try:
             check_versions(client.run(eval, VERSION, on_error="return"))
-            yield client.get_executor()  # type: ignore[no-untyped-call]
+            yield client.get_executor()  # type: ignore[no-untyped-call]  # as above
         except KilledWorker as error:
             raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
         except CancelledError as error:
