@@ -6,12 +6,10 @@ import numpy as np
 
 from caransac.geometry import Array, homogeneous
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
-from caransac.options import MaxError
-from caransac.robust.problems.base import Problem
-from caransac.robust.problems.fundamental import normalise_pixels
+from caransac.robust.problems.pixels import PixelProblem
 
 
-class Homography(Problem):
+class Homography(PixelProblem):
     """Points are pixels, centred and with one scale for both images; models are matrices H with x2 ~ H x1, (3, 3)."""
 
     name = "homography"
@@ -22,18 +20,6 @@ class Homography(Problem):
     tail = 1.5  # in two dimensions few wrong matches come near: the threshold may be generous
     by_score = 0.5  # samples of four cost little, and what looks right is not always on the plane
     model_kernels = HOMOGRAPHIES
-
-    def __init__(self, points1: Array, points2: Array, max_error_px: MaxError, pixel: float = 1.0) -> None:
-        super().__init__(points1, points2, max_error_px, pixel)
-        self._normalise1 = self._normalise2 = np.eye(3)
-
-    @classmethod
-    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: MaxError) -> Homography:
-        """The problem of pixels (n, 2)."""
-        points1, points2, normalise1, normalise2 = normalise_pixels(pixels1, pixels2)
-        problem = cls(points1, points2, max_error_px, normalise1[0, 0])
-        problem._normalise1, problem._normalise2 = normalise1, normalise2
-        return problem
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`."""
