@@ -64,6 +64,11 @@ class ReportPage:
     def text(self, name):
         return self.page.locator(f"#{name}").inner_text()
 
+    def fact(self, name):
+        """What the result's card says under a name."""
+        term = self.page.locator("#facts dt").get_by_text(name, exact=True)
+        return term.locator("xpath=following-sibling::dd[1]").inner_text()
+
 
 @contextmanager
 def opened(browser, path, **settings):

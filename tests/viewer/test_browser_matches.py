@@ -46,6 +46,18 @@ def test_points_lie_on_what_they_are_points_of(open_report, tmp_path):
             assert max(sides) < 0.9 * middle
 
 
+def test_nothing_lies_over_the_numbers_of_the_images(open_report, tmp_path):
+    places = np.stack(np.meshgrid(np.arange(0.0, 40), np.arange(0.0, 40)), axis=-1).reshape(-1, 2)
+    found = caransac.estimate_fundamental(places, places)
+    path = write_report(tmp_path / "r.html", found, places, places, size1=(400, 300), size2=(400, 300))
+    with open_report(path) as report:
+        drawn = report.canvas("matches")[..., 3]
+        for frame in report.frames():
+            x, y = round(frame["x"]), round(frame["y"])
+            assert not drawn[y + 9 : y + 27, x + 13 : x + 23].any()
+            assert drawn[y + 32 : y + 36, x + 9 : x + 27].all()  # below the number as everywhere
+
+
 def test_the_round_slider_and_the_lines_change_the_picture(open_report, report_path):
     with open_report(report_path) as report:
         last = report.canvas("matches")

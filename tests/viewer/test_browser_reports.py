@@ -1,5 +1,7 @@
 """The viewer in a real browser: what reports of all kinds of results say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from canvases import ALL_ROUNDS
@@ -45,6 +47,22 @@ def test_summary_of_a_pose(open_report, report_path, pose):
         assert f"{pose.t[2]:.5f}".replace("-", "−") in facts
         assert f"{round(100 * pose.confidence)}" in report.text("hero")
         assert report.page.locator("#failure").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"), [(0.0, "0 %"), (0.001, "< 1 %"), (0.012, "1 %"), (0.996, "> 99 %"), (1.0, "100 %")]
+)
+def test_little_is_not_nothing_and_much_is_not_all(open_report, tmp_path, pair, pose, confidence, text):
+    doubted = replace(pose, confidence=confidence)
+    with open_report(write_report(tmp_path / "r.html", doubted, pair.points1, pair.points2)) as report:
+        assert report.text("hero") == text
+        assert f"{text} confident" in report.text("subtitle")
+
+
+def test_an_early_stop_promises_nothing(open_report, tmp_path, pair, pose):
+    early = replace(pose, stop_reason="early_stop")
+    with open_report(write_report(tmp_path / "r.html", early, pair.points1, pair.points2)) as report:
+        assert report.fact("Stopped") == "early"
 
 
 def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path, pair):

@@ -119,12 +119,17 @@ class Stage {
   // The image's number, as the cameras in the 3-D view have it.
   drawNumber(context, { x, y }, text) {
     context.fillStyle = themeColour("card");
-    context.beginPath();
-    context.roundRect(x + 8, y + 8, 20, 20, 5);
-    context.fill();
+    this.fillBadge(context, { x, y });
     Object.assign(context, { fillStyle: themeColour("ink"), textAlign: "center", textBaseline: "middle" });
     context.font = `600 12px ${getComputedStyle(this.box).fontFamily}`;
     context.fillText(text, x + 18, y + 18.5);
+  }
+
+  // The ground of an image's number.
+  fillBadge(context, { x, y }) {
+    context.beginPath();
+    context.roundRect(x + 8, y + 8, 20, 20, 5);
+    context.fill();
   }
 
   // Matches by rising probability, so that the likely ones lie on top: counting sort by 8-bit probability.
@@ -169,6 +174,9 @@ class Stage {
       }
     }
     context.globalAlpha = 1;
+    context.globalCompositeOperation = "destination-out"; // the images' numbers, a layer below, stay readable
+    this.frames.forEach((frame) => this.fillBadge(context, frame));
+    context.globalCompositeOperation = "source-over";
   }
 
   // What is pointed at: a match, {match}, or a pixel, {image, pixel}; null clears. A match that is kept is magnified.
