@@ -44,13 +44,13 @@ class ReportPage:
         return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), cv2.COLOR_BGRA2RGBA)
 
     def frames(self):
-        """Where the stage's canvases show the two images: {x, y, width, height, scale} in CSS pixels each."""
+        """Where the stage's canvases show the two images, in CSS pixels: {x, y, width, height, left, top, scale, ...}."""
         return self.page.evaluate("() => caransac.stage.frames")
 
     def on_stage(self, image, pixels):
         """Places (n, 2) of pixels of image 0 or 1 in the stage's canvases."""
         frame = self.frames()[image]
-        return np.array([frame["x"], frame["y"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
+        return np.array([frame["left"], frame["top"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
 
     def on_page(self, image, pixel):
         """The place (2,) of a pixel of image 0 or 1 on the page."""

@@ -31,13 +31,16 @@ def test_the_tabulator_reaches_every_control(open_report, report_path):
     with open_report(report_path) as report:
         page = report.page
         order = []
-        for _ in range(11):
+        for _ in range(14):
             page.keyboard.press("Tab")
             order.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
         exaggerate = ["exaggerate"] * page.locator("#exaggerate").is_visible()
         expected = [
             "theme",
             "stage",
+            "magnify",
+            "shrink",
+            "whole",
             "play",
             "round",
             "threshold",

@@ -25,10 +25,14 @@ from caransac.viewer.content import DrawnImage, describe
 SCRIPTS = (
     "content.js",
     "epipolar.js",
+    "frames.js",
     "stage.js",
     "space.js",
     "charts.js",
     "summary.js",
+    "zooming.js",
+    "pointing.js",
+    "turning.js",
     "viewer.js",
 )  # one scope, in this order
 LARGEST_IMAGE = 1600  # pixels on the long side: sharp on a large screen, and a report stays below a megabyte or two
