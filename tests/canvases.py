@@ -44,7 +44,7 @@ class ReportPage:
         return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), cv2.COLOR_BGRA2RGBA)
 
     def frames(self):
-        """Where the stage's canvases show the two images, in CSS pixels: {x, y, width, height, left, top, scale, ...}."""
+        """Where the stage shows the two images, in CSS pixels: {x, y, width, height, left, top, scale, ...}."""
         return self.page.evaluate("() => caransac.stage.frames")
 
     def on_stage(self, image, pixels):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from canvases import at, inside, lonely
 
+import caransac
+from caransac.viewer import write_report
+
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
@@ -154,3 +157,26 @@ def test_two_fingers_zoom_and_one_moves_on_a_phone(open_report, report_path):
         touch("touchEnd")
         np.testing.assert_allclose(pixel_at(report, 0, middle + np.array([0, 50])), (512, 384), atol=15)
         assert report.page.evaluate("scrollY") == before
+
+
+@pytest.mark.parametrize(("wanted", "contrast"), [(None, True), (1600, False)])
+def test_full_resolution_is_seen_where_it_is_asked_for(open_report, tmp_path, wanted, contrast):
+    """Columns of two pixels, dark and light in turn, are a grey in an image of a third of the size."""
+    image = np.zeros((3000, 4800), np.uint8)
+    image[:, ::4] = image[:, 1::4] = 255
+    pixel = [2400.0, 1500.0]
+    found = caransac.estimate_fundamental([pixel], [pixel])
+    path = write_report(tmp_path / "r.html", found, [pixel], [pixel], image1=image, image2=image, max_image_px=wanted)
+    with open_report(path) as report:
+        report.page.wait_for_function("caransac.stage.pictures.every((picture) => picture)")
+        report.page.mouse.click(*report.on_page(0, pixel))
+        report.settle()
+        frame = report.frames()[0]
+        radius = min(max(0.17 * frame["height"], 40), 84)
+        middle = np.array([frame["x"] + radius + 8, frame["height"] - radius - 8])
+        loupe = at(report.canvas("overlay"), middle + [(x, 20.5) for x in range(-30, 30)])[:, 0]
+        assert bool(np.ptp(loupe) > 200) is contrast
+        report.page.focus("#stage")
+        report.press("Escape", *"++++++++")
+        row = report.canvas("images")[round(frame["height"] / 2), 100:300, 0].astype(int)
+        assert bool(np.ptp(row) > 150) is contrast

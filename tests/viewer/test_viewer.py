@@ -172,6 +172,17 @@ def test_images_are_embedded_in_their_colours_and_not_too_large(tmp_path, pair, 
     )
 
 
+@pytest.mark.parametrize(("wanted", "side"), [(None, 4000), (9999, 4000), (2500, 2500), (1600, 1600), (7, 7)])
+def test_the_size_of_embedded_images_is_a_choice(tmp_path, pair, pose, wanted, side):
+    cv2 = pytest.importorskip("cv2", reason="images need the extra `images`")
+    image = np.zeros((30, 4000), np.uint8)
+    path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, image1=image, max_image_px=wanted)
+    first = content_of(path)["images"][0]
+    seen = cv2.imdecode(unpack(first["picture"].removeprefix("data:image/jpeg;base64,"), np.uint8), cv2.IMREAD_COLOR)
+    assert seen.shape[1] == side
+    assert first["size"] == [4000, 30]
+
+
 def test_without_opencv_images_are_refused_and_frames_work(tmp_path, pair, pose, monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     given = {"camera1": pair.camera1, "camera2": pair.camera2}
@@ -207,6 +218,7 @@ def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
         ({"image1": np.zeros((4, 4))}, "image1 must be"),
         ({"image2": np.zeros((4, 4, 4), np.uint8)}, "image2 must be"),
         ({"size1": (0, 3)}, "size1 must be"),
+        ({"max_image_px": 0}, "max_image_px must be"),
     ],
 )
 def test_a_callers_mistake_names_the_argument_and_writes_nothing(tmp_path, pair, pose, wrong, message):

@@ -35,7 +35,7 @@ SCRIPTS = (
     "turning.js",
     "viewer.js",
 )  # one scope, in this order
-LARGEST_IMAGE = 1600  # pixels on the long side: sharp on a large screen, and a report stays below a megabyte or two
+MAX_IMAGE_PX = 1600  # on the long side: sharp on a large screen, and a report stays below a megabyte or two
 JPEG_QUALITY = 82
 
 
@@ -55,6 +55,7 @@ def write_report(
     size2: tuple[int, int] | None = None,
     scores: ArrayLike | None = None,
     title: str = "",
+    max_image_px: int | None = MAX_IMAGE_PX,
 ) -> Path | IO[Any]:
     """Write one HTML file that shows an estimation; it opens in any browser, without a network.
 
@@ -78,6 +79,8 @@ def write_report(
         size2: size of image 2.
         scores: (N,) one number per match, shown with it, or None.
         title: a line above it all, plain text.
+        max_image_px: pixels on the long side to which larger images are reduced in the report; None for full
+            resolution, which zooming and the loupes then show, in a file of many megabytes.
 
     Returns:
         The path, or the file.
@@ -93,9 +96,11 @@ def write_report(
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
     count = len(result.inliers)
     pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
+    if max_image_px is not None and max_image_px < 1:
+        raise ValueError(f"max_image_px must be positive or None, not {max_image_px!r}")
     views = (
-        _View("1", camera1, result.camera1, camera_source1, image1, size1),
-        _View("2", camera2, result.camera2, camera_source2, image2, size2),
+        _View("1", camera1, result.camera1, camera_source1, image1, size1, max_image_px),
+        _View("2", camera2, result.camera2, camera_source2, image2, size2, max_image_px),
     )
     assume = isinstance(result, RelativePoseResult)
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
@@ -146,6 +151,7 @@ class _View:
         source: where the camera comes from; empty for what is known here.
         image: its pixels, or None.
         size: (width, height), or None.
+        max_image_px: the long side of the picture, at most; None for any.
     """
 
     number: str
@@ -154,6 +160,7 @@ class _View:
     source: str
     image: ArrayLike | None
     size: tuple[int, int] | None
+    max_image_px: int | None
 
     def draw(self, pixels: Array, *, assume: bool) -> DrawnImage:
         """The image with points (n, 2); an unknown camera is what the estimation assumes, if wanted."""
@@ -167,7 +174,7 @@ class _View:
         camera = given if exact else self.found or given
         if size is None:  # a principal point is near the middle
             size = _enclosing(pixels, np.zeros(2) if camera is None else 2 * camera.K[:2, 2])
-        jpeg = None if shown is None else _jpeg(shown)
+        jpeg = None if shown is None else _jpeg(shown, self.max_image_px)
         return DrawnImage(pixels, camera, given, self._origin(given, camera), size, jpeg)
 
     def _known_size(self, given: Camera | None, shown: NDArray[np.uint8] | None) -> tuple[int, int] | None:
@@ -214,15 +221,16 @@ def _checked_image(values: ArrayLike, name: str) -> NDArray[np.uint8]:
     return np.asarray(image, np.uint8)
 
 
-def _jpeg(image: NDArray[np.uint8]) -> bytes:
+def _jpeg(image: NDArray[np.uint8], max_image_px: int | None) -> bytes:
     try:
         import cv2
     except ImportError as error:
         raise ImportError("images in a report need OpenCV: pip install 'caransac[images]'") from error
 
-    scale = LARGEST_IMAGE / max(image.shape[:2])
+    height, width = image.shape[:2]
+    scale = 1.0 if max_image_px is None else max_image_px / max(height, width)
     if scale < 1:
-        size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
         image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     if image.ndim == 3:
         image = np.ascontiguousarray(image[:, :, ::-1])  # OpenCV's order is BGR
