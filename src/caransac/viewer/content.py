@@ -26,6 +26,7 @@ from caransac.geometry import (
 )
 from caransac.results import AnyResult, GeometryResult, RelativePoseResult, Round
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
+from caransac.viewer.parallax import median_parallax_px
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
 LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points
@@ -99,6 +100,7 @@ def describe(
             "elapsedMs": 1e3 * result.elapsed_s,
             "F": None if answer is None else geometry.fundamental(answer).ravel().tolist(),
             "angleDeg": None if estimate is None else rotation_angle_deg(estimate[0]),
+            "parallaxPx": None if estimate is None else _parallax_px(images, estimate[0], result.inliers),
             "noisePx": result.noise_px,
             "degeneracy": result.degeneracy,
             "geometry": None if found is None else f"{found.kind.replace('_', ' ')}: {found.reason}",
@@ -324,6 +326,15 @@ def _cloud(images: tuple[DrawnImage, DrawnImage], pose: Pose, probabilities: Flo
     front = (depth1 > 0) & (depth2 > 0)
     points = homogeneous(rays1[index]) * depth1[:, None]
     return {"index": _pack(index[front], "<u4"), "points": _pack(points[front], "<f4")}
+
+
+def _parallax_px(images: tuple[DrawnImage, DrawnImage], R: Array, inliers: NDArray[np.bool_]) -> float | None:
+    """The median parallax of the inliers; None without both cameras."""
+    first, second = images
+    if first.camera is None or second.camera is None:
+        return None
+    points = first.pixels[inliers], second.pixels[inliers]
+    return median_parallax_px(R, *points, first.camera, second.camera)
 
 
 def _pose(pose: Pose | None) -> dict[str, list[float]] | None:

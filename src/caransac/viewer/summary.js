@@ -62,9 +62,9 @@ function summarise() {
   fact("Inliers", `${whole(summary.numInliers)} of ${whole(numMatches)}${ratio}`);
   if (summary.geometry) fact("Geometry", summary.geometry);
   else if (summary.degeneracy) fact("Geometry", DEGENERACIES[summary.degeneracy]);
-  if (summary.noisePx !== null) {
-    fact("Noise", `${number(summary.noisePx, 2)} px; threshold ${number(report.maxErrorPx, 2)} px`);
-  }
+  if (summary.noisePx !== null) fact("Noise", `${number(summary.noisePx, 2)} px`);
+  fact("Threshold", `${number(report.maxErrorPx, 2)} px`);
+  if (summary.parallaxPx !== null) fact("Parallax", `${number(summary.parallaxPx, 1)} px`);
   fact("Hypotheses", whole(summary.numHypotheses));
   fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
   if (summary.success) fact("Stopped", REASONS[summary.stopReason]);
