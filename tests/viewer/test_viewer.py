@@ -14,6 +14,7 @@ import caransac
 from caransac.camera import Camera
 from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq, split_pose
 from caransac.synthetic import make_pair
+from caransac.synthetic.plane_pair import transfer
 from caransac.viewer import write_report
 from caransac.viewer.report import SCRIPTS
 
@@ -107,6 +108,28 @@ def test_a_fundamental_matrix_needs_no_cameras_and_takes_them(tmp_path, pair):
     )
     np.testing.assert_allclose(np.reshape(content["estimate"]["R"], (3, 3)), R, atol=1e-9)
     np.testing.assert_allclose(content["estimate"]["t"], t, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
+def test_a_homography_has_transfer_errors_and_no_pose(tmp_path, pair, method):
+    """Half of the squared errors of both ways, in pixels."""
+    H = np.array([[1.1, 0.05, -30], [-0.04, 0.95, 20], [5e-5, -2e-5, 1]])
+    points2 = pair.points2.copy()
+    points2[:150] = transfer(H, pair.points1[:150]) + np.random.default_rng(0).normal(size=(150, 2))
+    options = caransac.Options(keep_trace=method == "ca-ransac", method=method)
+    found = caransac.estimate_homography(pair.points1, points2, options=options)
+    given = {"camera1": pair.camera1, "camera2": pair.camera2}
+    content = content_of(write_report(tmp_path / "h.html", found, pair.points1, points2, **given))
+    assert (content["kind"], content["estimate"], content["cloud"]) == ("homography", None, None)
+    last = content["rounds"][-1]
+    assert (last["F"], last["hypotheses"]) == (None, [])
+    assert last["H"] == content["summary"]["H"] == found.H.ravel().tolist()
+    assert last["numInliers"] == found.num_inliers
+    forth = np.sum((transfer(found.H, pair.points1) - points2) ** 2, axis=1)
+    back = np.sum((transfer(np.linalg.inv(found.H), points2) - pair.points1) ** 2, axis=1)
+    in_thresholds = np.sqrt((forth + back) / 2) / found.max_error_px
+    distances = unpack(last["distances"], "<u2") / 256
+    np.testing.assert_allclose(distances[:150], in_thresholds[:150], atol=0.51 / 256)
 
 
 def test_classical_results_show_their_inliers(tmp_path, pair):

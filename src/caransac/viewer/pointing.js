@@ -1,13 +1,15 @@
 // Pointing at matches and pixels, and what is said of them.
 
+const at = ([x, y]) => `(${number(x, 1)}, ${number(y, 1)})`;
+
 function describeFocus() {
   const line = element("readout");
   line.replaceChildren();
   const round = rounds[state.round];
   const { focus } = state;
-  const at = ([x, y]) => `(${number(x, 1)}, ${number(y, 1)})`;
   if (!focus) {
-    const lines = round.F ? " and its epipolar lines" : "";
+    let lines = round.F ? " and its epipolar lines" : "";
+    if (round.H) lines = " and where the homography puts it";
     line.textContent = `Point at a match or a pixel to see it${lines}; click or tap to keep it.`;
     return;
   }
@@ -16,6 +18,7 @@ function describeFocus() {
     parts.push(`Pixel ${at(focus.pixel)} of image ${focus.image + 1}`);
     if (!lenses[focus.image].undistort(focus.pixel)) parts.push("beyond what the lens can see");
     else if (round.F) parts.push(`its partner in image ${2 - focus.image} lies on the line`);
+    else if (round.H) parts.push(describePartner(round.H, focus));
   } else {
     const value = round.probabilities[focus.match];
     const swatch = document.createElement("i");
@@ -32,8 +35,14 @@ function describeFocus() {
     if (scores) parts.push(`score ${number(scores[focus.match])}`);
     parts.push(`${at(pointOf(0, focus.match))} → ${at(pointOf(1, focus.match))}`);
   }
-  if (!round.F) parts.push("no epipolar lines without a model");
+  const missing = report.kind === "homography" ? "no homography yet" : "no epipolar lines without a model";
+  if (!round.F && !round.H) parts.push(missing);
   line.append(parts.join(" · "));
+}
+
+function describePartner(H, { image, pixel }) {
+  const partner = transfer(H, image, pixel);
+  return partner ? `its partner in image ${2 - image} is at ${at(partner)}` : "the homography has no partner of it";
 }
 
 function setFocus(focus, pinned = false) {

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
@@ -19,12 +19,14 @@ from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
-from caransac.results import AnyResult, GeometryResult, RelativePoseResult
-from caransac.viewer.content import DrawnImage, describe
+from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, Result
+from caransac.viewer.content import DrawnResult, describe
+from caransac.viewer.geometries import DrawnImage
 
 SCRIPTS = (
     "content.js",
     "epipolar.js",
+    "homography.js",
     "frames.js",
     "stage.js",
     "space.js",
@@ -41,7 +43,7 @@ JPEG_QUALITY = 82
 
 def write_report(
     path: Target,
-    result: AnyResult | GeometryResult,
+    result: DrawnResult | GeometryResult,
     points1: ArrayLike,
     points2: ArrayLike,
     *,
@@ -63,7 +65,8 @@ def write_report(
 
     Args:
         path: where to write it, or a file that is open for writing.
-        result: what was estimated, successful or not.
+        result: what was estimated, successful or not. Of what `caransac.estimate` returns, the homography is drawn
+            where that is the answer, else the estimate of the epipolar geometry.
         points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
             pixel at (0, 0); nothing but the drawing depends on that.
         points2: (N, 2) pixels in image 2.
@@ -89,18 +92,18 @@ def write_report(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
         ImportError: there are images and OpenCV is missing.
     """
-    geometry = result if isinstance(result, GeometryResult) else None
-    if geometry is not None:
-        result = geometry.epipolar
-    if not isinstance(result, AnyResult):
+    if not isinstance(result, DrawnResult | GeometryResult):
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
+    geometry = result if isinstance(result, GeometryResult) else None
+    result = _drawn(result)
+    found1, found2 = _found_cameras(result, geometry)
     count = len(result.inliers)
     pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
     if max_image_px is not None and max_image_px < 1:
         raise ValueError(f"max_image_px must be positive or None, not {max_image_px!r}")
     views = (
-        _View("1", camera1, result.camera1, camera_source1, image1, size1, max_image_px),
-        _View("2", camera2, result.camera2, camera_source2, image2, size2, max_image_px),
+        _View("1", camera1, found1, camera_source1, image1, size1, max_image_px),
+        _View("2", camera2, found2, camera_source2, image2, size2, max_image_px),
     )
     assume = isinstance(result, RelativePoseResult)
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
@@ -109,6 +112,22 @@ def write_report(
     with delivering(path, ".html") as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
     return Path(path) if isinstance(path, str | Path) else path
+
+
+def _drawn(result: DrawnResult | GeometryResult) -> DrawnResult:
+    """What is drawn of a result: of a plane or a rotation the homography, as its epipolar geometry is one of many."""
+    if not isinstance(result, GeometryResult):
+        return result
+    if result.H is None:
+        return result.epipolar
+    return HomographyResult(H=result.H, **{field.name: getattr(result, field.name) for field in fields(Result)})
+
+
+def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tuple[Camera | None, Camera | None]:
+    """The cameras that belong to what is drawn."""
+    if not isinstance(result, HomographyResult):
+        return result.camera1, result.camera2
+    return (None, None) if geometry is None else (geometry.camera1, geometry.camera2)
 
 
 def _page(title: str, content: str) -> str:

@@ -15,7 +15,8 @@ class Space {
   constructor(canvas) {
     this.canvas = canvas;
     this.exaggeration = EXAGGERATION;
-    this.corners = report.images.map((image) => image.corners);
+    // A homography has no pose to draw: a plane leaves several open, a rotation has no baseline.
+    this.corners = report.images.map((image) => (report.kind === "homography" ? null : image.corners));
     // Turn about a place between the cameras and a little before them, towards what they see.
     const [x, y, z] = report.estimate ? centreOf(report.estimate) : [0, 0, 0];
     this.centre = [x / 2, y / 2, z / 2 + 0.5];

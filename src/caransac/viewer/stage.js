@@ -188,7 +188,7 @@ class Stage {
   }
 
   // What is pointed at: a match, {match}, or a pixel, {image, pixel}; null clears. A match that is kept is magnified.
-  drawFocus(focus, F, kept) {
+  drawFocus(focus, { F, H }, kept) {
     const context = prepare(this.layers.overlay, this.width, this.height);
     if (!focus) return;
     const isMatch = focus.match !== undefined;
@@ -198,19 +198,22 @@ class Stage {
     const colour = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
     let curves = [[], []];
     if (F) curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.image, focus.pixel);
+    const partners = H ? partnersOf(H, pixels) : [null, null];
     curves.forEach((curve, image) => {
       context.save();
       this.frames[image].clip(context);
       this.strokeTwice(context, curve.map((point) => this.toScreen(image, point)), 2, themeColour("line"));
+      if (partners[image]) this.drawCross(context, this.toScreen(image, partners[image]));
       context.restore();
     });
     if (isMatch && this.showsBoth(ends)) this.strokeTwice(context, ends, 1.5, colour, [5, 4]);
     ends.forEach((end, image) => this.frames[image].shows(end) && this.drawRing(context, end, 5.5, colour));
-    if (isMatch && kept) pixels.forEach((pixel, image) => this.drawLoupe(context, image, pixel, curves[image], colour));
+    if (!isMatch || !kept) return;
+    pixels.forEach((pixel, image) => this.drawLoupe(context, image, pixel, curves[image], partners[image], colour));
   }
 
   // A circle in the image's outer corner that shows the place of a point much larger, unless the image itself does.
-  drawLoupe(context, image, pixel, curve, colour) {
+  drawLoupe(context, image, pixel, curve, partner, colour) {
     const frame = this.frames[image];
     const zoom = Math.max((LOUPE * frame.scale) / frame.zoom, 2);
     if (zoom < 1.5 * frame.scale) return;
@@ -230,9 +233,17 @@ class Stage {
     const [width, height] = report.images[image].size;
     if (this.pictures[image]) context.drawImage(this.pictures[image], left, top, width * zoom, height * zoom);
     this.strokeTwice(context, curve.map(magnified), 2, themeColour("line"));
+    if (partner) this.drawCross(context, magnified(partner));
     context.restore();
     this.drawRing(context, [x, y], 7, colour);
     this.drawRing(context, [x, y], radius, colour);
+  }
+
+  // Where a homography puts a point.
+  drawCross(context, [x, y]) {
+    for (const way of [-1, 1]) {
+      this.strokeTwice(context, [[x - 6, y - 6 * way], [x + 6, y + 6 * way]], 2, themeColour("line"));
+    }
   }
 
   drawRing(context, [x, y], radius, colour) {

@@ -32,7 +32,7 @@ function drawStale() {
   if (parts.has("matches")) drawBelief(element("belief"), state.round);
   if (parts.has("matches") || parts.has("space")) space.draw(round, stage.belief);
   if (parts.has("matches")) describeRound(drawDistances(element("distances"), round, stage.belief));
-  if (["matches", "view", "focus"].some((part) => parts.has(part))) stage.drawFocus(state.focus, round.F, state.pinned);
+  if (["matches", "view", "focus"].some((part) => parts.has(part))) stage.drawFocus(state.focus, round, state.pinned);
 }
 
 const redrawEverything = () => {
@@ -105,7 +105,7 @@ function describeRound(beyond) {
 
   const distances = describeDistances(round, beyond);
   element("distance-text").textContent = distances;
-  element("distances").setAttribute("aria-label", `Histogram of the Sampson distances. ${distances}`);
+  element("distances").setAttribute("aria-label", `Histogram of the distances. ${distances}`);
   element("space-text").textContent = describeHypotheses(round, space.exaggeration);
 }
 
@@ -165,7 +165,7 @@ function start() {
   element("round").value = lastRound;
   element("rounds").hidden = lastRound === 0;
   element("rounds").style.setProperty("--rounds", rounds.length);
-  element("space-card").hidden = !report.images[0].corners || !report.images[1].corners;
+  element("space-card").hidden = !space.corners[0] || !space.corners[1];
   summarise();
   describeFocus();
   listenToZoom();
@@ -182,4 +182,4 @@ function start() {
 }
 
 start();
-window.caransac = Object.freeze({ report, rounds, stage, space, state, exaggerate }); // for the console
+window.caransac = Object.freeze({ report, rounds, stage, space, state, exaggerate, transfer }); // for the console

@@ -105,7 +105,8 @@ function listenToFingers() {
 function listenToZoom() {
   listenToWheel();
   listenToFingers();
-  const keys = { "+": () => zoomBy(ZOOM_STEP), "=": () => zoomBy(ZOOM_STEP), "-": () => zoomBy(1 / ZOOM_STEP), 0: showWhole };
+  const [nearer, farther] = [() => zoomBy(ZOOM_STEP), () => zoomBy(1 / ZOOM_STEP)];
+  const keys = { "+": nearer, "=": nearer, "-": farther, 0: showWhole };
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   stage.box.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own zoom
@@ -115,8 +116,8 @@ function listenToZoom() {
     if (move) moveBy(MOVE_STEP * move[0], MOVE_STEP * move[1]);
     else keys[event.key]();
   });
-  element("magnify").addEventListener("click", keys["+"]);
-  element("shrink").addEventListener("click", keys["-"]);
+  element("magnify").addEventListener("click", nearer);
+  element("shrink").addEventListener("click", farther);
   element("whole").addEventListener("click", showWhole);
   showView();
 }
