@@ -28,6 +28,14 @@ class ReportPage:
     def settle(self):
         self.page.evaluate(NEXT_FRAME)
 
+    def wait_until(self, condition):
+        """Until an expression of the page is true; the page's policy forbids Playwright's own way to wait."""
+        for _ in range(250):
+            if self.page.evaluate(condition):
+                return self.settle()
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"never came true: {condition}")
+
     def press(self, *keys):
         for key in keys:
             self.page.keyboard.press(key)

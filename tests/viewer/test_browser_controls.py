@@ -31,7 +31,7 @@ def test_the_tabulator_reaches_every_control(open_report, report_path):
     with open_report(report_path) as report:
         page = report.page
         order = []
-        for _ in range(14):
+        for _ in range(17):
             page.keyboard.press("Tab")
             order.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
         exaggerate = ["exaggerate"] * page.locator("#exaggerate").is_visible()
@@ -45,6 +45,9 @@ def test_the_tabulator_reaches_every_control(open_report, report_path):
             "round",
             "threshold",
             "lines",
+            "copy-python",
+            "copy-json",
+            "copy-colmap",
             *exaggerate,
             "nearer",
             "farther",

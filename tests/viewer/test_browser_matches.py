@@ -29,7 +29,7 @@ def test_points_lie_on_what_they_are_points_of(open_report, tmp_path):
     found = caransac.estimate_fundamental([pixel], [pixel])
     path = write_report(tmp_path / "r.html", found, [pixel], [pixel], image1=image, image2=image)
     with open_report(path) as report:
-        report.page.wait_for_function("caransac.stage.pictures.every((picture) => picture)")
+        report.wait_until("caransac.stage.pictures.every((picture) => picture)")
         report.settle()
         (place,) = np.rint(report.on_stage(0, [pixel])).astype(int)
         assert report.canvas("matches")[place[1], place[0], 3] > 0

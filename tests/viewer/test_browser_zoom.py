@@ -39,13 +39,13 @@ def test_the_wheel_zooms_about_the_pointer(open_report, report_path):
         page.keyboard.down("Control")
         page.mouse.wheel(0, -300)
         page.keyboard.up("Control")
-        page.wait_for_function("caransac.stage.frames[1].zoom > 1")
+        report.wait_until("caransac.stage.frames[1].zoom > 1")
         assert zooms(report)[0] == 1
         np.testing.assert_allclose(pixel_at(report, 1, place), (700, 500), atol=0.5)
         page.mouse.click(*place)  # whoever uses the images needs no key
         before = zooms(report)[1]
         page.mouse.wheel(0, -100)
-        page.wait_for_function("before => caransac.stage.frames[1].zoom > before", arg=before)
+        report.wait_until(f"caransac.stage.frames[1].zoom > {before}")
         assert_fills_its_frame(report)
         report.press("0")
         assert zooms(report) == [1, 1]
@@ -168,7 +168,7 @@ def test_full_resolution_is_seen_where_it_is_asked_for(open_report, tmp_path, wa
     found = caransac.estimate_fundamental([pixel], [pixel])
     path = write_report(tmp_path / "r.html", found, [pixel], [pixel], image1=image, image2=image, max_image_px=wanted)
     with open_report(path) as report:
-        report.page.wait_for_function("caransac.stage.pictures.every((picture) => picture)")
+        report.wait_until("caransac.stage.pictures.every((picture) => picture)")
         report.page.mouse.click(*report.on_page(0, pixel))
         report.settle()
         frame = report.frames()[0]

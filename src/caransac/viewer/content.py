@@ -11,7 +11,16 @@ from numpy.typing import DTypeLike, NDArray
 
 import caransac
 from caransac.camera import Camera
-from caransac.geometry import Array, Floats, depths, homogeneous, join_pose, pose_error_deg, rotation_angle_deg
+from caransac.geometry import (
+    Array,
+    Floats,
+    depths,
+    homogeneous,
+    join_pose,
+    pose_error_deg,
+    quaternion_from_rotation,
+    rotation_angle_deg,
+)
 from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
 from caransac.viewer.geometries import (
     DrawnFundamental,
@@ -77,7 +86,7 @@ def describe(
             "geometry": None if found is None else f"{found.kind.replace('_', ' ')}: {found.reason}",
             "alternatives": [_pose(pose) for pose in (() if found is None else found.alternatives)],
         },
-        "estimate": _pose(estimate),
+        "estimate": None if estimate is None else {**_pose(estimate), "qvec": _qvec(estimate)},
         "images": [_image(image, geometry.undistorts) for image in images],
         "scores": None if scores is None else _pack(scores, "<f4"),
         "rounds": [_round(geometry, step, estimate, max_error_px) for step in rounds],
@@ -135,9 +144,7 @@ def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_erro
         pose = geometry.pose(model)
         if pose is not None:
             apart = None if estimate is None else pose_error_deg(*pose, *estimate)
-            content["hypotheses"].append(
-                {**(_pose(pose) or {}), "consensus": float(msac_scores.sum()), "apartDeg": apart}
-            )
+            content["hypotheses"].append({**_pose(pose), "consensus": float(msac_scores.sum()), "apartDeg": apart})
     if step.best is not None:
         distances = np.nan_to_num(geometry.distances_px(step.best) / max_error_px, nan=np.inf)
         largest = np.iinfo(np.uint16).max
@@ -209,8 +216,14 @@ def _parallax_px(images: tuple[DrawnImage, DrawnImage], R: Array, inliers: NDArr
     return median_parallax_px(R, *points, first.camera, second.camera)
 
 
-def _pose(pose: Pose | None) -> dict[str, list[float]] | None:
-    return None if pose is None else {"R": np.ravel(pose[0]).tolist(), "t": np.ravel(pose[1]).tolist()}
+def _pose(pose: Pose) -> dict[str, list[float]]:
+    return {"R": np.ravel(pose[0]).tolist(), "t": np.ravel(pose[1]).tolist()}
+
+
+def _qvec(pose: Pose) -> list[float]:
+    """The rotation as a unit quaternion in COLMAP's order: w, x, y, z."""
+    qvec: list[float] = quaternion_from_rotation(pose[0]).tolist()
+    return qvec
 
 
 def _pack(values: NDArray[Any], dtype: DTypeLike) -> str:

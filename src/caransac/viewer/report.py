@@ -32,6 +32,7 @@ SCRIPTS = (
     "space.js",
     "charts.js",
     "summary.js",
+    "copying.js",
     "zooming.js",
     "pointing.js",
     "turning.js",

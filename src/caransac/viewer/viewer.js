@@ -172,6 +172,7 @@ function start() {
   listenToStage();
   listenToSpace();
   listenToControls();
+  listenToCopies();
   prefersDark.addEventListener("change", redrawEverything);
   let width = 0;
   new ResizeObserver(() => {
