@@ -90,6 +90,14 @@ def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path,
         assert report.page.locator("#space-card").is_visible()
 
 
+def test_the_scale_of_the_distances_is_not_cut_off(open_report, tmp_path, pair, pose):
+    wide = replace(pose, max_error_px=0.2468)  # 1.23 px at its end
+    with open_report(write_report(tmp_path / "r.html", wide, pair.points1, pair.points2)) as report:
+        labels = report.canvas("distances")[-18:, :, 3]
+        assert labels[:, -60:].any()
+        assert not labels[:, -1].any()
+
+
 def test_failures_show_the_reason_and_the_matches(open_report, tmp_path, pair, rng):
     points1 = np.repeat(pair.points1[:1], 30, axis=0)
     points2 = rng.uniform(0, 700, (30, 2))

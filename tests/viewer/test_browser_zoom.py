@@ -143,11 +143,13 @@ def test_two_fingers_zoom_and_one_moves_on_a_phone(open_report, report_path):
             session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
             report.settle()
 
+        assert report.text("zoom-text") == "Zoom with two fingers"
         middle, reach = report.on_page(0, (512, 384)), np.array([20.0, 0])
         touch("touchStart", middle - reach, middle + reach)
         for factor in (1.5, 2, 3):
             touch("touchMove", middle - factor * reach, middle + factor * reach)
         touch("touchEnd")
+        assert report.text("zoom-text") == "×3.0 and ×1.0 · drag to move"
         assert zooms(report) == pytest.approx([3, 1], rel=0.05)
         np.testing.assert_allclose(pixel_at(report, 0, middle), (512, 384), atol=3)
         before = report.page.evaluate("scrollY")

@@ -43,7 +43,7 @@ class Space {
     const [ax, az] = [cy * dx + sy * dz, cy * dz - sy * dx];
     const depth = sp * dy + cp * az + this.distance;
     if (depth < 0.05) return null;
-    const focal = 1.15 * Math.min(this.height, this.width);
+    const focal = 1.15 * Math.min(this.height, 0.75 * this.width);
     return [this.width / 2 + (focal * ax) / depth, this.height / 2 + (focal * (cp * dy - sp * az)) / depth, depth];
   }
 

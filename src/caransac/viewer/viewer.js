@@ -159,6 +159,17 @@ function listenToControls() {
   });
 }
 
+// The page gets higher with its text, which needs no new picture: its width counts, and the size of the charts.
+function redrawWhenResized([body, ...charts]) {
+  let drawn = "";
+  const observer = new ResizeObserver(() => {
+    const sizes = [body.clientWidth, ...charts.map((chart) => chart.clientHeight)].join();
+    if (sizes !== drawn) redrawEverything();
+    drawn = sizes;
+  });
+  [body, ...charts].forEach((part) => observer.observe(part));
+}
+
 function start() {
   element("made").textContent = `caransac ${report.version}`;
   element("round").max = lastRound;
@@ -174,12 +185,7 @@ function start() {
   listenToControls();
   listenToCopies();
   prefersDark.addEventListener("change", redrawEverything);
-  let width = 0;
-  new ResizeObserver(() => {
-    if (width === document.body.clientWidth) return; // a line more of text needs no new picture
-    width = document.body.clientWidth;
-    redrawEverything();
-  }).observe(document.body);
+  redrawWhenResized([document.body, element("space"), element("distances")]);
 }
 
 start();

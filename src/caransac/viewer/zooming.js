@@ -11,13 +11,16 @@ const placeOf = (event) => {
   return [event.clientX - box.left, event.clientY - box.top];
 };
 
+const byTouch = window.matchMedia("(pointer: coarse)");
+
 function showView() {
   const magnified = stage.frames.some((frame) => frame.magnified);
   stage.box.classList.toggle("magnified", magnified);
   const factors = stage.frames.map(({ zoom }) => `×${number(zoom, 1)}`).join(" and ");
-  element("zoom-text").textContent = magnified
-    ? `${factors} · drag or Shift + arrows to move · 0 for the whole images`
-    : "Zoom: Ctrl + wheel, two fingers, + and −";
+  const [zooms, moves] = byTouch.matches
+    ? ["Zoom with two fingers", `${factors} · drag to move`]
+    : ["Zoom: Ctrl + wheel, + and −", `${factors} · drag or Shift + arrows to move · 0 for the whole images`];
+  element("zoom-text").textContent = magnified ? moves : zooms;
   redraw("view");
 }
 
