@@ -13,7 +13,7 @@ const placeOf = (event) => {
 
 const byTouch = window.matchMedia("(pointer: coarse)");
 
-function showView() {
+function describeView() {
   const magnified = stage.frames.some((frame) => frame.magnified);
   stage.box.classList.toggle("magnified", magnified);
   const factors = stage.frames.map(({ zoom }) => `×${number(zoom, 1)}`).join(" and ");
@@ -21,6 +21,10 @@ function showView() {
     ? ["Zoom with two fingers", `${factors} · drag to move`]
     : ["Zoom: Ctrl + wheel, + and −", `${factors} · drag or Shift + arrows to move · 0 for the whole images`];
   element("zoom-text").textContent = magnified ? moves : zooms;
+}
+
+function showView() {
+  describeView();
   redraw("view");
 }
 
@@ -122,5 +126,5 @@ function listenToZoom() {
   element("magnify").addEventListener("click", nearer);
   element("shrink").addEventListener("click", farther);
   element("whole").addEventListener("click", showWhole);
-  showView();
+  describeView();
 }
