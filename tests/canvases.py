@@ -28,6 +28,14 @@ class ReportPage:
     def settle(self):
         self.page.evaluate(NEXT_FRAME)
 
+    def wait_until(self, condition):
+        """Until an expression of the page is true; the page's policy forbids Playwright's own way to wait."""
+        for _ in range(250):
+            if self.page.evaluate(condition):
+                return self.settle()
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"never came true: {condition}")
+
     def press(self, *keys):
         for key in keys:
             self.page.keyboard.press(key)
@@ -44,13 +52,13 @@ class ReportPage:
         return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), cv2.COLOR_BGRA2RGBA)
 
     def frames(self):
-        """Where the stage's canvases show the two images: {x, y, width, height, scale} in CSS pixels each."""
+        """Where the stage shows the two images, in CSS pixels: {x, y, width, height, left, top, scale, ...}."""
         return self.page.evaluate("() => caransac.stage.frames")
 
     def on_stage(self, image, pixels):
         """Places (n, 2) of pixels of image 0 or 1 in the stage's canvases."""
         frame = self.frames()[image]
-        return np.array([frame["x"], frame["y"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
+        return np.array([frame["left"], frame["top"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
 
     def on_page(self, image, pixel):
         """The place (2,) of a pixel of image 0 or 1 on the page."""
@@ -63,6 +71,11 @@ class ReportPage:
 
     def text(self, name):
         return self.page.locator(f"#{name}").inner_text()
+
+    def fact(self, name):
+        """What the result's card says under a name."""
+        term = self.page.locator("#facts dt").get_by_text(name, exact=True)
+        return term.locator("xpath=following-sibling::dd[1]").inner_text()
 
 
 @contextmanager

@@ -27,21 +27,38 @@ def test_nothing_is_wider_than_the_screen(open_report, report_path, width):
             assert report.canvas(name).any()
 
 
+@pytest.mark.parametrize("ratio", [1, 2])
+def test_the_charts_are_as_high_as_the_result(open_report, report_path, ratio):
+    with open_report(report_path, device_scale_factor=ratio) as report:
+        ends = [report.page.locator(f"#{name}").bounding_box() for name in ("distance-text", "copies")]
+        assert np.ptp([box["y"] + box["height"] for box in ends]) < 1
+        for name in ("space", "distances"):
+            shown = report.page.evaluate("(id) => document.getElementById(id).clientHeight", name)
+            assert 270 <= shown <= 420
+            assert report.canvas(name).shape[0] == pytest.approx(ratio * shown, abs=1)  # drawn anew, not stretched
+
+
 def test_the_tabulator_reaches_every_control(open_report, report_path):
     with open_report(report_path) as report:
         page = report.page
         order = []
-        for _ in range(11):
+        for _ in range(17):
             page.keyboard.press("Tab")
             order.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
         exaggerate = ["exaggerate"] * page.locator("#exaggerate").is_visible()
         expected = [
             "theme",
             "stage",
+            "magnify",
+            "shrink",
+            "whole",
             "play",
             "round",
             "threshold",
             "lines",
+            "copy-python",
+            "copy-json",
+            "copy-colmap",
             *exaggerate,
             "nearer",
             "farther",

@@ -29,7 +29,7 @@ def test_points_lie_on_what_they_are_points_of(open_report, tmp_path):
     found = caransac.estimate_fundamental([pixel], [pixel])
     path = write_report(tmp_path / "r.html", found, [pixel], [pixel], image1=image, image2=image)
     with open_report(path) as report:
-        report.page.wait_for_function("caransac.stage.pictures.every((picture) => picture)")
+        report.wait_until("caransac.stage.pictures.every((picture) => picture)")
         report.settle()
         (place,) = np.rint(report.on_stage(0, [pixel])).astype(int)
         assert report.canvas("matches")[place[1], place[0], 3] > 0
@@ -44,6 +44,18 @@ def test_points_lie_on_what_they_are_points_of(open_report, tmp_path):
             sides = [light[y, x - across], light[y, x + across], light[y - across, x], light[y + across, x]]
             assert np.ptp(sides) < 0.2 * middle
             assert max(sides) < 0.9 * middle
+
+
+def test_nothing_lies_over_the_numbers_of_the_images(open_report, tmp_path):
+    places = np.stack(np.meshgrid(np.arange(0.0, 40), np.arange(0.0, 40)), axis=-1).reshape(-1, 2)
+    found = caransac.estimate_fundamental(places, places)
+    path = write_report(tmp_path / "r.html", found, places, places, size1=(400, 300), size2=(400, 300))
+    with open_report(path) as report:
+        drawn = report.canvas("matches")[..., 3]
+        for frame in report.frames():
+            x, y = round(frame["x"]), round(frame["y"])
+            assert not drawn[y + 9 : y + 27, x + 13 : x + 23].any()
+            assert drawn[y + 32 : y + 36, x + 9 : x + 27].all()  # below the number as everywhere
 
 
 def test_the_round_slider_and_the_lines_change_the_picture(open_report, report_path):

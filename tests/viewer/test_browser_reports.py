@@ -1,11 +1,13 @@
 """The viewer in a real browser: what reports of all kinds of results say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from canvases import ALL_ROUNDS
 
 import caransac
-from caransac.geometry import angle_between_deg, rotation_angle_deg, rotation_from_vector
+from caransac.geometry import angle_between_deg, homogeneous, rotation_angle_deg, rotation_from_vector
 from caransac.viewer import write_report
 
 
@@ -47,6 +49,31 @@ def test_summary_of_a_pose(open_report, report_path, pose):
         assert report.page.locator("#failure").is_hidden()
 
 
+@pytest.mark.parametrize(
+    ("confidence", "text"), [(0.0, "0 %"), (0.001, "< 1 %"), (0.012, "1 %"), (0.996, "> 99 %"), (1.0, "100 %")]
+)
+def test_little_is_not_nothing_and_much_is_not_all(open_report, tmp_path, pair, pose, confidence, text):
+    doubted = replace(pose, confidence=confidence)
+    with open_report(write_report(tmp_path / "r.html", doubted, pair.points1, pair.points2)) as report:
+        assert report.text("hero") == text
+        assert f"{text} confident" in report.text("subtitle")
+
+
+def test_an_early_stop_promises_nothing(open_report, tmp_path, pair, pose):
+    early = replace(pose, stop_reason="early_stop")
+    with open_report(write_report(tmp_path / "r.html", early, pair.points1, pair.points2)) as report:
+        assert report.fact("Stopped") == "early"
+
+
+def test_noise_threshold_and_parallax_are_told(open_report, report_path, pair, pose):
+    turned = homogeneous(pair.camera1.pixels_to_rays(pair.points1[pose.inliers])) @ pose.R.T
+    moved = pair.camera2.rays_to_pixels(turned[:, :2] / turned[:, 2:]) - pair.points2[pose.inliers]
+    with open_report(report_path) as report:
+        assert report.fact("Noise") == f"{pose.noise_px:.2f} px"
+        assert report.fact("Threshold") == f"{pose.max_error_px:.2f} px"
+        assert report.fact("Parallax") == f"{np.median(np.linalg.norm(moved, axis=1)):.1f} px"
+
+
 def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path, pair):
     with open_report(report_path) as report:
         assert "921.6 px, as given" in report.text("facts")
@@ -61,6 +88,14 @@ def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path,
             deviation = float(f"{100 * camera.focal_deviation:.2g}")
             assert f"{camera.mean_focal:.1f} px ± {deviation:g} %, {source}" in facts
         assert report.page.locator("#space-card").is_visible()
+
+
+def test_the_scale_of_the_distances_is_not_cut_off(open_report, tmp_path, pair, pose):
+    wide = replace(pose, max_error_px=0.2468)  # 1.23 px at its end
+    with open_report(write_report(tmp_path / "r.html", wide, pair.points1, pair.points2)) as report:
+        labels = report.canvas("distances")[-18:, :, 3]
+        assert labels[:, -60:].any()
+        assert not labels[:, -1].any()
 
 
 def test_failures_show_the_reason_and_the_matches(open_report, tmp_path, pair, rng):

@@ -14,6 +14,7 @@ import caransac
 from caransac.camera import Camera
 from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq, split_pose
 from caransac.synthetic import make_pair
+from caransac.synthetic.plane_pair import transfer
 from caransac.viewer import write_report
 from caransac.viewer.report import SCRIPTS
 
@@ -109,6 +110,28 @@ def test_a_fundamental_matrix_needs_no_cameras_and_takes_them(tmp_path, pair):
     np.testing.assert_allclose(content["estimate"]["t"], t, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
+def test_a_homography_has_transfer_errors_and_no_pose(tmp_path, pair, method):
+    """Half of the squared errors of both ways, in pixels."""
+    H = np.array([[1.1, 0.05, -30], [-0.04, 0.95, 20], [5e-5, -2e-5, 1]])
+    points2 = pair.points2.copy()
+    points2[:150] = transfer(H, pair.points1[:150]) + np.random.default_rng(0).normal(size=(150, 2))
+    options = caransac.Options(keep_trace=method == "ca-ransac", method=method)
+    found = caransac.estimate_homography(pair.points1, points2, options=options)
+    given = {"camera1": pair.camera1, "camera2": pair.camera2}
+    content = content_of(write_report(tmp_path / "h.html", found, pair.points1, points2, **given))
+    assert (content["kind"], content["estimate"], content["cloud"]) == ("homography", None, None)
+    last = content["rounds"][-1]
+    assert (last["F"], last["hypotheses"]) == (None, [])
+    assert last["H"] == content["summary"]["H"] == found.H.ravel().tolist()
+    assert last["numInliers"] == found.num_inliers
+    forth = np.sum((transfer(found.H, pair.points1) - points2) ** 2, axis=1)
+    back = np.sum((transfer(np.linalg.inv(found.H), points2) - pair.points1) ** 2, axis=1)
+    in_thresholds = np.sqrt((forth + back) / 2) / found.max_error_px
+    distances = unpack(last["distances"], "<u2") / 256
+    np.testing.assert_allclose(distances[:150], in_thresholds[:150], atol=0.51 / 256)
+
+
 def test_classical_results_show_their_inliers(tmp_path, pair):
     found = caransac.estimate_relative_pose(
         pair.points1, pair.points2, pair.camera1.K, pair.camera2.K, options=caransac.Options(method="lm-lo")
@@ -172,6 +195,17 @@ def test_images_are_embedded_in_their_colours_and_not_too_large(tmp_path, pair, 
     )
 
 
+@pytest.mark.parametrize(("wanted", "side"), [(None, 4000), (9999, 4000), (2500, 2500), (1600, 1600), (7, 7)])
+def test_the_size_of_embedded_images_is_a_choice(tmp_path, pair, pose, wanted, side):
+    cv2 = pytest.importorskip("cv2", reason="images need the extra `images`")
+    image = np.zeros((30, 4000), np.uint8)
+    path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, image1=image, max_image_px=wanted)
+    first = content_of(path)["images"][0]
+    seen = cv2.imdecode(unpack(first["picture"].removeprefix("data:image/jpeg;base64,"), np.uint8), cv2.IMREAD_COLOR)
+    assert seen.shape[1] == side
+    assert first["size"] == [4000, 30]
+
+
 def test_without_opencv_images_are_refused_and_frames_work(tmp_path, pair, pose, monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     given = {"camera1": pair.camera1, "camera2": pair.camera2}
@@ -207,6 +241,7 @@ def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
         ({"image1": np.zeros((4, 4))}, "image1 must be"),
         ({"image2": np.zeros((4, 4, 4), np.uint8)}, "image2 must be"),
         ({"size1": (0, 3)}, "size1 must be"),
+        ({"max_image_px": 0}, "max_image_px must be"),
     ],
 )
 def test_a_callers_mistake_names_the_argument_and_writes_nothing(tmp_path, pair, pose, wrong, message):

@@ -90,7 +90,8 @@ function drawDistances(canvas, round, belief) {
   context.textAlign = "center";
   for (let step = 0; step <= DISTANCE_RANGE; step++) {
     const text = `${+(step * report.maxErrorPx).toPrecision(3)}${step === DISTANCE_RANGE ? " px" : ""}`;
-    context.fillText(text, Math.min(left + (inner * step) / DISTANCE_RANGE, width - 14), height - 9);
+    const farthest = width - context.measureText(text).width / 2 - 1; // the last one is not cut off
+    context.fillText(text, Math.min(left + (inner * step) / DISTANCE_RANGE, farthest), height - 9);
   }
   const threshold = left + inner / DISTANCE_RANGE;
   context.strokeStyle = themeColour("ink");

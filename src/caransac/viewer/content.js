@@ -32,8 +32,13 @@ function roundName(number) {
 const element = (id) => document.getElementById(id);
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const number = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
-const percent = (value) => (value > 0.995 && value < 1 ? "> 99 %" : `${Math.round(100 * value)} %`);
 const whole = (count) => count.toLocaleString("en");
+
+// Neither "0 %" of something nor "100 %" of less than all.
+function percent(value) {
+  if (value > 0 && value < 0.005) return "< 1 %";
+  return value > 0.995 && value < 1 ? "> 99 %" : `${Math.round(100 * value)} %`;
+}
 
 // Red over amber to green for 0 to 255, the colours of probabilities everywhere.
 const RAMP = (() => {

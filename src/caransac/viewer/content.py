@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -16,47 +15,32 @@ from caransac.geometry import (
     Array,
     Floats,
     depths,
-    essential_from_pose,
-    fundamental_from_essential,
     homogeneous,
     join_pose,
     pose_error_deg,
+    quaternion_from_rotation,
     rotation_angle_deg,
-    split_pose,
 )
-from caransac.results import AnyResult, GeometryResult, RelativePoseResult, Round
-from caransac.robust.problems import Essential, FocalPose, Fundamental, Problem
+from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
+from caransac.viewer.geometries import (
+    DrawnFundamental,
+    DrawnGeometry,
+    DrawnHomography,
+    DrawnImage,
+    DrawnPose,
+    Pose,
+)
+from caransac.viewer.parallax import median_parallax_px
+
+DrawnResult = RelativePoseResult | FundamentalResult | HomographyResult
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
 LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points
 GRID = 65  # rows and columns of pixels that are undistorted to learn how far a lens sees
 
-Pose = tuple[Array, Array]
-
-
-@dataclass(frozen=True)
-class DrawnImage:
-    """One of the two images.
-
-    Attributes:
-        pixels: (n, 2) the matches' points.
-        camera: its camera, refined if it was doubtful, or None.
-        given_camera: the camera that the estimation started from, in whose pixels it measures distances, or None.
-        camera_source: where the camera comes from, in words.
-        size: (width, height) in pixels.
-        jpeg: the picture, of any scale, or None for an empty frame.
-    """
-
-    pixels: Array
-    camera: Camera | None
-    given_camera: Camera | None
-    camera_source: str
-    size: tuple[int, int]
-    jpeg: bytes | None
-
 
 def describe(
-    result: AnyResult,
+    result: DrawnResult,
     images: tuple[DrawnImage, DrawnImage],
     *,
     scores: Array | None,
@@ -66,22 +50,18 @@ def describe(
     """The report's content, of plain JSON types; arrays are little-endian in base64.
 
     Args:
-        result: the estimate of the epipolar geometry, which is drawn.
+        result: the estimate that is drawn.
         images: what it is of.
         scores: (n,) of the matches, or None.
         title: of the report.
         found: what was made of the estimate, where `caransac.estimate` did.
     """
-    geometry: DrawnGeometry
     max_error_px = result.max_error_px
-    if isinstance(result, RelativePoseResult):
-        geometry = DrawnPose(images, max_error_px)
-        answer = None if result.R is None or result.t is None else join_pose(result.R, result.t)
-    else:
-        geometry = DrawnFundamental(images, max_error_px)
-        answer = result.F
+    geometry, answer = _drawn_geometry(result, images, undistorts=found is not None)
     rounds = _rounds(result, answer)
     estimate = None if answer is None else geometry.pose(answer)
+    turned = found.R if found is not None and found.kind == "rotation" else None
+    R = turned if estimate is None else estimate[0]
     return {
         "title": title,
         "version": caransac.__version__,
@@ -97,14 +77,16 @@ def describe(
             "numHypotheses": result.num_hypotheses,
             "consensus": result.consensus,
             "elapsedMs": 1e3 * result.elapsed_s,
-            "F": None if answer is None else geometry.fundamental(answer).ravel().tolist(),
-            "angleDeg": None if estimate is None else rotation_angle_deg(estimate[0]),
+            **_matrices(geometry, answer),
+            "R": None if R is None else R.ravel().tolist(),
+            "angleDeg": None if R is None else rotation_angle_deg(R),
+            "parallaxPx": None if estimate is None else _parallax_px(images, estimate[0], result.inliers),
             "noisePx": result.noise_px,
-            "degeneracy": result.degeneracy,
+            "degeneracy": None if isinstance(result, HomographyResult) else result.degeneracy,
             "geometry": None if found is None else f"{found.kind.replace('_', ' ')}: {found.reason}",
             "alternatives": [_pose(pose) for pose in (() if found is None else found.alternatives)],
         },
-        "estimate": _pose(estimate),
+        "estimate": None if estimate is None else {**_pose(estimate), "qvec": _qvec(estimate)},
         "images": [_image(image, geometry.undistorts) for image in images],
         "scores": None if scores is None else _pack(scores, "<f4"),
         "rounds": [_round(geometry, step, estimate, max_error_px) for step in rounds],
@@ -112,123 +94,25 @@ def describe(
     }
 
 
-class DrawnGeometry(ABC):
-    """The models of a trace as what can be drawn of them.
-
-    Attributes:
-        kind: what is estimated: "pose" or "fundamental".
-        undistorts: whether the models are of points without their lens distortion.
-    """
-
-    kind: str
-    undistorts: bool
-
-    @abstractmethod
-    def distances_px(self, model: Array) -> Array:
-        """Sampson distances (n,) of the matches to a model in pixels, as the estimation measures them."""
-
-    @abstractmethod
-    def num_inliers(self, model: Array) -> int:
-        """How many matches support a model."""
-
-    @abstractmethod
-    def fundamental(self, model: Array) -> Array:
-        """Fundamental matrix (3, 3) of a model, of pixels without lens distortion where `undistorts`."""
-
-    @abstractmethod
-    def pose(self, model: Array) -> Pose | None:
-        """Rotation (3, 3) and translation (3,) of a model, or None where the cameras are unknown."""
+def _drawn_geometry(
+    result: DrawnResult, images: tuple[DrawnImage, DrawnImage], *, undistorts: bool
+) -> tuple[DrawnGeometry, Array | None]:
+    """How models are drawn, and the model of the answer; homographies may be of points without lens distortion."""
+    if isinstance(result, RelativePoseResult):
+        answer = None if result.R is None or result.t is None else join_pose(result.R, result.t)
+        return DrawnPose(images, result.max_error_px), answer
+    if isinstance(result, HomographyResult):
+        return DrawnHomography(images, result.max_error_px, undistorts=undistorts), result.H
+    return DrawnFundamental(images, result.max_error_px), result.F
 
 
-class DrawnPose(DrawnGeometry):
-    """Relative poses [R | t], all with the cameras of the answer."""
-
-    kind = "pose"
-    undistorts = True
-
-    def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
-        (pixels1, camera1, given1), (pixels2, camera2, given2) = (
-            (image.pixels, image.camera, image.given_camera or image.camera) for image in images
-        )
-        if camera1 is None or camera2 is None or given1 is None or given2 is None:
-            number = 1 if camera1 is None else 2
-            raise ValueError(
-                f"camera{number} is missing: the epipolar lines of a relative pose need both cameras; if it was "
-                f"unknown to the estimation, give size{number}"
-            )
-        self._K1, self._K2 = camera1.K, camera2.K
-        self._problem: Problem = Essential.from_pixels(pixels1, pixels2, camera1, camera2, max_error_px)
-        self._intrinsics = np.empty((3, 0))
-        if (camera1, camera2) != (given1, given2):
-            self._problem = FocalPose.from_pixels(pixels1, pixels2, given1, given2, max_error_px, shared=False)
-            self._intrinsics = np.stack([_change(given1, camera1), _change(given2, camera2)], axis=1)
-        self._max_error_px = max_error_px
-
-    def _refined(self, model: Array) -> Array:
-        """A pose with what the cameras of the answer differ by from those given: a model of the problem."""
-        return np.concatenate([model, self._intrinsics], axis=1)
-
-    def distances_px(self, model: Array) -> Array:
-        """See `DrawnGeometry.distances_px`."""
-        distances = self._problem.distances(self._refined(model)) / self._problem.max_error * self._max_error_px
-        return self._problem.spread(distances, np.inf)
-
-    def num_inliers(self, model: Array) -> int:
-        """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(self._refined(model)).sum())
-
-    def fundamental(self, model: Array) -> Array:
-        """See `DrawnGeometry.fundamental`."""
-        F = fundamental_from_essential(essential_from_pose(*self.pose(model)), self._K1, self._K2)
-        return np.asarray(F / np.linalg.norm(F))
-
-    def pose(self, model: Array) -> Pose:
-        """See `DrawnGeometry.pose`."""
-        return split_pose(model)
+def _matrices(geometry: DrawnGeometry, model: Array | None) -> dict[str, list[float] | None]:
+    """The fundamental matrix "F" or homography "H" of a model; None for the other one, and without a model."""
+    none: dict[str, list[float] | None] = {"F": None, "H": None}
+    return none if model is None else none | {geometry.matrix_name: geometry.matrix(model).ravel().tolist()}
 
 
-class DrawnFundamental(DrawnGeometry):
-    """Fundamental matrices of pixels as they are."""
-
-    kind = "fundamental"
-    undistorts = False
-
-    def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
-        self._images = images
-        self._problem = Fundamental.from_pixels(images[0].pixels, images[1].pixels, max_error_px)
-        self._max_error_px = max_error_px
-
-    def distances_px(self, model: Array) -> Array:
-        """See `DrawnGeometry.distances_px`."""
-        normalised = self._problem.from_public(model)
-        return self._problem.distances(normalised) / self._problem.max_error * self._max_error_px
-
-    def num_inliers(self, model: Array) -> int:
-        """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(self._problem.from_public(model)).sum())
-
-    def fundamental(self, model: Array) -> Array:
-        """See `DrawnGeometry.fundamental`."""
-        return model
-
-    def pose(self, model: Array) -> Pose | None:
-        """See `DrawnGeometry.pose`."""
-        first, second = self._images
-        if first.camera is None or second.camera is None:
-            return None
-        near = self.distances_px(model) < self._max_error_px
-        return caransac.pose_from_fundamental(
-            self.fundamental(model), first.pixels[near], second.pixels[near], first.camera, second.camera
-        )
-
-
-def _change(given: Camera, found: Camera) -> Array:
-    """(3,) intrinsics of `FocalPose` that turn one camera into the other: the inverse of `Camera.adjusted`."""
-    offset = found.K[:2, 2] - given.K[:2, 2]
-    return np.array([np.log(found.fx / given.fx), offset[0] / given.fx, offset[1] / given.fy])
-
-
-def _rounds(result: AnyResult, answer: Array | None) -> list[Round]:
+def _rounds(result: DrawnResult, answer: Array | None) -> list[Round]:
     """The trace, or a single record where there is none; the last one's best model is the answer, if there is one."""
     if result.trace:
         *earlier, last = result.trace
@@ -253,21 +137,18 @@ def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_erro
         "probabilities": _pack(np.rint(255 * np.clip(step.probabilities, 0, 1)), "u1"),
         "noisePx": step.noise * max_error_px,
         "hypotheses": [],
-        "F": None,
+        **_matrices(geometry, step.best),
         "distances": None,
     }
     for model, msac_scores in zip(step.models, step.msac_scores, strict=True):
         pose = geometry.pose(model)
         if pose is not None:
             apart = None if estimate is None else pose_error_deg(*pose, *estimate)
-            content["hypotheses"].append(
-                {**(_pose(pose) or {}), "consensus": float(msac_scores.sum()), "apartDeg": apart}
-            )
+            content["hypotheses"].append({**_pose(pose), "consensus": float(msac_scores.sum()), "apartDeg": apart})
     if step.best is not None:
         distances = np.nan_to_num(geometry.distances_px(step.best) / max_error_px, nan=np.inf)
         largest = np.iinfo(np.uint16).max
         content["distances"] = _pack(np.minimum(np.rint(distances * STEPS_PER_THRESHOLD), largest), "<u2")
-        content["F"] = geometry.fundamental(step.best).ravel().tolist()
         content["numInliers"] = geometry.num_inliers(step.best)
         pose = geometry.pose(step.best)
         content["apartDeg"] = None if pose is None or estimate is None else pose_error_deg(*pose, *estimate)
@@ -326,8 +207,23 @@ def _cloud(images: tuple[DrawnImage, DrawnImage], pose: Pose, probabilities: Flo
     return {"index": _pack(index[front], "<u4"), "points": _pack(points[front], "<f4")}
 
 
-def _pose(pose: Pose | None) -> dict[str, list[float]] | None:
-    return None if pose is None else {"R": np.ravel(pose[0]).tolist(), "t": np.ravel(pose[1]).tolist()}
+def _parallax_px(images: tuple[DrawnImage, DrawnImage], R: Array, inliers: NDArray[np.bool_]) -> float | None:
+    """The median parallax of the inliers; None without both cameras."""
+    first, second = images
+    if first.camera is None or second.camera is None:
+        return None
+    points = first.pixels[inliers], second.pixels[inliers]
+    return median_parallax_px(R, *points, first.camera, second.camera)
+
+
+def _pose(pose: Pose) -> dict[str, list[float]]:
+    return {"R": np.ravel(pose[0]).tolist(), "t": np.ravel(pose[1]).tolist()}
+
+
+def _qvec(pose: Pose) -> list[float]:
+    """The rotation as a unit quaternion in COLMAP's order: w, x, y, z."""
+    qvec: list[float] = quaternion_from_rotation(pose[0]).tolist()
+    return qvec
 
 
 def _pack(values: NDArray[Any], dtype: DTypeLike) -> str:

@@ -21,6 +21,10 @@ class Pinhole {
     return pixel;
   }
 
+  redistort(pixel) {
+    return pixel;
+  }
+
   // Two points of the line a x + b y + c = 0, far apart around the point nearest to (x, y).
   curve([a, b, c], [x, y]) {
     const length = Math.hypot(a, b);
@@ -81,6 +85,12 @@ class Lens {
     const scale = this.fisheye && radius > 0 ? Math.tan(radius) / radius : 1;
     const converged = Math.hypot(endU - u, endV - v) < 1e-9 && seen && scale * radius <= 1.05 * this.reach;
     return converged ? [this.fx * scale * x + this.cx, this.fy * scale * y + this.cy] : null;
+  }
+
+  // The pixel where the lens shows what an ideal one shows at a pixel; null beyond its reach.
+  redistort([px, py]) {
+    const ray = [(px - this.cx) / this.fx, (py - this.cy) / this.fy];
+    return Math.hypot(...ray) <= 1.05 * this.reach ? this.distort(ray) : null;
   }
 
   // The line of undistorted pixels as the lens shows it, within its reach.

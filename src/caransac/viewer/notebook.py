@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from caransac._support.files import Target, delivering
-from caransac.results import AnyResult
+from caransac.results import GeometryResult
+from caransac.viewer.content import DrawnResult
 from caransac.viewer.report import write_report
 
 HEIGHT_PX = 820
@@ -44,7 +45,12 @@ class InlineReport:
 
 
 def show(
-    result: AnyResult, points1: ArrayLike, points2: ArrayLike, *, height_px: int = HEIGHT_PX, **shown: Any
+    result: DrawnResult | GeometryResult,
+    points1: ArrayLike,
+    points2: ArrayLike,
+    *,
+    height_px: int = HEIGHT_PX,
+    **shown: Any,
 ) -> InlineReport | None:
     """Display the viewer's report in a notebook.
 

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
@@ -19,25 +19,32 @@ from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
-from caransac.results import AnyResult, GeometryResult, RelativePoseResult
-from caransac.viewer.content import DrawnImage, describe
+from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, Result
+from caransac.viewer.content import DrawnResult, describe
+from caransac.viewer.geometries import DrawnImage
 
 SCRIPTS = (
     "content.js",
     "epipolar.js",
+    "homography.js",
+    "frames.js",
     "stage.js",
     "space.js",
     "charts.js",
     "summary.js",
+    "copying.js",
+    "zooming.js",
+    "pointing.js",
+    "turning.js",
     "viewer.js",
 )  # one scope, in this order
-LARGEST_IMAGE = 1600  # pixels on the long side: sharp on a large screen, and a report stays below a megabyte or two
+MAX_IMAGE_PX = 1600  # on the long side: sharp on a large screen, and a report stays below a megabyte or two
 JPEG_QUALITY = 82
 
 
 def write_report(
     path: Target,
-    result: AnyResult | GeometryResult,
+    result: DrawnResult | GeometryResult,
     points1: ArrayLike,
     points2: ArrayLike,
     *,
@@ -51,6 +58,7 @@ def write_report(
     size2: tuple[int, int] | None = None,
     scores: ArrayLike | None = None,
     title: str = "",
+    max_image_px: int | None = MAX_IMAGE_PX,
 ) -> Path | IO[Any]:
     """Write one HTML file that shows an estimation; it opens in any browser, without a network.
 
@@ -58,7 +66,8 @@ def write_report(
 
     Args:
         path: where to write it, or a file that is open for writing.
-        result: what was estimated, successful or not.
+        result: what was estimated, successful or not. Of what `caransac.estimate` returns, the homography is drawn
+            where that is the answer, else the estimate of the epipolar geometry.
         points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
             pixel at (0, 0); nothing but the drawing depends on that.
         points2: (N, 2) pixels in image 2.
@@ -74,6 +83,8 @@ def write_report(
         size2: size of image 2.
         scores: (N,) one number per match, shown with it, or None.
         title: a line above it all, plain text.
+        max_image_px: pixels on the long side to which larger images are reduced in the report; None for full
+            resolution, which zooming and the loupes then show, in a file of many megabytes.
 
     Returns:
         The path, or the file.
@@ -82,16 +93,18 @@ def write_report(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
         ImportError: there are images and OpenCV is missing.
     """
-    geometry = result if isinstance(result, GeometryResult) else None
-    if geometry is not None:
-        result = geometry.epipolar
-    if not isinstance(result, AnyResult):
+    if not isinstance(result, DrawnResult | GeometryResult):
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
+    geometry = result if isinstance(result, GeometryResult) else None
+    result = _drawn(result)
+    found1, found2 = _found_cameras(result, geometry)
     count = len(result.inliers)
     pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
+    if max_image_px is not None and max_image_px < 1:
+        raise ValueError(f"max_image_px must be positive or None, not {max_image_px!r}")
     views = (
-        _View("1", camera1, result.camera1, camera_source1, image1, size1),
-        _View("2", camera2, result.camera2, camera_source2, image2, size2),
+        _View("1", camera1, found1, camera_source1, image1, size1, max_image_px),
+        _View("2", camera2, found2, camera_source2, image2, size2, max_image_px),
     )
     assume = isinstance(result, RelativePoseResult)
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
@@ -100,6 +113,22 @@ def write_report(
     with delivering(path, ".html") as temporary:
         temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
     return Path(path) if isinstance(path, str | Path) else path
+
+
+def _drawn(result: DrawnResult | GeometryResult) -> DrawnResult:
+    """What is drawn of a result: of a plane or a rotation the homography, as its epipolar geometry is one of many."""
+    if not isinstance(result, GeometryResult):
+        return result
+    if result.H is None:
+        return result.epipolar
+    return HomographyResult(H=result.H, **{field.name: getattr(result, field.name) for field in fields(Result)})
+
+
+def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tuple[Camera | None, Camera | None]:
+    """The cameras that belong to what is drawn."""
+    if not isinstance(result, HomographyResult):
+        return result.camera1, result.camera2
+    return (None, None) if geometry is None else (geometry.camera1, geometry.camera2)
 
 
 def _page(title: str, content: str) -> str:
@@ -142,6 +171,7 @@ class _View:
         source: where the camera comes from; empty for what is known here.
         image: its pixels, or None.
         size: (width, height), or None.
+        max_image_px: the long side of the picture, at most; None for any.
     """
 
     number: str
@@ -150,6 +180,7 @@ class _View:
     source: str
     image: ArrayLike | None
     size: tuple[int, int] | None
+    max_image_px: int | None
 
     def draw(self, pixels: Array, *, assume: bool) -> DrawnImage:
         """The image with points (n, 2); an unknown camera is what the estimation assumes, if wanted."""
@@ -163,7 +194,7 @@ class _View:
         camera = given if exact else self.found or given
         if size is None:  # a principal point is near the middle
             size = _enclosing(pixels, np.zeros(2) if camera is None else 2 * camera.K[:2, 2])
-        jpeg = None if shown is None else _jpeg(shown)
+        jpeg = None if shown is None else _jpeg(shown, self.max_image_px)
         return DrawnImage(pixels, camera, given, self._origin(given, camera), size, jpeg)
 
     def _known_size(self, given: Camera | None, shown: NDArray[np.uint8] | None) -> tuple[int, int] | None:
@@ -210,15 +241,16 @@ def _checked_image(values: ArrayLike, name: str) -> NDArray[np.uint8]:
     return np.asarray(image, np.uint8)
 
 
-def _jpeg(image: NDArray[np.uint8]) -> bytes:
+def _jpeg(image: NDArray[np.uint8], max_image_px: int | None) -> bytes:
     try:
         import cv2
     except ImportError as error:
         raise ImportError("images in a report need OpenCV: pip install 'caransac[images]'") from error
 
-    scale = LARGEST_IMAGE / max(image.shape[:2])
+    height, width = image.shape[:2]
+    scale = 1.0 if max_image_px is None else max_image_px / max(height, width)
     if scale < 1:
-        size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
         image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     if image.ndim == 3:
         image = np.ascontiguousarray(image[:, :, ::-1])  # OpenCV's order is BGR

@@ -15,7 +15,8 @@ class Space {
   constructor(canvas) {
     this.canvas = canvas;
     this.exaggeration = EXAGGERATION;
-    this.corners = report.images.map((image) => image.corners);
+    // A homography has no pose to draw: a plane leaves several open, a rotation has no baseline.
+    this.corners = report.images.map((image) => (report.kind === "homography" ? null : image.corners));
     // Turn about a place between the cameras and a little before them, towards what they see.
     const [x, y, z] = report.estimate ? centreOf(report.estimate) : [0, 0, 0];
     this.centre = [x / 2, y / 2, z / 2 + 0.5];
@@ -42,7 +43,7 @@ class Space {
     const [ax, az] = [cy * dx + sy * dz, cy * dz - sy * dx];
     const depth = sp * dy + cp * az + this.distance;
     if (depth < 0.05) return null;
-    const focal = 1.15 * Math.min(this.height, this.width);
+    const focal = 1.15 * Math.min(this.height, 0.75 * this.width);
     return [this.width / 2 + (focal * ax) / depth, this.height / 2 + (focal * (cp * dy - sp * az)) / depth, depth];
   }
 

@@ -8,6 +8,7 @@ const REACH = { mouse: 12, pen: 16, touch: 26 }; // CSS pixels around the pointe
 class Stage {
   constructor(box, { images, matches, overlay }) {
     Object.assign(this, { box, layers: { images, matches, overlay }, pictures: [null, null] });
+    this.frames = report.images.map(({ size }) => new Frame(size));
     this.belief = Float32Array.from(rounds[lastRound].probabilities);
     this.threshold = 0;
     this.withLines = true;
@@ -16,54 +17,50 @@ class Stage {
       const picture = new Image();
       picture.onload = () => {
         this.pictures[i] = picture;
-        if (this.frames) this.drawImages();
+        if (this.width) this.drawImages();
       };
       picture.src = image.picture;
     });
   }
 
-  // Where the images lie: {x, y, width, height, scale} in CSS pixels each.
+  // Puts the frames side by side, or one above the other where there is little room.
   layOut() {
     const width = this.box.clientWidth;
     const aspects = report.images.map(({ size }) => size[0] / size[1]);
     if (width >= SIDE_BY_SIDE) {
       const height = Math.min((width - GAP) / (aspects[0] + aspects[1]), Math.max(320, 0.64 * window.innerHeight));
       let x = (width - GAP - height * (aspects[0] + aspects[1])) / 2;
-      this.frames = aspects.map((aspect) => {
-        const frame = { x, y: 0, width: height * aspect, height };
+      this.frames.forEach((frame, i) => {
+        frame.put(x, 0, height * aspects[i], height);
         x += frame.width + GAP;
-        return frame;
       });
       this.height = height;
     } else {
       let y = 0;
-      this.frames = aspects.map((aspect) => {
-        const height = Math.min(width / aspect, Math.max(200, 0.42 * window.innerHeight));
-        const frame = { x: (width - height * aspect) / 2, y, width: height * aspect, height };
+      this.frames.forEach((frame, i) => {
+        const height = Math.min(width / aspects[i], Math.max(200, 0.42 * window.innerHeight));
+        frame.put((width - height * aspects[i]) / 2, y, height * aspects[i], height);
         y += height + GAP;
-        return frame;
       });
       this.height = y - GAP;
     }
-    this.frames.forEach((frame, i) => (frame.scale = frame.width / report.images[i].size[0]));
     this.width = width;
     this.box.style.height = `${this.height}px`;
   }
 
-  // The centre of an image's top-left pixel is (0, 0), half a pixel inside its frame.
-  toScreen(image, [x, y]) {
-    const frame = this.frames[image];
-    return [frame.x + (x + 0.5) * frame.scale, frame.y + (y + 0.5) * frame.scale];
+  toScreen(image, pixel) {
+    return this.frames[image].toScreen(pixel);
   }
 
   // The image under a place on the screen, and the pixel there; null between the images.
-  toPixel([x, y]) {
-    const image = this.frames.findIndex(
-      (f) => x >= f.x && x <= f.x + f.width && y >= f.y && y <= f.y + f.height,
-    );
-    if (image < 0) return null;
-    const { x: left, y: top, scale } = this.frames[image];
-    return { image, pixel: [(x - left) / scale - 0.5, (y - top) / scale - 0.5] };
+  toPixel(place) {
+    const image = this.frames.findIndex((frame) => frame.contains(place));
+    return image < 0 ? null : { image, pixel: this.frames[image].toPixel(place) };
+  }
+
+  // Whether both ends of a match are in sight.
+  showsBoth(ends) {
+    return ends.every((end, image) => this.frames[image].shows(end));
   }
 
   isShown(match) {
@@ -88,6 +85,10 @@ class Stage {
 
   drawAll() {
     this.layOut();
+    this.drawView();
+  }
+
+  drawView() {
     this.drawImages();
     this.drawMatches();
   }
@@ -97,7 +98,12 @@ class Stage {
     const [paper, ink] = [themeColour("frame"), themeColour("frame-dots")];
     this.frames.forEach((frame, i) => {
       if (this.pictures[i]) {
-        context.drawImage(this.pictures[i], frame.x, frame.y, frame.width, frame.height);
+        context.save();
+        frame.clip(context);
+        context.imageSmoothingQuality = "high"; // pictures may have many more pixels than the screen
+        const { left, top, zoom, width, height } = frame;
+        context.drawImage(this.pictures[i], left, top, zoom * width, zoom * height);
+        context.restore();
         // Less colour and a veil calm the picture, so that the matches stand out.
         for (const [mode, colour] of [["saturation", "rgb(128 128 128 / 0.6)"], ["source-over", themeColour("veil")]]) {
           context.globalCompositeOperation = mode;
@@ -119,12 +125,17 @@ class Stage {
   // The image's number, as the cameras in the 3-D view have it.
   drawNumber(context, { x, y }, text) {
     context.fillStyle = themeColour("card");
-    context.beginPath();
-    context.roundRect(x + 8, y + 8, 20, 20, 5);
-    context.fill();
+    this.fillBadge(context, { x, y });
     Object.assign(context, { fillStyle: themeColour("ink"), textAlign: "center", textBaseline: "middle" });
     context.font = `600 12px ${getComputedStyle(this.box).fontFamily}`;
     context.fillText(text, x + 18, y + 18.5);
+  }
+
+  // The ground of an image's number.
+  fillBadge(context, { x, y }) {
+    context.beginPath();
+    context.roundRect(x + 8, y + 8, 20, 20, 5);
+    context.fill();
   }
 
   // Matches by rising probability, so that the likely ones lie on top: counting sort by 8-bit probability.
@@ -151,9 +162,10 @@ class Stage {
         if (value === 0) continue;
         context.globalAlpha = (value / 255) * strength;
         context.strokeStyle = RAMP[value];
+        const ends = [0, 1].map((image) => this.toScreen(image, pointOf(image, match)));
+        if (!this.showsBoth(ends)) continue;
         context.beginPath();
-        context.moveTo(...this.toScreen(0, pointOf(0, match)));
-        context.lineTo(...this.toScreen(1, pointOf(1, match)));
+        ends.forEach(([x, y]) => context.lineTo(x, y));
         context.stroke();
       }
     }
@@ -163,16 +175,20 @@ class Stage {
       context.fillStyle = RAMP[value];
       for (const image of [0, 1]) {
         const [x, y] = this.toScreen(image, pointOf(image, match));
+        if (!this.frames[image].shows([x, y])) continue;
         context.beginPath();
         context.arc(x, y, radius, 0, 2 * Math.PI);
         context.fill();
       }
     }
     context.globalAlpha = 1;
+    context.globalCompositeOperation = "destination-out"; // the images' numbers, a layer below, stay readable
+    this.frames.forEach((frame) => this.fillBadge(context, frame));
+    context.globalCompositeOperation = "source-over";
   }
 
   // What is pointed at: a match, {match}, or a pixel, {image, pixel}; null clears. A match that is kept is magnified.
-  drawFocus(focus, F, kept) {
+  drawFocus(focus, { F, H }, kept) {
     const context = prepare(this.layers.overlay, this.width, this.height);
     if (!focus) return;
     const isMatch = focus.match !== undefined;
@@ -182,29 +198,30 @@ class Stage {
     const colour = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
     let curves = [[], []];
     if (F) curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.image, focus.pixel);
+    const partners = H ? partnersOf(H, pixels) : [null, null];
     curves.forEach((curve, image) => {
-      const { x, y, width, height } = this.frames[image];
       context.save();
-      context.beginPath();
-      context.rect(x, y, width, height);
-      context.clip();
+      this.frames[image].clip(context);
       this.strokeTwice(context, curve.map((point) => this.toScreen(image, point)), 2, themeColour("line"));
+      if (partners[image]) this.drawCross(context, this.toScreen(image, partners[image]));
       context.restore();
     });
-    if (isMatch) this.strokeTwice(context, ends, 1.5, colour, [5, 4]);
-    ends.forEach((end) => this.drawRing(context, end, 5.5, colour));
-    if (isMatch && kept) pixels.forEach((pixel, image) => this.drawLoupe(context, image, pixel, curves[image], colour));
+    if (isMatch && this.showsBoth(ends)) this.strokeTwice(context, ends, 1.5, colour, [5, 4]);
+    ends.forEach((end, image) => this.frames[image].shows(end) && this.drawRing(context, end, 5.5, colour));
+    if (!isMatch || !kept) return;
+    pixels.forEach((pixel, image) => this.drawLoupe(context, image, pixel, curves[image], partners[image], colour));
   }
 
-  // A circle in the image's outer corner that shows the place of a point much larger.
-  drawLoupe(context, image, pixel, curve, colour) {
+  // A circle in the image's outer corner that shows the place of a point much larger, unless the image itself does.
+  drawLoupe(context, image, pixel, curve, partner, colour) {
     const frame = this.frames[image];
+    const zoom = Math.max((LOUPE * frame.scale) / frame.zoom, 2);
+    if (zoom < 1.5 * frame.scale) return;
     const radius = clamp(0.17 * Math.min(frame.height, frame.width), 40, 84);
     const [px, py] = this.toScreen(image, pixel);
     const x = image === 0 ? frame.x + radius + 8 : frame.x + frame.width - radius - 8;
     const low = frame.y + frame.height - radius - 8;
     const y = Math.hypot(px - x, py - low) > radius + 20 ? low : frame.y + radius + 8;
-    const zoom = Math.max(LOUPE * frame.scale, 2);
     const magnified = ([u, v]) => [x + (u - pixel[0]) * zoom, y + (v - pixel[1]) * zoom];
     context.save();
     context.beginPath();
@@ -216,9 +233,17 @@ class Stage {
     const [width, height] = report.images[image].size;
     if (this.pictures[image]) context.drawImage(this.pictures[image], left, top, width * zoom, height * zoom);
     this.strokeTwice(context, curve.map(magnified), 2, themeColour("line"));
+    if (partner) this.drawCross(context, magnified(partner));
     context.restore();
     this.drawRing(context, [x, y], 7, colour);
     this.drawRing(context, [x, y], radius, colour);
+  }
+
+  // Where a homography puts a point.
+  drawCross(context, [x, y]) {
+    for (const way of [-1, 1]) {
+      this.strokeTwice(context, [[x - 6, y - 6 * way], [x + 6, y + 6 * way]], 2, themeColour("line"));
+    }
   }
 
   drawRing(context, [x, y], radius, colour) {

@@ -2,12 +2,17 @@
 
 const REASONS = {
   budget: "all rounds ran",
-  early_stop: "early, surely done",
+  early_stop: "early",
   too_few_points: "There are fewer matches than a minimal sample needs.",
   degenerate: "No sample of the matches determines a model: points are repeated or lie on a line.",
   no_consensus: "The best model explains nothing beyond its own sample. The images may not show the same scene.",
 };
-const WHAT = report.kind === "pose" ? "relative pose" : "fundamental matrix";
+const WHAT = { pose: "relative pose", fundamental: "fundamental matrix", homography: "homography" }[report.kind];
+const RIGHT = {
+  pose: "the pose is right to 5°",
+  fundamental: "the pose it implies is right to 5°",
+  homography: "the homography is right to 1 % of the matches' extent",
+}[report.kind];
 
 function fact(name, value, className = "") {
   const [term, text] = [document.createElement("dt"), document.createElement("dd")];
@@ -52,7 +57,7 @@ function summarise() {
     element("hero-text").textContent = "of the matches agree";
   } else {
     element("hero-text").textContent = summary.success
-      ? `confident that the pose${report.kind === "pose" ? "" : " it implies"} is right to 5°`
+      ? `confident that ${RIGHT}`
       : "no confidence in any model";
   }
   element("dial-value").style.strokeDasharray = `${100 * share} 100`;
@@ -62,36 +67,37 @@ function summarise() {
   fact("Inliers", `${whole(summary.numInliers)} of ${whole(numMatches)}${ratio}`);
   if (summary.geometry) fact("Geometry", summary.geometry);
   else if (summary.degeneracy) fact("Geometry", DEGENERACIES[summary.degeneracy]);
-  if (summary.noisePx !== null) {
-    fact("Noise", `${number(summary.noisePx, 2)} px; threshold ${number(report.maxErrorPx, 2)} px`);
-  }
+  if (summary.noisePx !== null) fact("Noise", `${number(summary.noisePx, 2)} px`);
+  fact("Threshold", `${number(report.maxErrorPx, 2)} px`);
+  if (summary.parallaxPx !== null) fact("Parallax", `${number(summary.parallaxPx, 1)} px`);
   fact("Hypotheses", whole(summary.numHypotheses));
   fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
   if (summary.success) fact("Stopped", REASONS[summary.stopReason]);
-  if (estimate) {
+  if (summary.R) {
     fact("Rotation", `${number(summary.angleDeg)}°`);
-    fact("R", matrix(estimate.R, (value) => value.toFixed(5)), "matrix");
-    fact("t", matrix(estimate.t, (value) => value.toFixed(5)), "matrix");
+    fact("R", matrix(summary.R, (value) => value.toFixed(5)), "matrix");
   }
-  for (const { R, t } of summary.alternatives) {
-    fact("Or R", matrix(R, (value) => value.toFixed(5)), "matrix");
-    fact("Or t", matrix(t, (value) => value.toFixed(5)), "matrix");
-  }
+  if (estimate) fact("t", matrix(estimate.t, (value) => value.toFixed(5)), "matrix");
+  summary.alternatives.forEach(({ R, t }, i) => {
+    const which = estimate ? "Or" : `Pose ${i + 1}:`;
+    fact(`${which} R`, matrix(R, (value) => value.toFixed(5)), "matrix");
+    fact(`${which} t`, matrix(t, (value) => value.toFixed(5)), "matrix");
+  });
   report.images.forEach(({ camera }, i) => {
     if (summary.success && camera) fact(`Focal length ${i + 1}`, focalText(camera));
   });
-  if (!estimate && summary.success) fact("Cameras", "unknown, so no 3-D view");
-  if (report.kind === "fundamental" && summary.F) {
-    fact("F", matrix(summary.F, (value) => value.toExponential(2)), "matrix");
+  if (!estimate && summary.success && report.kind === "fundamental") fact("Cameras", "unknown, so no 3-D view");
+  for (const [name, values] of [["F", report.kind === "fundamental" && summary.F], ["H", summary.H]]) {
+    if (values) fact(name, matrix(values, (value) => value.toExponential(2)), "matrix");
   }
 }
 
 function describeDistances(round, beyond) {
   if (!round.distances) return `Distances need a model${lastRound > 0 ? "; there is none before round 1" : ""}.`;
   const limit = +(DISTANCE_RANGE * report.maxErrorPx).toPrecision(3);
-  const sentences = [
-    `Sampson distance in pixels: ${whole(round.numInliers)} within the threshold, ${whole(beyond)} beyond ${limit} px.`,
-  ];
+  const measure = report.kind === "homography" ? "Transfer error" : "Sampson distance";
+  const counts = `${whole(round.numInliers)} within the threshold, ${whole(beyond)} beyond ${limit} px`;
+  const sentences = [`${measure} in pixels: ${counts}.`];
   if (round.noisePx) sentences.push(`Typical noise ${number(round.noisePx)} px.`);
   if (report.hasProbabilities) sentences.push("Green is the share expected to be right.");
   return sentences.join(" ");
