@@ -14,7 +14,7 @@ LAYERS = [
     {"_native", "_support", "geometry"},
     {"figures", "lens", "options", "metrics"},
     {"camera", "display"},
-    {"results"},
+    {"results", "parallax"},
     {"kernels"},
     {"learned.weights_file"},
     {"learned.side_information", "learned.sample_quality"},

@@ -6,14 +6,12 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
-
 import caransac
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
-from caransac.geometry import homogeneous
 from caransac.options import MaxError, MethodName, Options
+from caransac.parallax import median_parallax_px
 from caransac.results import FundamentalResult, GeometryResult
 
 FoundGeometry = GeometryResult | FundamentalResult  # what the commands show
@@ -102,21 +100,12 @@ def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None
 
 
 def parallax_px(views: TwoViews, result: FoundGeometry) -> float | None:
-    """How far the inliers' points in image 2 lie from where the rotation alone would put them: the median, in pixels.
-
-    A translation that moves the points by less than they are uncertain has no direction to speak of. None without a
-    pose.
-    """
+    """Parallax of the inliers (see `median_parallax_px`); None without a pose."""
     if not isinstance(result, GeometryResult) or result.R is None or result.t is None:
         return None
     assert result.camera1 is not None and result.camera2 is not None  # a pose has both
     points1, points2 = views.matches.points1[result.inliers], views.matches.points2[result.inliers]
-    turned = homogeneous(result.camera1.pixels_to_rays(points1)) @ result.R.T
-    seen = turned[:, 2] > 0
-    if not seen.any():
-        return None
-    moved = result.camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - points2[seen]
-    return float(np.median(np.linalg.norm(moved, axis=1)))
+    return median_parallax_px(result.R, points1, points2, result.camera1, result.camera2)
 
 
 def write_html(path: Path, views: TwoViews, result: FoundGeometry) -> Path:
