@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions
@@ -20,6 +21,7 @@ from caransac.geometry import Array, Floats
 Indices = NDArray[np.int32]
 NativeKind = type[_native.Poses] | type[_native.Fundamentals] | type[_native.FocalPoses] | type[_native.Homographies]
 Layer = tuple[Floats, Floats, Activation, bool]
+_Numbers = TypeVar("_Numbers", Array, Floats, Indices)
 
 __all__ = [
     "FOCAL_POSES",
@@ -51,12 +53,20 @@ __all__ = [
 ]
 
 
+def _aligned(array: _Numbers) -> _Numbers:
+    return array if array.flags.aligned else array.copy()  # as C++ wants it, and some CPUs
+
+
 def _reals(array: object) -> Array:
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return _aligned(np.ascontiguousarray(array, dtype=np.float64))
 
 
-def _integers(array: object) -> Indices:
-    return np.ascontiguousarray(array, dtype=np.int32)
+def _integers(array: ArrayLike) -> Indices:
+    given = np.asarray(array)
+    whole = given.dtype.kind in "iu" or given.size == 0
+    if not whole or (given.dtype != np.int32 and np.any((given < -(2**31)) | (given >= 2**31))):
+        raise ValueError("indices must be integers of 32 bits")  # others would silently become different ones
+    return _aligned(np.ascontiguousarray(given, dtype=np.int32))
 
 
 def instruction_set() -> str:
@@ -228,7 +238,7 @@ def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
 
 def distinct(msac_scores: Floats, count: int, same: float) -> Indices:
     """Indices of the first `count` rows of scores (m, n) whose cosine with every row kept before is below `same`."""
-    return _native.distinct(np.ascontiguousarray(msac_scores, np.float32), count, same)
+    return _native.distinct(_aligned(np.ascontiguousarray(msac_scores, np.float32)), count, same)
 
 
 # Samples -------------------------------------------------------------------------------------------------------------
@@ -269,7 +279,7 @@ def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
     residual. Arrays are single precision, layers at most 128 wide, x together at most 1024. x may be transposed
     or a slice: only blocks of rows are ever copied.
     """
-    return _native.mlp([np.asarray(part, np.float32) for part in x], list(layers))
+    return _native.mlp([_aligned(np.asarray(part, np.float32)) for part in x], list(layers))
 
 
 def neighbour_features(correspondences: Correspondences, min_distance: float = 0.012) -> Floats:

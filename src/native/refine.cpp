@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <Eigen/Cholesky>
@@ -30,6 +31,8 @@ struct LinearSystem {
                                    points.weights(), options.loss, options.loss_scale, options.precision, raw);
         cost = raw.cost;
         gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
+        // The packed logarithm makes any number of what is none, and such a cost could be the lowest.
+        if (!gradient.allFinite()) cost = std::numeric_limits<double>::quiet_NaN();
         hessian = symmetric<Manifold::kDof>(raw.hessian);
         at.add_prior(options, cost, gradient, hessian);
     }

@@ -20,7 +20,8 @@ struct Interval {
         cell = std::max(ranked(99 * static_cast<long long>(n) / 100) - low, 1e-12) / Regions::kPerSide;
     }
     int index(double value) const {
-        return static_cast<int>(std::clamp((value - low) / cell, 0.0, Regions::kPerSide - 1.0));
+        const double offset = (value - low) / cell;  // not a number where lengths overflow: the first cell then
+        return offset > 0 ? static_cast<int>(std::min(offset, Regions::kPerSide - 1.0)) : 0;
     }
 };
 

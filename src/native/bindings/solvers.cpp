@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <tuple>
 
 #include "arrays.h"
@@ -48,15 +49,15 @@ Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<k
         nb::gil_scoped_release release;
         const std::vector<int> members =
             checked_indices(samples, correspondences.size(), "samples must hold indices of correspondences");
-        Chunk<kSize> chunk;
+        const auto chunk = std::make_unique<Chunk<kSize>>();  // not on the stack: that of some threads is small
         std::vector<double> models(kChunk * kMaxSolutions * 9);
         std::vector<int> sample(kChunk * kMaxSolutions);
         for (int first = 0; first < num_samples; first += kChunk) {
             const int size = std::min(kChunk, num_samples - first);
-            chunk.gather(correspondences.columns(), members.data() + static_cast<size_t>(kSize) * first, size);
-            const int count = solver(chunk.x1, chunk.x2, size, models.data(), sample.data());
+            chunk->gather(correspondences.columns(), members.data() + static_cast<size_t>(kSize) * first, size);
+            const int count = solver(chunk->x1, chunk->x2, size, models.data(), sample.data());
             for (int i = 0; i < count; ++i)
-                if (keep(models.data() + 9 * i, chunk, sample[i], kept)) origins.push_back(first + sample[i]);
+                if (keep(models.data() + 9 * i, *chunk, sample[i], kept)) origins.push_back(first + sample[i]);
         }
     }
     const size_t count = origins.size();

@@ -1,0 +1,132 @@
+"""Whatever the kernels are given, they answer or raise: no memory but their own is touched, and they come to an end."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from caransac import kernels
+from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, Activation, RefineOptions
+
+pytestmark = pytest.mark.kernels
+
+HUGE = 1.7e308
+KINDS = {"poses": POSES, "focal_poses": FOCAL_POSES, "fundamentals": FUNDAMENTALS, "homographies": HOMOGRAPHIES}
+
+
+def huge_points(rng, count=500):
+    return kernels.pack(*rng.choice([-HUGE, HUGE, 1.0], size=(2, count, 2)))
+
+
+def test_cells_of_huge_coordinates_are_in_the_grid(rng):
+    points = huge_points(rng)
+    regions = kernels.Regions(points)
+    assert 0 <= regions.cells.min() <= regions.cells.max() < 256
+    assert np.isfinite(POSES.spread_consensus(np.eye(3, 4)[None], points, 1.0, regions)).all()
+
+
+@pytest.mark.parametrize("min_distance", [np.nan, np.inf, -1.0, 0.0, 1e300])
+def test_features_of_any_coordinates_are_finite(rng, min_distance):
+    for points in (huge_points(rng), kernels.pack(*rng.normal(size=(2, 500, 2))), kernels.pack(*np.zeros((2, 500, 2)))):
+        features = kernels.neighbour_features(points, min_distance)
+        assert features.shape == (500, 18)
+        assert np.isfinite(features).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, HUGE, 1e-320, 0.0])
+def test_models_of_any_numbers_are_scored_and_refined(rng, kind, entry):
+    verbs = KINDS[kind]
+    models = np.full((3, *verbs.shape), entry)
+    for points in (kernels.pack(*rng.normal(size=(2, 50, 2))), huge_points(rng), kernels.pack(*np.empty((2, 0, 2)))):
+        scores = verbs.msac_scores(models, points, 0.1)
+        assert scores.shape == (3, len(points))
+        assert (scores >= 0).all()
+        assert (scores <= 1).all()
+        assert verbs.top(models, points, 0.1, 2).tolist() == [0, 1]
+        refined, costs = verbs.refine(models, points, RefineOptions(max_residual=0.5))
+        assert refined.shape == models.shape
+        assert not (costs < 0).any(), "a cost that is no number must not pass for the lowest"
+        refined, costs = verbs.refine(models, points, RefineOptions())
+        assert not (costs < 0).any(), "a cost that is no number must not pass for the lowest"
+
+
+@pytest.mark.parametrize("wrong", [2**32, -(2**32), 2**63 - 1, 1.5, np.nan, np.inf, 1e300])
+def test_indices_do_not_turn_into_others(rng, wrong):
+    points = kernels.pack(*rng.normal(size=(2, 10, 2)))
+    for solve, size in ((kernels.five_point, 5), (kernels.seven_point, 7), (kernels.four_point, 4)):
+        with pytest.raises(ValueError, match="32 bits"):
+            solve(points, np.full((2, size), wrong))
+    with pytest.raises(ValueError, match="32 bits"):
+        kernels.sample_uniform(np.full(9, wrong), 3, 1, seed=0)
+
+
+@pytest.mark.parametrize("solver", [kernels.five_point, kernels.five_point_poses, kernels.seven_point])
+def test_indices_changed_by_another_thread_are_not_followed(rng, solver):
+    points = kernels.pack(*rng.normal(size=(2, 10, 2)))
+    right = rng.integers(0, 10, (2000, 7 if solver is kernels.seven_point else 5)).astype(np.int32)
+    shared, stop = right.copy(), threading.Event()
+
+    def change():
+        while not stop.is_set():
+            shared[:] = 2**30
+            shared[:] = right
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    deadline, answers = time.monotonic() + 0.3, set()
+    try:
+        while time.monotonic() < deadline:
+            try:
+                solver(points, shared)
+                answers.add("solved")
+            except ValueError:
+                answers.add("refused")
+    finally:
+        stop.set()
+        thread.join()
+    assert answers <= {"solved", "refused"}
+    assert answers
+
+
+def test_arrays_at_odd_addresses_are_read(rng):
+    def displaced(array):
+        memory = np.empty(array.nbytes + 1, np.uint8)[1:]
+        moved = memory.view(array.dtype).reshape(array.shape)
+        moved[:] = array
+        assert not moved.flags.aligned
+        return moved
+
+    points1, points2 = rng.normal(size=(2, 20, 2))
+    packed = kernels.pack(displaced(points1), displaced(points2))
+    assert np.array_equal(packed.points1, points1)
+    samples = rng.integers(0, 20, (9, 7)).astype(np.int32)
+    for answer, expected in zip(
+        kernels.seven_point(packed, displaced(samples)), kernels.seven_point(packed, samples), strict=True
+    ):
+        assert np.array_equal(answer, expected)
+    x, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 3), (3, 2)))
+    layers = [(weight, np.zeros(2, np.float32), Activation.TANH, False)]
+    assert np.array_equal(kernels.mlp([displaced(x)], layers), kernels.mlp([x], layers))
+    scores = rng.uniform(size=(4, 6)).astype(np.float32)
+    assert np.array_equal(kernels.distinct(displaced(scores), 3, 0.9), kernels.distinct(scores, 3, 0.9))
+
+
+def test_polynomials_of_any_numbers_have_their_roots_or_none():
+    hostile = [np.nan, np.inf, -np.inf, HUGE, -HUGE, 5e-324, 0.0, 1.0]
+    coefficients = np.array(np.meshgrid(*[hostile] * 4)).reshape(4, -1).T
+    roots = kernels.real_roots(coefficients)
+    assert roots.shape == (len(hostile) ** 4, 3)
+    assert not np.isinf(roots).any()
+    assert kernels.real_roots(np.tile(coefficients, 3)[:, :11]).shape == (len(hostile) ** 4, 10)
+
+
+def test_empty_networks_and_absurd_sizes_are_answered():
+    layer = (np.zeros((0, 2), np.float32), np.ones(2, np.float32), Activation.NONE, False)
+    assert np.array_equal(kernels.mlp([np.zeros((5, 0), np.float32)], [layer]), np.ones((5, 2)))
+    assert kernels.distinct(np.full((3, 4), np.nan, np.float32), 3, np.nan).tolist() == [0]
+    assert kernels.distinct(np.zeros((3, 4), np.float32), -1, 0.5).size == 0
+    for horizon in (5e-324, HUGE, np.inf):
+        samples = kernels.sample_prosac(np.arange(10), 3, 5, seed=0, first=2**62, horizon=horizon)
+        assert all(len(set(sample)) == 3 for sample in samples.tolist())

@@ -1,0 +1,67 @@
+"""Kernels and estimates run in threads with small stacks; sanitizers, which take more, do not run these tests."""
+
+import threading
+
+import numpy as np
+
+import caransac
+from caransac import kernels
+from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, Activation, RefineOptions
+from caransac.synthetic import make_pair
+
+SMALL_STACK = 64 * 1024  # bytes; some systems give their threads 128 KB, and callers may ask for less
+
+
+def on_a_small_stack(call):
+    """The answer of a call in a thread with a small stack: one that is too small ends the whole process."""
+    answers = []
+    before = threading.stack_size(SMALL_STACK)
+    try:
+        thread = threading.Thread(target=lambda: answers.append(call()))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    return answers
+
+
+def test_kernels_run_on_small_stacks(rng):
+    points = kernels.pack(*rng.normal(size=(2, 700, 2)))
+    samples = rng.integers(0, 700, (100, 7)).astype(np.int32)
+    layers = [
+        (np.zeros((inputs, 128), np.float32), np.zeros(128, np.float32), Activation.TANH, False)
+        for inputs in (1024, 128)
+    ]
+    calls = [
+        lambda: kernels.five_point_poses(points, np.ascontiguousarray(samples[:, :5])),
+        lambda: kernels.seven_point(points, samples),
+        lambda: kernels.four_point(points, np.ascontiguousarray(samples[:, :4])),
+        lambda: kernels.real_roots(np.ones((3, 11))),
+        lambda: kernels.mlp([np.zeros((100, 1024), np.float32)], layers),
+        lambda: kernels.neighbour_features(points),
+    ]
+    for verbs in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES):
+        models = rng.normal(size=(2, *verbs.shape))
+        calls += [
+            lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions()),
+            lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions(single_precision=True)),
+            lambda verbs=verbs, models=models: verbs.spread_consensus(models, points, 0.1, kernels.Regions(points)),
+            lambda verbs=verbs, models=models: verbs.top(models, points, 0.1, 1),
+            lambda verbs=verbs, models=models: verbs.information(models[0], points, np.ones(700)),
+        ]
+        if verbs is not HOMOGRAPHIES:
+            calls.append(lambda verbs=verbs, models=models: verbs.jacobian(models[0], points))
+    for call in calls:
+        assert len(on_a_small_stack(call)) == 1
+
+
+def test_estimates_run_on_small_stacks():
+    pair = make_pair(1000, outlier_ratio=0.5, seed=0)
+    points = pair.points1, pair.points2
+    for call in (
+        lambda: caransac.estimate_relative_pose(*points, pair.camera1, pair.camera2),
+        lambda: caransac.estimate_fundamental(*points),
+        lambda: caransac.estimate_homography(*points),
+        lambda: caransac.estimate(*points),
+    ):
+        assert len(on_a_small_stack(call)) == 1
