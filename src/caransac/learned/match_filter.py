@@ -5,8 +5,8 @@ P. Fua, "Learning to Find Good Correspondences" (CVPR 2018): the matches share t
 layer's outputs are normalised to mean zero and deviation one over the matches of the pair, which is how these learn of
 one another.
 
-Normalising the outputs of an affine layer only shifts and scales its weights, by the mean and covariance of its inputs:
-``x W`` has the mean ``mean(x) W`` and the variances ``diag(W^T cov(x) W)``. So every layer runs through `kernels.mlp`.
+Normalising the outputs of an affine layer only shifts and scales its weights, by the mean and variances of its outputs:
+``x W`` has the mean ``mean(x) W`` and the variances of ``(x - mean(x)) W``. So every layer runs through `kernels.mlp`.
 """
 
 from __future__ import annotations
@@ -104,12 +104,13 @@ class MatchFilter:
     def _context_layer(self, index: int, x: Floats) -> Layer:
         """A layer with the normalisation of its outputs over the inputs x (n, a) folded in; residual but for the first.
 
-        In double precision, as single precision would lose the variance of inputs far from zero.
+        Inputs are centred in double precision, as single precision would lose the variance of those far from zero.
         """
         weight, gain, shift = (self.weights[f"context.{index}.{part}"] for part in ("weight", "gain", "shift"))
         mean = x.mean(axis=0, dtype=float)
-        centred = x - mean
-        variances = np.sum(weight * ((centred.T @ centred / len(x)) @ weight), axis=0)
+        centred = (x - mean).astype(np.float32)
+        outputs = kernels.mlp([centred], [(weight, np.zeros_like(gain), NONE, False)])
+        variances = np.einsum("ni,ni->i", outputs, outputs, dtype=float) / len(x)
         scaled = weight * (gain / np.sqrt(variances + SMALLEST_VARIANCE))
         return scaled.astype(np.float32), (shift - mean @ scaled).astype(np.float32), LEAKY_RELU, index > 0
 

@@ -54,9 +54,9 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
     """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). The answer must exist."""
     assert found.model is not None and found.msac_scores is not None
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
-    support = float(last.probabilities @ answer)
+    support = _inner(last.probabilities, answer)
     trusted = prior > LOOKED_RIGHT
-    others = [float(last.probabilities @ other) for other in last.msac_scores[1:]]
+    others = [_inner(last.probabilities, other) for other in last.msac_scores[1:]]
     weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
@@ -99,11 +99,11 @@ def supported_deviation(problem: Problem, model: Array, weights: Array, noise: f
     distances = problem.distances(model)
     by_chance = np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
-    _, slopes = problem.jacobian(model)
+    slopes = np.ascontiguousarray(problem.jacobian(model)[1].T)
     weights = weights.copy()
     for part in (dropped - dropped // 2, dropped // 2):  # in two parts: points hide behind each other
         information = _regular(problem.information(model, weights, noise), problem, noise)
-        influence = weights * np.einsum("ni,ni->n", slopes, np.linalg.solve(information, slopes.T).T)
+        influence = weights * np.einsum("in,in->n", slopes, np.einsum("ij,jn->in", np.linalg.inv(information), slopes))
         weights[np.argsort(-influence, kind="stable")[:part]] = 0.0
     return outcome_deviation(problem, model, weights, noise)
 
@@ -115,7 +115,8 @@ def inlier_width(problem: Problem, found: Estimate) -> float:
     for points in (problem.points1, problem.points2):
         inliers = points[found.msac_scores > 0]
         centred = inliers - np.median(inliers, axis=0)
-        along = np.abs(centred @ np.linalg.eigh(centred.T @ centred)[1])  # across the region first
+        axes = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))[1]  # across the region first
+        along = np.abs(np.einsum("ni,ij->nj", centred, axes))
         across, length = np.median(along, axis=0)
         widths.append(float(across / max(length, 1e-12)))
     return max(min(widths), 1e-4)
@@ -138,7 +139,12 @@ def _regular(information: Array, problem: Problem, noise: float) -> Array:
 
 def cosine(a: Floats, b: Floats) -> float:
     """Cosine of the angle between two vectors, 0 where one vanishes."""
-    return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-12))
+    return _inner(a, b) / max(math.sqrt(_inner(a, a) * _inner(b, b)), 1e-12)
+
+
+def _inner(a: Floats, b: Floats) -> float:
+    """Inner product, the same from any number of threads, which matrix libraries do not promise."""
+    return float(np.sum(a * b))
 
 
 def confidence(network: StateNetwork, problem: Problem, found: Estimate, degeneracy: Degeneracy) -> float | None:

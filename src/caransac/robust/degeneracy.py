@@ -77,7 +77,7 @@ def _rotation(plane: Homography, H: Array) -> Array | None:
             homogeneous(points[explained]) / np.linalg.norm(homogeneous(points[explained]), axis=1, keepdims=True)
             for points in (plane.points1, plane.points2)
         )
-        R = nearest_rotation(rays2.T @ rays1)
+        R = nearest_rotation(np.einsum("ni,nj->ij", rays2, rays1))
     return R if plane.inliers(R).mean() >= MIN_SHARE else None
 
 
@@ -136,7 +136,7 @@ def poses_from_homography(H: Array, points1: Array) -> list[Array]:
         if np.linalg.norm(t) < 1e-9:
             continue
         # The plane lies in front of the camera: its normal, on the side of the points, has positive inner products.
-        t *= np.sign(np.median(homogeneous(points1) @ normal)) / np.linalg.norm(t)
+        t *= np.sign(np.median(np.sum(homogeneous(points1) * normal, axis=1))) / np.linalg.norm(t)
         U, _, Vt = np.linalg.svd(R)
         poses.append(np.concatenate([U @ Vt, t[:, None]], axis=1))
     return poses

@@ -33,7 +33,7 @@ class Homography(PixelProblem):
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`; its sign is that of most points."""
         H = self._normalise2 @ model @ np.linalg.inv(self._normalise1)
-        depths = self.points1 @ H[2, :2] + H[2, 2]
+        depths = np.sum(self.points1 * H[2, :2], axis=1) + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
 
     def outcome(self, model: Array) -> Array:
