@@ -80,7 +80,9 @@ def instruction_set() -> str:
 def pack(points1: Array, points2: Array) -> Correspondences:
     """Points (n, 2) and (n, 2), a match in every row, as every kernel reads them; a ValueError if one is not finite.
 
-    ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index.
+    ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index,
+    ``spreads`` says of either image where its points are, (2, 3): their centre and the spread around it, blind to a few
+    absurd ones, and ``in_spreads`` gives the points relative to that.
     """
     return Correspondences(_reals(points1), _reals(points2))
 

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from caransac import kernels
-from caransac.learned.side_information import NUM_FEATURES, in_spreads, score_features, side_information
+from caransac.learned.side_information import NUM_FEATURES, score_features, side_information
 from caransac.synthetic import make_pair
+
+
+def in_spreads(points1, points2):
+    """Points as the neighbours are looked for among."""
+    points = kernels.pack(points1, points2)
+    return points.in_spreads(points.spreads())
 
 
 def brute_force_features(points1, points2, min_distance=0.012, count=8):
@@ -30,8 +36,9 @@ def brute_force_features(points1, points2, min_distance=0.012, count=8):
 @pytest.mark.parametrize("num_points", [30, 400])
 def test_neighbour_features_match_their_definition(num_points):
     pair = make_pair(num_points, outlier_ratio=0.5, seed=num_points)
-    points1, points2 = in_spreads(pair.points1), in_spreads(pair.points2)
-    features = kernels.neighbour_features(kernels.pack(points1, points2))
+    relative = in_spreads(pair.points1, pair.points2)
+    points1, points2 = relative.points1, relative.points2
+    features = kernels.neighbour_features(relative)
     assert features.shape == (num_points, 18)
     assert np.allclose(features[:, :9], brute_force_features(points1, points2), atol=1e-5)
     assert np.allclose(features[:, 9:], brute_force_features(points2, points1), atol=1e-5)
@@ -61,18 +68,30 @@ def test_a_crowd_on_one_spot_has_finite_features(rng):
     assert np.isfinite(kernels.neighbour_features(kernels.pack(crowd, rng.normal(size=(20_000, 2))))).all()
 
 
-@pytest.mark.parametrize("num_points", [1, 2, 7, 300])
+@pytest.mark.kernels
+@pytest.mark.parametrize("num_points", [0, 1, 2, 7, 300])
 def test_points_are_centred_and_scaled_by_medians(rng, num_points):
-    points = rng.normal(size=(num_points, 2)) * 40 + 600
-    shifted = points - np.median(points, axis=0)
-    spread = 1.6 * np.median(np.abs(shifted))
-    assert np.array_equal(in_spreads(points), shifted / spread if num_points > 1 else shifted)
+    both = rng.normal(size=(2, num_points, 2)) * 40 + 600
+    relative, spreads = in_spreads(*both), kernels.pack(*both).spreads()
+    for points, found, (*centre, spread) in zip(both, (relative.points1, relative.points2), spreads, strict=True):
+        if num_points == 0:
+            assert (*centre, spread) == (0, 0, 0)
+            continue
+        shifted = points - np.median(points, axis=0)
+        assert np.array_equal(centre, np.median(points, axis=0))
+        assert spread == 1.6 * np.median(np.abs(shifted))
+        assert np.array_equal(found, shifted / spread if num_points > 1 else shifted)
 
 
 def test_features_do_not_depend_on_the_unit_of_the_points():
     pair = make_pair(200, seed=1)
-    pixels = side_information(pair.points1, pair.points2, pair.scores, "ratio")
-    moved = side_information(3 * pair.points1 - 50, pair.points2 / 7 + 1e3, pair.scores, "ratio")
+    pixels, moved = (
+        side_information(points, points.spreads(), pair.scores, "ratio")
+        for points in (
+            kernels.pack(pair.points1, pair.points2),
+            kernels.pack(3 * pair.points1 - 50, pair.points2 / 7 + 1e3),
+        )
+    )
     assert pixels.shape == (200, NUM_FEATURES)
     assert np.allclose(pixels, moved, atol=1e-4)
 

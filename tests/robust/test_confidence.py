@@ -15,6 +15,7 @@ from caransac.robust.confidence import (
     confidence,
     evidence,
     inlier_width,
+    outcome_rates,
     products,
     supported_deviation,
 )
@@ -100,7 +101,7 @@ def test_weights_without_a_confidence_say_so():
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
     shipped = load_network("default")
     network = StateNetwork({k: v for k, v in shipped.weights.items() if not k.startswith("confidence")})
-    side = side_information(problem.points1, problem.points2, pair.scores, "ratio")
+    side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")
     found = adapt(problem, network, first_belief(problem, network, side), Options())
     degeneracy = find_degeneracy(problem, found)
     assert confidence(network, problem, found, degeneracy) is None
@@ -117,7 +118,7 @@ def test_weights_of_another_version_have_no_confidence():
     shipped = load_network("default")
     fewer = {"confidence.essential.mean": shipped.weights["confidence.essential.mean"][:8]}
     network = StateNetwork({**shipped.weights, **fewer})
-    side = side_information(problem.points1, problem.points2, pair.scores, "ratio")
+    side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")
     found = adapt(problem, network, first_belief(problem, network, side), Options())
     assert confidence(network, problem, found, find_degeneracy(problem, found)) is None
 
@@ -148,11 +149,13 @@ def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
     pair = make_hard_pair("line", rng)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera, 1.0)
-    model, ones = join_pose(pair.R, pair.t), np.ones(problem.num_points)
     depth = make_hard_pair("depth", rng)
     other = Essential.from_pixels(depth.points1, depth.points2, depth.camera, depth.camera, 1.0)
-    wide = supported_deviation(other, join_pose(depth.R, depth.t), np.ones(other.num_points), 0.5)
-    assert supported_deviation(problem, model, ones, 0.5) > 5 * wide
+    deviations = [
+        supported_deviation(each, pose, np.ones(each.num_points), 0.5, outcome_rates(each, pose), by_chance=0.0)
+        for each, pose in ((problem, join_pose(pair.R, pair.t)), (other, join_pose(depth.R, depth.t)))
+    ]
+    assert deviations[0] > 5 * deviations[1]
 
 
 def test_the_width_of_a_line_is_little(rng):
@@ -160,7 +163,5 @@ def test_the_width_of_a_line_is_little(rng):
     for kind in ("line", "depth"):
         pair = make_hard_pair(kind, rng)
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera, 1.0)
-        scores = np.ones(problem.num_points, np.float32)
-        found = Estimate(model=None, stop_reason="budget", num_hypotheses=0, msac_scores=scores)
-        widths[kind] = inlier_width(problem, found)
+        widths[kind] = inlier_width(problem)
     assert widths["line"] < 0.05 < 0.2 < widths["depth"]

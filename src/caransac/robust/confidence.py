@@ -7,7 +7,7 @@ from dataclasses import astuple
 
 import numpy as np
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, medians
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.camera_doubt import doubt_cameras
 from caransac.robust.estimate import Degeneracy, Estimate
@@ -57,11 +57,15 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
     support = _inner(last.probabilities, answer)
     trusted = prior > LOOKED_RIGHT
     others = [_inner(last.probabilities, other) for other in last.msac_scores[1:]]
-    weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
+    inliers = answer > 0
+    fitted = problem.subset(np.flatnonzero(inliers).astype(np.int32))
+    weights = belief_weights(network, last.probabilities[inliers], prior[inliers])
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
-    deviation = outcome_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
-    safe_deviation = supported_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
+    rates = outcome_rates(problem, found.model)
+    deviation = outcome_deviation(fitted, found.model, weights, noise, rates) / ERRORS_IN_DEVIATION
+    by_chance = chance_matches(problem, found.model)
+    safe_deviation = supported_deviation(fitted, found.model, weights, noise, rates, by_chance) / ERRORS_IN_DEVIATION
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [
@@ -77,27 +81,42 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
             degeneracy.margin,
             degeneracy.share,
             *astuple(doubt_cameras(problem, found)),
-            np.log(min(inlier_width(problem, found), WIDE)),
+            np.log(min(inlier_width(fitted), WIDE)),
         ]
     )
 
 
-def outcome_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
+def outcome_rates(problem: Problem, model: Array) -> Array:
+    """How a model's outcome moves with each of its degrees of freedom: (f, k)."""
+    direction = problem.outcome(model)
+    steps = STEP * np.eye(problem.model_kernels.degrees_of_freedom)
+    moved = np.stack([problem.outcome(problem.retract(model, step)) for step in steps])
+    return np.asarray((moved * np.sign(moved @ direction)[:, None] - direction) / STEP)
+
+
+def outcome_deviation(problem: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float:
     """Largest standard deviation of the baseline's direction in radians.
 
     The covariance of the model, from the weighted (n,) points it was fitted to at a noise in thresholds, carried over
-    to the direction.
+    to the direction by its rates (f, k).
     """
-    return _carried_over(problem, model, problem.information(model, weights, noise), noise)
+    information = _regular(problem.information(model, weights, noise), problem, noise)
+    return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
 
 
-def supported_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
-    """As `outcome_deviation`, without the points that may agree by chance, were they those that matter most."""
-    if isinstance(problem, Homography):
-        return outcome_deviation(problem, model, weights, noise)
+def chance_matches(problem: Problem, model: Array) -> float:
+    """How many matches agree with a model by chance: as many as lie within a threshold somewhat farther away."""
     near, far = (factor * problem.max_error for factor in BACKGROUND)
     distances = problem.distances(model)
-    by_chance = np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
+    return np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
+
+
+def supported_deviation(
+    problem: Problem, model: Array, weights: Array, noise: float, rates: Array, by_chance: float
+) -> float:
+    """As `outcome_deviation`, without the points that may agree by chance, were they those that matter most."""
+    if isinstance(problem, Homography):
+        return outcome_deviation(problem, model, weights, noise, rates)
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
     slopes = np.ascontiguousarray(problem.jacobian(model)[1].T)
     weights = weights.copy()
@@ -105,30 +124,19 @@ def supported_deviation(problem: Problem, model: Array, weights: Array, noise: f
         information = _regular(problem.information(model, weights, noise), problem, noise)
         influence = weights * np.einsum("in,in->n", slopes, np.einsum("ij,jn->in", np.linalg.inv(information), slopes))
         weights[np.argsort(-influence, kind="stable")[:part]] = 0.0
-    return outcome_deviation(problem, model, weights, noise)
+    return outcome_deviation(problem, model, weights, noise, rates)
 
 
-def inlier_width(problem: Problem, found: Estimate) -> float:
+def inlier_width(inliers: Problem) -> float:
     """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
-    assert found.msac_scores is not None
     widths = []
-    for points in (problem.points1, problem.points2):
-        inliers = points[found.msac_scores > 0]
-        centred = inliers - np.median(inliers, axis=0)
-        axes = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))[1]  # across the region first
-        along = np.abs(np.einsum("ni,ij->nj", centred, axes))
-        across, length = np.median(along, axis=0)
+    for points in (inliers.points1, inliers.points2):
+        columns = points.T
+        centred = columns - medians(columns)
+        axes = np.linalg.eigh(np.einsum("in,jn->ij", centred, centred))[1]  # across the region first
+        across, length = medians(np.abs(np.einsum("in,ij->jn", centred, axes)))[:, 0]
         widths.append(float(across / max(length, 1e-12)))
     return max(min(widths), 1e-4)
-
-
-def _carried_over(problem: Problem, model: Array, information: Array, noise: float) -> float:
-    """Largest standard deviation of a model's outcome, given the information (f, f) about the model."""
-    information = _regular(information, problem, noise)
-    direction = problem.outcome(model)
-    moved = np.stack([problem.outcome(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
-    rates = (moved * np.sign(moved @ direction)[:, None] - direction) / STEP
-    return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
 
 
 def _regular(information: Array, problem: Problem, noise: float) -> Array:

@@ -69,10 +69,10 @@ class Problem(ABC):
         self.max_error = START_IN_EXTENT * self.extent if max_error_px == "auto" else max_error_px * pixel
 
     def subset(self, index: Indices) -> Self:
-        """The same problem of some of its points only, in the given order, as if no others had been given."""
+        """The same problem of some of its points only, in the given order; `spreads` stay those of all."""
+        _ = self.spreads
         chosen = copy(self)
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
-        vars(chosen).pop("extent", None)  # that of all points
         return chosen
 
     def within(self, max_error: float) -> Self:
@@ -87,13 +87,14 @@ class Problem(ABC):
         return self.max_error / self.pixel
 
     @cached_property
+    def spreads(self) -> Array:
+        """(2, 3) of either image the centre of its points, and the spread around it: see `pack`."""
+        return self.correspondences.spreads()
+
+    @property
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
-        rows = np.concatenate([self.points1, self.points2], axis=1).T
-        if rows.shape[1] == 0:
-            return 1.0
-        extent = 1.63 * float(np.median(np.abs(rows - np.median(rows, axis=1, keepdims=True))))
-        return max(extent, SMALLEST_EXTENT)
+        return max(float(self.spreads[:, 2].mean()), SMALLEST_EXTENT) if self.num_points else 1.0
 
     @property
     def num_points(self) -> int:
