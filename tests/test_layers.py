@@ -51,7 +51,18 @@ LAYERS = [
     {"cli"},
 ]
 # Packages of one layer, within which modules import each other as they need.
-ONE_LAYER = {"_support", "integrations", "synthetic", "datasets", "viewer", "verification", "training", "bench", "cli"}
+ONE_LAYER = {
+    "_support",
+    "integrations",
+    "synthetic",
+    "render",
+    "datasets",
+    "viewer",
+    "verification",
+    "training",
+    "bench",
+    "cli",
+}
 PACKAGE = Path(caransac.__file__).parent
 FILES = sorted(
     path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem[0] != "_"
