@@ -20,7 +20,7 @@ from caransac.render.surfaces import (
     make_smooth,
     texture_shape,
 )
-from caransac.render.views import TARGET, RenderedPair, RenderedViews, look_at, render_pair, render_views
+from caransac.render.views import TARGET, RenderedPair, RenderedViews, SceneName, look_at, render_pair, render_views
 
 __all__ = [
     "TARGET",
@@ -29,6 +29,7 @@ __all__ = [
     "Image",
     "RenderedPair",
     "RenderedViews",
+    "SceneName",
     "look_at",
     "make_courtyard",
     "make_face",
