@@ -163,13 +163,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the scenes (default: %(default)s)")
     arguments = parser.parse_args()
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
+    made = origin(["COLMAP"])  # before the run: the commit that it is of
     num_views, widths = (5, {"boxes": 320}) if arguments.quick else (arguments.views, WIDTHS)
     scenes = {
         scene: {"views": num_views, "width": width, "rows": compare(scene, num_views, width, arguments.seed)}
         for scene, width in widths.items()
     }
     command = shlex.join(["python", "benchmarks/reconstruction.py", *sys.argv[1:]])
-    content = {"command": command, "origin": {"all": origin(["COLMAP"])}, "seed": arguments.seed, "scenes": scenes}
+    content = {"command": command, "origin": {"all": made}, "seed": arguments.seed, "scenes": scenes}
     publish(destination(arguments, NAME), content, as_markdown(command, scenes))
     ours = [row for content in scenes.values() for tool, row in content["rows"].items() if tool != "COLMAP"]
     good = all(row["registered"] == num_views and row["worst_pose_error_deg"] < 0.5 for row in ours)
