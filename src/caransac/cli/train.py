@@ -9,6 +9,7 @@ from pathlib import Path
 
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
+from caransac.cli.quiet import add_quiet
 from caransac.training.recipe import Recipe
 
 
@@ -21,6 +22,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
         "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
     )
+    add_quiet(parser)
     task = parser.add_mutually_exclusive_group()
     task.add_argument(
         "--filter",
@@ -111,7 +113,7 @@ def train(arguments: argparse.Namespace) -> int:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
 
     recipe = read_recipe(arguments)
-    with Progress() as progress:
+    with Progress(quiet=arguments.quiet) as progress:
 
         def show(stage: str, done: int, total: int, latest: Mapping[str, float]) -> None:
             progress.show(stage, done, total, figures=format_figures(latest))
