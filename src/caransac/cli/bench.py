@@ -42,12 +42,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="data sets: folders of scenes (RANSAC Tutorial, or npz "
         "files), pair lists .txt, posebench .h5, or synthetic:N",
     )
-    parser.add_argument("--data", action="append", default=[], metavar="DIR", help="a further data set; repeatable")
+    parser.add_argument(
+        "--data", action="append", default=[], metavar="DIR", help="a further data set; may be repeated"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("bench"), metavar="DIR", help="folder of the results (default: %(default)s)"
     )
     parser.add_argument("--list", action="store_true", help="list all methods, and what those that are missing need")
-    parser.add_argument("--quick", action="store_true", help="a first look: synthetic pairs, under two minutes")
+    parser.add_argument("--quick", action="store_true", help="a short run on synthetic pairs, under two minutes")
     parser.add_argument(
         "--paper", nargs="+", default=[], metavar="TABLE", help=f"tables of the paper: {', '.join(TABLES)}"
     )
@@ -79,7 +81,7 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=FILE[:THRESHOLD]",
-        help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; repeatable",
+        help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; may be repeated",
     )
     what.add_argument(
         "--images", type=Path, metavar="DIR", help="match the images in DIR of pair lists that come without matches"

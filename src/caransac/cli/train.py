@@ -49,7 +49,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
-    _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights anew")
+    _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights again")
     _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
     _add_number(run, "evidence-runs", 1500, "runs of the estimator, for each problem, that the confidence is fitted to")
 
@@ -57,7 +57,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _add_data(parser: argparse.ArgumentParser) -> None:
     recipe = Recipe()
     data = parser.add_argument_group(
-        "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; repeatable"
+        "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; options may be repeated"
     )
     for name, text in (
         ("data", "scenes to train on"),
