@@ -9,6 +9,7 @@ namespace caransac {
 namespace {
 
 constexpr double kSpreadInMedians = 1.6;  // of points all over an image
+constexpr int kEnough = 2048;             // evenly spread points tell the median of many more
 
 // The mean of the two in the middle where their number is even. Reorders the values.
 double median(std::vector<double>& values) {
@@ -22,13 +23,14 @@ double median(std::vector<double>& values) {
 Spread spread_of(const double* u, const double* v, int n) {
     Spread spread;
     if (n == 0) return spread;
+    const int step = std::max(n / kEnough, 1);
     const double* columns[2] = {u, v};
     std::vector<double> values, distances;
-    distances.reserve(2 * static_cast<size_t>(n));
     for (int c = 0; c < 2; ++c) {
-        values.assign(columns[c], columns[c] + n);
+        values.clear();
+        for (int i = 0; i < n; i += step) values.push_back(columns[c][i]);
         spread.centre[c] = median(values);
-        for (int i = 0; i < n; ++i) distances.push_back(std::abs(columns[c][i] - spread.centre[c]));
+        for (const double value : values) distances.push_back(std::abs(value - spread.centre[c]));
     }
     spread.size = kSpreadInMedians * median(distances);
     return spread;

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caransac import kernels
-from caransac.learned.side_information import NUM_FEATURES, score_features, side_information
+from caransac.learned.side_information import NUM_FEATURES, NUM_SCORE_FEATURES, side_information
 from caransac.synthetic import make_pair
 
 
@@ -96,17 +96,37 @@ def test_features_do_not_depend_on_the_unit_of_the_points():
     assert np.allclose(pixels, moved, atol=1e-4)
 
 
+def lifted(scores, kind):
+    """What the scores become, of matches whose points do not matter."""
+    points = np.arange(2.0 * len(scores)).reshape(-1, 2)
+    correspondences = kernels.pack(points, points)
+    given = None if scores[0] is None else np.asarray(scores, float)
+    return side_information(correspondences, correspondences.spreads(), given, kind)[:, :NUM_SCORE_FEATURES]
+
+
+@pytest.mark.kernels
 def test_scores_are_lifted_to_sines_and_cosines(rng):
     scores = np.concatenate([rng.uniform(0, 1, 500), [0, 1.5]])
     phases = scores[:, None] * np.pi * 2.0 ** np.arange(8) / 1.5
-    features = score_features(scores, "ratio", len(scores))
+    features = lifted(scores, "ratio")
     assert features.dtype == np.float32
     assert np.allclose(features[:, :-2], np.concatenate([np.sin(phases), np.cos(phases)], axis=1), atol=1e-6, rtol=0)
-    beyond = score_features(np.array([-1, 7]), "ratio", 2)
-    assert np.array_equal(beyond, score_features(np.array([0, 1.5]), "ratio", 2))
+    assert np.array_equal(lifted([-1, 7], "ratio"), lifted([0, 1.5], "ratio"))
 
 
+@pytest.mark.kernels
 def test_kinds_of_scores_are_told_apart():
-    scores = np.array([0.2, 0.9])
-    assert not np.array_equal(score_features(scores, "ratio", 2), score_features(scores, "confidence", 2))
-    assert np.all(score_features(None, "ratio", 2) == 0)
+    scores = [0.2, 0.9]
+    assert not np.array_equal(lifted(scores, "ratio"), lifted(scores, "confidence"))
+    assert np.all(lifted([None, None], "ratio") == 0)
+
+
+@pytest.mark.kernels
+def test_side_information_is_both_and_what_the_caller_adds(rng):
+    pair = make_pair(60, seed=2)
+    points, own = kernels.pack(pair.points1, pair.points2), rng.normal(size=(60, 3))
+    side = side_information(points, points.spreads(), pair.scores, "ratio", own)
+    neighbours = kernels.neighbour_features(in_spreads(pair.points1, pair.points2))
+    assert np.array_equal(side[:, :NUM_SCORE_FEATURES], lifted(pair.scores, "ratio"))
+    assert np.array_equal(side[:, NUM_SCORE_FEATURES:NUM_FEATURES], neighbours)
+    assert np.array_equal(side[:, NUM_FEATURES:], own.astype(np.float32))

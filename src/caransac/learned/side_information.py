@@ -9,24 +9,10 @@ from caransac.geometry import Array, Floats
 from caransac.kernels import Correspondences
 from caransac.options import ScoreKind
 
-NUM_FREQUENCIES = 8  # each twice the one before
-NUM_SCORE_FEATURES = 2 * NUM_FREQUENCIES + 2
+NUM_SCORE_FEATURES = 18
 NUM_NEIGHBOUR_FEATURES = 18
 NUM_FEATURES = NUM_SCORE_FEATURES + NUM_NEIGHBOUR_FEATURES
-
-
-def score_features(scores: Array | None, score_kind: ScoreKind, num_points: int) -> Floats:
-    """Scores lifted to sines and cosines of rising frequency, and which kind they are: (n, 18), zero without scores."""
-    features = np.zeros((num_points, NUM_SCORE_FEATURES), np.float32)
-    if scores is not None:
-        phases = np.clip(scores, 0, 1.5) * (np.pi / 1.5)
-        sines, cosines = np.sin(phases), np.cos(phases)
-        for k in range(NUM_FREQUENCIES):
-            features[:, k], features[:, NUM_FREQUENCIES + k] = sines, cosines
-            # Twice the angle, at a fraction of the cost of its sine and cosine.
-            sines, cosines = 2 * sines * cosines, (cosines - sines) * (cosines + sines)
-        features[:, -2 if score_kind == "ratio" else -1] = 1
-    return features
+KINDS = {"ratio": kernels.ScoreKind.RATIO, "confidence": kernels.ScoreKind.CONFIDENCE}
 
 
 def side_information(
@@ -45,10 +31,5 @@ def side_information(
         score_kind: what the scores are.
         features: (n, d) or None.
     """
-    parts = [
-        score_features(scores, score_kind, len(correspondences)),
-        kernels.neighbour_features(correspondences.in_spreads(spreads)),
-    ]
-    if features is not None:
-        parts.append(features.astype(np.float32))
-    return np.concatenate(parts, axis=1)
+    known = kernels.side_information(correspondences.in_spreads(spreads), scores, KINDS[score_kind])
+    return known if features is None else np.concatenate([known, features.astype(np.float32)], axis=1)

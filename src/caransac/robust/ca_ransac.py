@@ -34,7 +34,7 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
         strategies: how to draw, update and refine.
         options: see `Options`.
     """
-    rounds, regions, drawn = [belief], Regions(problem.correspondences), 0
+    rounds, regions, drawn, settled = [belief], Regions(problem.correspondences), 0, False
     for _ in range(options.rounds):
         last = rounds[-1]
         # 1. draw minimal samples from the likely inliers, as many as it may take
@@ -64,9 +64,10 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
             )
         )
         # 6. stop?
-        if is_settled(rounds, options):
+        settled = is_settled(rounds, options)
+        if settled:
             break
-    return conclude(problem, rounds, options)
+    return conclude(problem, rounds, settled, options)
 
 
 def first_belief(problem: Problem, network: StateNetwork, side: Floats) -> Round:
@@ -114,8 +115,8 @@ def attend(problem: Problem, models: Array, last: Round, regions: Regions, count
     return models[kept], msac_scores[kept]
 
 
-def conclude(problem: Problem, rounds: list[Round], options: Options) -> Estimate:
-    """The best model of the last round, if the points support it."""
+def conclude(problem: Problem, rounds: list[Round], settled: bool, options: Options) -> Estimate:
+    """The best model of the last round, settled or not, if the points support it."""
     last, drawn = rounds[-1], options.rounds * options.samples_per_round
     if last.best is None:
         return Estimate(model=None, stop_reason="degenerate", num_hypotheses=drawn, rounds=tuple(rounds))
@@ -125,7 +126,6 @@ def conclude(problem: Problem, rounds: list[Round], options: Options) -> Estimat
         model, msac_scores = last.models[0], last.msac_scores[0]
     if (msac_scores > 0).sum() <= problem.sample_size:
         return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn, rounds=tuple(rounds))
-    settled = is_settled(rounds, options)
     return Estimate(
         model=model,
         stop_reason="early_stop" if settled else "budget",

@@ -75,7 +75,9 @@ def _gain(likely: Problem, weights: Array, model: Array) -> float:
 
 def _towards(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
     """How a model that was let go is refined."""
-    return RefineOptions(loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, intrinsics=intrinsics)
+    return RefineOptions(
+        loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, single_precision=True, intrinsics=intrinsics
+    )
 
 
 def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> tuple[float, float]:
