@@ -67,11 +67,12 @@ def __getattr__(name: str) -> Any:
         if name in names:
             globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
             return found
-    if not name.startswith("_"):
-        for module in _MODULES:  # with them come the modules they need: caransac.geometry needs no import of its own
-            import_module(f"{__name__}.{module}")
-        if name in globals():
-            return globals()[name]
+    if not name.startswith("__"):
+        try:  # modules need no import of their own: caransac.geometry
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise  # it is there, and something that it needs is not
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

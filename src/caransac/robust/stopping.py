@@ -14,7 +14,7 @@ from caransac.robust.sampling import likely_inliers
 
 # Chosen on the training scenes: easy pairs need no more, and fewer cost accuracy.
 MIN_ROUNDS = 2
-MIN_SAMPLES, MIN_LOCAL_MODELS = 64, 8  # of a round
+MIN_SAMPLES, MIN_LOCAL_MODELS = 128, 16  # of a round
 
 
 class Effort(NamedTuple):
