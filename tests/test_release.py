@@ -79,6 +79,8 @@ def test_pythons_are_tested_that_the_metadata_name():
     )
     assert matrix["python"] == named
     assert PROJECT["project"]["requires-python"] == f">={named[0]}"
+    wheels = PROJECT["tool"]["cibuildwheel"]["build"]
+    assert {f"cp{version.replace('.', '')}-*" for version in named} == {wheel for wheel in wheels if "t-" not in wheel}
 
 
 def test_the_version_has_one_place():
@@ -95,6 +97,7 @@ def test_the_address_of_the_project_is_the_same_everywhere():
         *(ROOT / "docs").glob("*.md"),
         *(ROOT / ".github").rglob("*.yml"),
         ROOT / "pyproject.toml",
+        ROOT / "CITATION.cff",
     ]
     found = {url for path in texts for url in re.findall(r"https://github\.com/[\w-]*/caransac\b", path.read_text())}
     assert found == {home}
