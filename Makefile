@@ -8,10 +8,10 @@ NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test browser lint format bench coverage audit docs sanitize requirements dist installed clean
+.PHONY: help demo test pytest browser lint format bench coverage audit docs sanitize requirements dist installed clean
 
 help:  ## show this help
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
 
 # The package and its extras, built as a user's pip would build it (in isolation), with warnings as errors.
 $(VENV)/demo.stamp: $(SOURCES)
@@ -27,7 +27,9 @@ $(VENV)/dev.stamp: $(SOURCES)
 demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches and from images; draws pictures and a report
 	$(BIN)/caransac demo --out demo
 
-test: lint browser  ## everything CI checks but the sanitizers: lint, tests and examples
+test: lint pytest  ## everything CI checks but the sanitizers: lint, tests and examples
+
+pytest: $(VENV)/dev.stamp browser  ## tests and examples alone
 	$(BIN)/python -m pytest -rs
 
 # The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;

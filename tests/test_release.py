@@ -75,7 +75,7 @@ def test_other_files_of_the_forge_can_be_read():
 def test_pythons_are_tested_that_the_metadata_name():
     named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
     (matrix,) = (
-        job["strategy"]["matrix"] for job in jobs(ROOT / ".github/workflows/test.yml") if "make test" in str(job)
+        job["strategy"]["matrix"] for job in jobs(ROOT / ".github/workflows/test.yml") if "make pytest" in str(job)
     )
     assert matrix["python"] == named
     assert PROJECT["project"]["requires-python"] == f">={named[0]}"
