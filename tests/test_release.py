@@ -83,6 +83,13 @@ def test_pythons_are_tested_that_the_metadata_name():
     assert {f"cp{version.replace('.', '')}-*" for version in named} == {wheel for wheel in wheels if "t-" not in wheel}
 
 
+def test_the_oldest_numpy_is_tested_that_the_metadata_allow():
+    (oldest,) = PROJECT["project"]["dependencies"]
+    core = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["core"]
+    tested = [case["numpy"] for case in core["strategy"]["matrix"]["include"] if "numpy" in case]
+    assert [oldest] == [f"numpy{version.replace('==', '>=').removesuffix('.*')}" for version in tested]
+
+
 def test_the_version_has_one_place():
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"] == "src/caransac/__init__.py"
