@@ -42,7 +42,7 @@ def test_a_file_that_has_changed_is_read_again(path, name, write):
     write(path, arrays)
     first, size = load(path), path.stat().st_size
     assert load(path) is load(str(path)) is first, "and otherwise it is not"
-    changed = {key: array + 1 for key, array in arrays.items()}
+    changed = {key: array + np.float32(1) for key, array in arrays.items()}
     write(path, changed)
     assert path.stat().st_size == size
     second = load(path)

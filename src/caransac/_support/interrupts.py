@@ -63,7 +63,8 @@ class InterruptGuard:
         if self._active:
             signal.signal(signal.SIGINT, _note)  # first: what follows must not be interrupted either
             reader, writer = os.pipe()
-            os.set_blocking(writer, False)
+            if sys.platform != "win32":  # which wants no such thing
+                os.set_blocking(writer, False)
             threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
             signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # wakes the thread, whatever this one is doing
             if _requested:  # before it could

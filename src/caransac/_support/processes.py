@@ -6,17 +6,23 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
 
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
@@ -138,15 +144,29 @@ def _start(main: Callable[..., None], *arguments: object) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=main, args=(theirs, *arguments), daemon=True)
-    resource_tracker.ensure_running()  # here, as it would unblock the signal in the middle of the start
-    # This thread's mask is inherited: so nothing interrupts a worker before it has come to ignore interruptions.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        process.start()
+        with _interruptions_blocked():
+            process.start()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
     return _Worker(process, ours)
+
+
+@contextmanager
+def _interruptions_blocked() -> Iterator[None]:
+    """Block SIGINT in this thread, and in processes it starts: nothing interrupts them before they ignore it.
+
+    Windows cannot: there a worker that is interrupted in its first moments dies, and the call that waits for it fails.
+    """
+    if sys.platform == "win32":
+        yield
+    else:
+        resource_tracker.ensure_running()  # here, as it would unblock the signal in the middle of the start
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end(worker: _Worker, patience_s: float) -> None:

@@ -1,0 +1,166 @@
+"""What makes a release: workflows call what exists, one place has the version, licences and pins are complete."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+import yaml
+
+import caransac
+
+tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+EMBEDDED = {"eigen": "MPL-2.0", "nanobind": "BSD-3-Clause", "robin-map": "MIT"}  # what is compiled into the module
+
+
+def jobs(workflow):
+    return yaml.safe_load(workflow.read_text())["jobs"].values()
+
+
+def steps(workflow):
+    return [step for job in jobs(workflow) for step in job["steps"]]
+
+
+def targets():
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def called(workflow):
+    """Make targets that a workflow calls, those of its matrices included."""
+    named = {target for step in steps(workflow) for target in re.findall(r"\bmake ([a-z]+)", step.get("run", ""))}
+    return named | {
+        target for job in jobs(workflow) for target in job.get("strategy", {}).get("matrix", {}).get("target", [])
+    }
+
+
+def test_the_workflows_are_those_that_contributors_are_told_of():
+    assert [path.stem for path in WORKFLOWS] == ["fuzz", "sanitize", "test", "wheels"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_call_make_targets_that_exist(workflow):
+    assert called(workflow)
+    assert called(workflow) <= targets()
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_may_do_as_little_as_possible(workflow):
+    assert yaml.safe_load(workflow.read_text())["permissions"] == {"contents": "read"}
+    beyond = [job["permissions"] for job in jobs(workflow) if "permissions" in job]
+    assert beyond == ([{"id-token": "write"}] if workflow.stem == "wheels" else [])
+    assert all("timeout-minutes" in job for job in jobs(workflow))
+    checkouts = [step for step in steps(workflow) if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts
+    assert not any(step["with"]["persist-credentials"] for step in checkouts)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_use_few_actions_and_name_their_version(workflow):
+    used = [step["uses"] for step in steps(workflow) if "uses" in step]
+    assert all(re.fullmatch(r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@(release/)?v\d+", action) for action in used)
+
+
+def test_other_files_of_the_forge_can_be_read():
+    for path in [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff"]:
+        assert isinstance(yaml.safe_load(path.read_text()), dict), path
+
+
+def test_pythons_are_tested_that_the_metadata_name():
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    (matrix,) = (
+        job["strategy"]["matrix"] for job in jobs(ROOT / ".github/workflows/test.yml") if "make pytest" in str(job)
+    )
+    assert matrix["python"] == named
+    assert PROJECT["project"]["requires-python"] == f">={named[0]}"
+    wheels = PROJECT["tool"]["cibuildwheel"]["build"]
+    assert {f"cp{version.replace('.', '')}-*" for version in named} == {wheel for wheel in wheels if "t-" not in wheel}
+
+
+def test_the_oldest_numpy_is_tested_that_the_metadata_allow():
+    (oldest,) = PROJECT["project"]["dependencies"]
+    core = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["core"]
+    tested = [case["numpy"] for case in core["strategy"]["matrix"]["include"] if "numpy" in case]
+    assert [oldest] == [f"numpy{version.replace('==', '>=').removesuffix('.*')}" for version in tested]
+
+
+def test_the_version_has_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"] == "src/caransac/__init__.py"
+    assert "version" not in yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert distribution("caransac").version == caransac.__version__
+
+
+def test_the_address_of_the_project_is_the_same_everywhere():
+    home = PROJECT["project"]["urls"]["Repository"]
+    texts = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / ".github").rglob("*.yml"),
+        ROOT / "pyproject.toml",
+        ROOT / "CITATION.cff",
+    ]
+    found = {url for path in texts for url in re.findall(r"https://github\.com/[\w-]*/caransac\b", path.read_text())}
+    assert found == {home}
+
+
+def test_what_is_compiled_in_has_its_licence_and_its_place_in_the_inventory():
+    inventory = json.loads((ROOT / "cmake" / "sbom.cdx.json.in").read_text())
+    assert {part["name"]: part["licenses"][0]["license"]["id"] for part in inventory["components"]} == EMBEDDED
+    assert {path.stem for path in (ROOT / "LICENSES").glob("*.txt")} == set(EMBEDDED)
+    assert set(PROJECT["project"]["license"].split(" AND ")) == {"BSD-3-Clause", *EMBEDDED.values()}
+
+
+def test_an_installed_wheel_has_licences_and_inventory():
+    files = {str(path): path for path in distribution("caransac").files or ()}
+    licences = {path.rsplit("/", 1)[1] for path in files if ".dist-info/licenses/" in path}
+    assert licences == {"LICENSE", *(f"{name}.txt" for name in EMBEDDED)}
+    (path,) = (path for name, path in files.items() if name.endswith(".dist-info/sboms/caransac.cdx.json"))
+    inventory = json.loads(path.locate().read_text())
+    versions = {part["name"]: part["version"] for part in inventory["components"]}
+    assert inventory["metadata"]["component"]["version"] == caransac.__version__
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions.values())
+    assert "@@" not in str(inventory)
+
+
+def pins(name):
+    """Lines of a file of pinned requirements, each with its hashes."""
+    text = (ROOT / "requirements" / name).read_text().replace("\\\n", " ")
+    return [line for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("name", ["build.txt", "release.txt"])
+def test_requirements_of_releases_are_pinned_with_hashes(name):
+    for line in pins(name):
+        assert re.match(r"[\w.-]+==[\w.]+ .*--hash=sha256:[0-9a-f]{64}", line), line
+
+
+def test_what_builds_the_package_is_pinned():
+    pinned = {line.split("==")[0] for line in pins("build.txt")}
+    required = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["build-system"]["requires"]}
+    assert required | {"cmake", "ninja"} <= pinned
+    tools = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["dependency-groups"]["release"]}
+    assert tools <= {line.split("==")[0] for line in pins("release.txt")}
+
+
+def test_core_tests_need_numpy_alone():
+    """They are what wheels are tested with, on platforms where the extras may be missing."""
+    code = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1:])); import pytest; "
+    code += "sys.exit(pytest.main(['--collect-only', '-p', 'no:cacheprovider', '@tests/core.txt']))"
+    extras = ["cv2", "distributed", "h5py", "matplotlib", "PIL", "poselib", "pyarrow", "pycolmap", "rich", "torch"]
+    command = [sys.executable, "-c", code, *extras]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_limits_that_users_can_set_exist():
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    named = re.findall(r"`(CARANSAC_\w+)`", (ROOT / "SECURITY.md").read_text())
+    assert named
+    assert all(f'"{name}"' in sources for name in named)
