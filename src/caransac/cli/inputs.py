@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from caransac import images
+from caransac._support.untrusted import read_stream
 from caransac.cli import cameras
 from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
 from caransac.images import FeatureKind
@@ -191,7 +192,7 @@ def _read_matches(arguments: argparse.Namespace) -> Matches | None:
     if str(arguments.matches) == "-":
         if sys.stdin is None:
             raise ValueError("--matches - reads standard input, which is closed")
-        return parse_matches(sys.stdin.buffer.read(), arguments.key)
+        return parse_matches(read_stream(sys.stdin.buffer, "standard input"), arguments.key)
     return read_matches(arguments.matches, arguments.key)
 
 

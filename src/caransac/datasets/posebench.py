@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import open_h5
+from caransac._support.untrusted_h5 import read_h5
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.matches import Matches, camera_from_h5
 
@@ -21,7 +21,7 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
         max_pairs: the first so many pairs by name.
     """
     path = Path(path)
-    with open_h5(path) as file:
+    with read_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
             group = file[name]
             with naming_pair(path, name):
@@ -34,5 +34,5 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
 
 def count_posebench(path: Path, max_pairs: int | None) -> int:
     """How many pairs `read_posebench` reads."""
-    with open_h5(path) as file:
+    with read_h5(path) as file:
         return len(sorted(file)[:max_pairs])

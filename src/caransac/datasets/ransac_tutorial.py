@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import naming, open_h5
+from caransac._support.files import naming
+from caransac._support.untrusted import check_size
+from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.geometry import Array, relative_pose
@@ -49,7 +51,7 @@ def count_ransac_tutorial(root: Path, max_pairs: int | None) -> int:
     """How many pairs `read_ransac_tutorial` reads of all scenes."""
     count = 0
     for path in root.glob("*/matches.h5"):
-        with open_h5(path) as file:
+        with read_h5(path) as file:
             count += len(sorted(file)[:max_pairs])
     return count
 
@@ -60,9 +62,9 @@ def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int
     has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
     features, rotations, translations = (_read_all(folder / f"{name}.h5") for name in ("match_features", "R", "T"))
     with (
-        open_h5(folder / "matches.h5") as points,
-        open_h5(folder / "match_conf.h5") as scores,
-        open_h5(folder / "K1_K2.h5") as cameras,
+        read_h5(folder / "matches.h5") as points,
+        read_h5(folder / "match_conf.h5") as scores,
+        read_h5(folder / "K1_K2.h5") as cameras,
     ):
         keys = sorted(points.keys())
         np.random.default_rng(shuffle_seed).shuffle(keys)
@@ -91,5 +93,9 @@ def _read_all(path: Path) -> dict[str, Array]:
     """The arrays of an h5 file by their keys; none without the file."""
     if not path.is_file():
         return {}
-    with open_h5(path) as file, naming(path):
-        return {key: as_reals(np.asarray(file[key], float), key) for key in file}
+    found, size = dict[str, Array](), path.stat().st_size
+    with read_h5(path) as file, naming(path):
+        for key in file:
+            found[key] = as_reals(np.asarray(file[key], float), key)
+            check_size(sum(array.nbytes for array in found.values()), size, str(path))
+    return found

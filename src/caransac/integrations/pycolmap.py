@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from caransac import api
-from caransac._support.files import read_text
+from caransac._support.untrusted import read_text
 from caransac.camera import as_camera
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.pycolmap_settings import as_options, load_pycolmap

@@ -9,7 +9,8 @@ from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
-from caransac._support.files import open_npz, version_of
+from caransac._support.files import version_of
+from caransac._support.untrusted import open_npz
 from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
 

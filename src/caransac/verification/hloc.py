@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_writable, open_h5, read_text
+from caransac._support.files import check_writable
+from caransac._support.untrusted import read_text
+from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import PARAMETERS, Camera
 from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Floats
@@ -104,8 +106,8 @@ class HlocFiles:
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
         with ExitStack() as opened:  # closed at once if something is wrong, else by `close`
-            self._features = opened.enter_context(open_h5(Path(features)))
-            self._matches = opened.enter_context(open_h5(Path(matches)))
+            self._features = opened.enter_context(read_h5(Path(features)))
+            self._matches = opened.enter_context(read_h5(Path(matches)))
             self._pairs = [self._find(*pair, strict) for pair in names]
             self._output = HlocOutput(Path(out), settings, overwrite=overwrite)
             opened.callback(self._output.close)
@@ -188,7 +190,7 @@ class HlocFiles:
 
     def _without_matches(self, pair: _Pair) -> ValueError:
         return ValueError(
-            f"{self._matches.filename}: no matches of {pair.image1} and {pair.image2}: match this pair first, or take "
+            f"{self._matches.path}: no matches of {pair.image1} and {pair.image2}: match this pair first, or take "
             "it out of --pairs"
         )
 
@@ -200,7 +202,7 @@ class HlocFiles:
             return _as_matches(self._matches[pair.group])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{self._matches.filename}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
+                f"{self._matches.path}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
                 f"({error})"
             ) from error
 
@@ -214,13 +216,13 @@ class HlocFiles:
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
         if name not in self._features or "keypoints" not in self._features[name]:
-            raise ValueError(f"{self._features.filename}: no keypoints of {name}: extract its features first")
+            raise ValueError(f"{self._features.path}: no keypoints of {name}: extract its features first")
         try:
             keypoints = as_reals(self._features[name]["keypoints"][()], "keypoints")
             return np.ascontiguousarray(as_points(keypoints[:, :2], "keypoints"), np.float32)
         except (IndexError, ValueError) as error:
             raise ValueError(
-                f"{self._features.filename}: corrupt keypoints of {name}: extract its features again ({error})"
+                f"{self._features.path}: corrupt keypoints of {name}: extract its features again ({error})"
             ) from error
 
 

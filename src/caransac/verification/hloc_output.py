@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caransac._support import interrupts
-from caransac._support.files import open_h5, replacing_h5
+from caransac._support.files import replacing_h5
+from caransac._support.sqlite_files import connect, explaining, transaction
+from caransac._support.untrusted import parse_json
+from caransac._support.untrusted_h5 import read_h5
 from caransac.verification.records import SHAPES, Config, PairGeometry
 from caransac.verification.settings import UNRECORDED
-from caransac.verification.sqlite_files import connect, explaining, transaction
 
 OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start anew"
 SETTINGS = "caransac_settings"  # attribute of the file: a JSON list; groups have an index into it
@@ -83,7 +85,7 @@ class HlocOutput:
         """What is known of those of the groups that were verified before; a ValueError if others made them."""
         kept = {name: self._kept[name] for name in names if name in self._kept}
         if not self._replaces and self.out.exists():
-            with open_h5(self.out) as file:
+            with read_h5(self.out) as file:
                 texts = _read_settings(file)
                 for name in names:
                     if name in file and name not in kept:
@@ -113,7 +115,7 @@ class HlocOutput:
         """
         with ExitStack() as opened:
             file = opened.enter_context(replacing_h5(self.out))
-            before: Any = opened.enter_context(open_h5(self.out)) if self._is_matches_file() else None
+            before: Any = opened.enter_context(read_h5(self.out)) if self._is_matches_file() else None
             settings_before = [] if before is None else _read_settings(before)
             texts: dict[str, int] = {}
             for name in names:
@@ -123,7 +125,7 @@ class HlocOutput:
                     _write_group(file.create_group(name), row, matches[name])
                 elif before is not None and name in before and "config" in before[name].attrs:
                     settings = _settings_of(before[name], settings_before)
-                    before.copy(name, file.require_group(name.partition("/")[0]))
+                    before.copy_to(name, file.create_group(name))
                 else:
                     continue
                 file[name].attrs["settings"] = texts.setdefault(settings, len(texts))
@@ -230,7 +232,7 @@ def _write_group(group: Any, row: sqlite3.Row, source: Any) -> None:
 
 def _read_settings(file: Any) -> list[str]:
     try:
-        return [str(text) for text in json.loads(file.attrs.get(SETTINGS, "[]"))]
+        return [str(text) for text in parse_json(file.attrs.get(SETTINGS, "[]"))]
     except (TypeError, ValueError):
         return []
 

@@ -7,13 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from caransac._support.untrusted import memory_limit
+
 LOCK_TIMEOUT_S = 10.0
 
 
 def connect(path: Path, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
-    """A connection without transactions but those of `transaction`; names that are not UTF-8 are read with escapes."""
+    """A connection without transactions but those of `transaction`; names that are not UTF-8 are read with escapes.
+
+    The file may be a stranger's: no value may take more memory than `untrusted.memory_limit` (a column can be computed,
+    so that a blob need not be in the file), and what its schema computes may use harmless functions alone.
+    """
     connection = sqlite3.connect(path, timeout=lock_timeout_s, isolation_level=None)
     connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if hasattr(connection, "setlimit"):  # from Python 3.11 on; else a value has a gigabyte at most
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(memory_limit(), 2**31 - 1))
     return connection
 
 
