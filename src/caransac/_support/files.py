@@ -55,6 +55,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if (permissions := _permissions(target)) is not None:
             temporary.chmod(permissions)
         temporary.replace(target)
+        _write_through(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
