@@ -32,8 +32,8 @@ def read_h5(path: Path) -> Iterator[UntrustedGroup]:
         yield UntrustedGroup(file, path, "")
 
 
-class UntrustedGroup(Mapping[str, Any]):
-    """A group of an h5 file: groups and arrays by name or path; the latter are read when they are asked for.
+class UntrustedGroup:
+    """A group of an h5 file, with what is in it by name or path.
 
     Attributes:
         path: of the file.
@@ -43,52 +43,60 @@ class UntrustedGroup(Mapping[str, Any]):
     def __init__(self, group: Any, path: Path, name: str) -> None:
         self._group, self.path, self.name = group, path, name
 
-    def __getitem__(self, name: str) -> Any:  # another group, or an array
-        item, full_name = self._find(name), f"{self.name}/{name}".removeprefix("/")
-        if item is None:
-            raise KeyError(f"no {full_name}")
-        if hasattr(item, "keys"):
-            return UntrustedGroup(item, self.path, full_name)
-        with self._explaining(full_name):
-            return _read_dataset(item, f"{self.path}: {full_name}")
-
     def __iter__(self) -> Iterator[str]:
         with self._explaining(self.name):
             names = list(self._group)
         return iter(names)
 
-    def __len__(self) -> int:
-        with self._explaining(self.name):
-            return len(self._group)
+    def __contains__(self, name: str) -> bool:
+        return self._find(name) is not None
 
-    def __contains__(self, name: object) -> bool:
-        return self._find(str(name)) is not None
+    def is_array(self, name: str) -> bool:
+        """Whether a name is that of an array."""
+        return hasattr(self._find(name), "shape")
+
+    def group(self, name: str) -> UntrustedGroup:
+        """The group of a name."""
+        item = self._get(name)
+        if not hasattr(item, "keys"):
+            raise ValueError(f"{self.path}: {self._full(name)} is no group")
+        return UntrustedGroup(item, self.path, self._full(name))
+
+    def array(self, name: str) -> NDArray[Any]:
+        """The array of a name, read whole."""
+        item = self._get(name)
+        with self._explaining(self._full(name)):
+            return _read_dataset(item, f"{self.path}: {self._full(name)}")
 
     @property
     def attrs(self) -> UntrustedAttributes:
         """The attributes of the group."""
-        return self.attributes("")
+        return UntrustedAttributes(self._group.attrs, f"{self.path}: {self.name}")
 
     def attributes(self, name: str) -> UntrustedAttributes:
-        """The attributes of what is there by a name; of the group itself by an empty one."""
-        return UntrustedAttributes(self._find(name).attrs, f"{self.path}: {self.name}/{name}".removesuffix("/"))
+        """The attributes of what is there by a name."""
+        return UntrustedAttributes(self._get(name).attrs, f"{self.path}: {self._full(name)}")
 
-    def copy_to(self, name: str, target: Any) -> None:
-        """Copy a group of arrays and its attributes into one of another file that is being written.
+    def copy_to(self, target: Any) -> None:
+        """Copy the arrays and attributes of the group into a new one of h5py."""
+        for name in self:
+            target.create_dataset(name, data=self.array(name))
+        for name, value in self.attrs.items():
+            target.attrs[name] = value
 
-        Args:
-            name: of the group.
-            target: the new group, of h5py.
-        """
-        group = self[name]
-        for key, array in group.items():
-            target.create_dataset(key, data=array)
-        for key, value in group.attrs.items():
-            target.attrs[key] = value
+    def _full(self, name: str) -> str:
+        """The name of what is in this group, from the root."""
+        return f"{self.name}/{name}".removeprefix("/")
+
+    def _get(self, name: str) -> Any:
+        """The object of h5py of a name or path; a ValueError where there is none."""
+        if (item := self._find(name)) is None:
+            raise ValueError(f"{self.path}: no {self._full(name)}")
+        return item
 
     def _find(self, name: str) -> Any:
         """The object of h5py of a name or path; None where there is none, a ValueError if the way leads elsewhere."""
-        with self._explaining(f"{self.name}/{name}".removeprefix("/")):
+        with self._explaining(self._full(name)):
             return _follow(self._group, name)
 
     @contextmanager

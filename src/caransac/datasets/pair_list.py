@@ -54,9 +54,9 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
             if key not in cache:
                 raise ValueError(f"{path.with_suffix('.h5')}: no matches of {key}")
             with naming_pair(path.with_suffix(".h5"), key):
-                x1, x2 = (np.asarray(cache[key][name], float) for name in ("x1", "x2"))
-                scores = np.asarray(cache[key]["scores"], float) if "scores" in cache[key] else None
-                matches = Matches(x1, x2, scores, kind, *cameras)
+                group = cache.group(key)
+                scores = group.array("scores") if "scores" in group else None
+                matches = Matches(group.array("x1"), group.array("x2"), scores, kind, *cameras)
             yield Pair.from_matches(path.stem, key, matches, pose[:3, :3], pose[:3, 3] / np.linalg.norm(pose[:3, 3]))
 
 

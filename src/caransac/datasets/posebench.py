@@ -23,10 +23,10 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
     path = Path(path)
     with read_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
-            group = file[name]
             with naming_pair(path, name):
-                t, R, x1, x2 = (as_reals(np.asarray(group[key], float), key) for key in ("t", "R", "x1", "x2"))
-                cameras = [camera_from_h5(group[key]) for key in ("camera1", "camera2")]
+                group = file.group(name)
+                t, R, x1, x2 = (as_reals(group.array(key), key) for key in ("t", "R", "x1", "x2"))
+                cameras = [camera_from_h5(group.group(key)) for key in ("camera1", "camera2")]
                 matches = Matches(x1, x2, None, "ratio", *cameras)
                 pair = Pair.from_matches(path.stem, name, matches, R, t.ravel() / np.linalg.norm(t))
             yield pair

@@ -66,15 +66,15 @@ def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int
         read_h5(folder / "match_conf.h5") as scores,
         read_h5(folder / "K1_K2.h5") as cameras,
     ):
-        keys = sorted(points.keys())
+        keys = sorted(points)
         np.random.default_rng(shuffle_seed).shuffle(keys)
         for key in keys[:max_pairs]:
             with naming_pair(folder / "matches.h5", key):
-                matches = _matches_of_table(np.asarray(points[key], float))
+                matches = _matches_of_table(points.array(key))
             with naming_pair(folder / "match_conf.h5", key):
-                matches = replace(matches, scores=np.asarray(scores[key], float).ravel())
+                matches = replace(matches, scores=scores.array(key).ravel())
             with naming_pair(folder / "K1_K2.h5", key):
-                camera1, camera2 = map(Camera.from_matrix, np.asarray(cameras[key], float)[0])
+                camera1, camera2 = map(Camera.from_matrix, cameras.array(key)[0])
                 matches = replace(matches, camera1=camera1, camera2=camera2)
             with naming_pair(folder, key):
                 poses = (table[image] for image in key.split("-") for table in (rotations, translations))
@@ -96,6 +96,6 @@ def _read_all(path: Path) -> dict[str, Array]:
     found, size = dict[str, Array](), path.stat().st_size
     with read_h5(path) as file, naming(path):
         for key in file:
-            found[key] = as_reals(np.asarray(file[key], float), key)
+            found[key] = as_reals(file.array(key), key)
             check_size(sum(array.nbytes for array in found.values()), size, str(path))
     return found

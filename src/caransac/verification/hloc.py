@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
 from caransac._support.files import check_writable
 from caransac._support.untrusted import read_text
-from caransac._support.untrusted_h5 import read_h5
+from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import PARAMETERS, Camera
 from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Floats
@@ -199,7 +198,7 @@ class HlocFiles:
         if not pair.group:
             raise self._without_matches(pair)
         try:
-            return _as_matches(self._matches[pair.group])
+            return _as_matches(self._matches.group(pair.group))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{self._matches.path}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
@@ -208,17 +207,18 @@ class HlocFiles:
 
     def _image_size(self, name: str) -> ImageSize | None:
         """Size of an image, where hloc has written it and it is to be used."""
-        size = np.asarray(self._features[name].get("image_size", ()))
+        group = self._features.group(name)
+        size = group.array("image_size") if "image_size" in group else np.zeros(0)
         if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf" or not np.all(size >= 1):
             return None
         return int(size[0]), int(size[1])
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
-        if name not in self._features or "keypoints" not in self._features[name]:
+        if name not in self._features or "keypoints" not in self._features.group(name):
             raise ValueError(f"{self._features.path}: no keypoints of {name}: extract its features first")
         try:
-            keypoints = as_reals(self._features[name]["keypoints"][()], "keypoints")
+            keypoints = as_reals(self._features.group(name).array("keypoints"), "keypoints")
             return np.ascontiguousarray(as_points(keypoints[:, :2], "keypoints"), np.float32)
         except (IndexError, ValueError) as error:
             raise ValueError(
@@ -233,16 +233,16 @@ def _check_output(out: Path, *inputs: str | Path | None) -> None:
     check_writable(out)
 
 
-def _as_matches(group: Any) -> tuple[MatchIndices, Floats | None]:
+def _as_matches(group: UntrustedGroup) -> tuple[MatchIndices, Floats | None]:
     """Indices (n, 2) of the matches in a pair's group, and their scores (n,) if there are any."""
-    partners = np.asarray(group["matches0"])
+    partners = group.array("matches0")
     if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
         raise ValueError(f"matches0 must be (n,) indices, got {partners.shape} {partners.dtype}")
     matched = np.flatnonzero(partners >= 0)
     matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
     if "matching_scores0" not in group:
         return matches, None
-    scores = np.asarray(group["matching_scores0"])
+    scores = group.array("matching_scores0")
     if scores.shape != partners.shape:
         raise ValueError(f"matching_scores0 must have shape {partners.shape}, got {scores.shape}")
     return matches, as_reals(scores[matched], "matching_scores0").astype(np.float32)

@@ -19,7 +19,7 @@ from caransac._support import interrupts
 from caransac._support.files import replacing_h5
 from caransac._support.sqlite_files import connect, explaining, transaction
 from caransac._support.untrusted import parse_json
-from caransac._support.untrusted_h5 import read_h5
+from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.verification.records import SHAPES, Config, PairGeometry
 from caransac.verification.settings import UNRECORDED
 
@@ -89,7 +89,7 @@ class HlocOutput:
                 texts = _read_settings(file)
                 for name in names:
                     if name in file and name not in kept:
-                        kept[name] = self._read_group(name, file[name], texts)
+                        kept[name] = self._read_group(name, file.group(name), texts)
         return kept
 
     def write(self, found: Sequence[tuple[str, PairGeometry]]) -> None:
@@ -106,7 +106,7 @@ class HlocOutput:
                 connection.executemany(f"INSERT OR REPLACE INTO geometries VALUES ({marks})", rows)
         self._starts_anew = False
 
-    def finish(self, names: Iterable[str], matches: Any) -> None:
+    def finish(self, names: Iterable[str], matches: UntrustedGroup) -> None:
         """Make the matches file, of all groups that were verified, and remove the work file.
 
         Args:
@@ -115,17 +115,17 @@ class HlocOutput:
         """
         with ExitStack() as opened:
             file = opened.enter_context(replacing_h5(self.out))
-            before: Any = opened.enter_context(read_h5(self.out)) if self._is_matches_file() else None
+            before = opened.enter_context(read_h5(self.out)) if self._is_matches_file() else None
             settings_before = [] if before is None else _read_settings(before)
             texts: dict[str, int] = {}
             for name in names:
                 interrupts.check()
                 if (row := self._read_row(name)) is not None:
                     settings = row["settings"]
-                    _write_group(file.create_group(name), row, matches[name])
-                elif before is not None and name in before and "config" in before[name].attrs:
-                    settings = _settings_of(before[name], settings_before)
-                    before.copy_to(name, file.create_group(name))
+                    _write_group(file.create_group(name), row, matches.group(name))
+                elif before is not None and name in before and "config" in before.group(name).attrs:
+                    settings = _settings_of(before.group(name), settings_before)
+                    before.group(name).copy_to(file.create_group(name))
                 else:
                     continue
                 file[name].attrs["settings"] = texts.setdefault(settings, len(texts))
@@ -176,7 +176,7 @@ class HlocOutput:
         kept = {name: KeptPair(settings, Config(config), *rest) for name, settings, config, *rest in rows}
         return bool(run and run["overwrite"]), kept
 
-    def _read_group(self, name: str, group: Any, texts: Sequence[str]) -> KeptPair:
+    def _read_group(self, name: str, group: UntrustedGroup, texts: Sequence[str]) -> KeptPair:
         """What is known of a pair in the matches file."""
         attributes = group.attrs
         try:
@@ -186,7 +186,7 @@ class HlocOutput:
                 int(attributes["num_matches"]),
                 float(attributes["confidence"]) if "confidence" in attributes else None,
                 float(attributes["ms"]),
-                int((np.asarray(group["matches0"]) >= 0).sum()),
+                int((group.array("matches0") >= 0).sum()),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
@@ -211,14 +211,14 @@ def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
     )
 
 
-def _write_group(group: Any, row: sqlite3.Row, source: Any) -> None:
+def _write_group(group: Any, row: sqlite3.Row, source: UntrustedGroup) -> None:
     """Write the group of a pair: that of the source, without the outliers, and the geometry."""
     inliers = np.frombuffer(row["matches"], "<u4").reshape(-1, 2)
-    partners = np.full_like(source["matches0"][()], -1)
+    partners = np.full_like(source.array("matches0"), -1)
     partners[inliers[:, 0]] = inliers[:, 1]
     group.create_dataset("matches0", data=partners)
     if "matching_scores0" in source:
-        scores = source["matching_scores0"][()]
+        scores = source.array("matching_scores0")
         scores[partners < 0] = 0
         group.create_dataset("matching_scores0", data=scores)
     for name, shape in SHAPES.items():
@@ -230,13 +230,13 @@ def _write_group(group: Any, row: sqlite3.Row, source: Any) -> None:
             group.attrs[name] = row[name]
 
 
-def _read_settings(file: Any) -> list[str]:
+def _read_settings(file: UntrustedGroup) -> list[str]:
     try:
         return [str(text) for text in parse_json(file.attrs.get(SETTINGS, "[]"))]
     except (TypeError, ValueError):
         return []
 
 
-def _settings_of(group: Any, texts: Sequence[str]) -> str:
+def _settings_of(group: UntrustedGroup, texts: Sequence[str]) -> str:
     index = group.attrs.get("settings", -1)
     return texts[index] if index in range(len(texts)) else UNRECORDED
