@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from caransac._support.files import (
+    check_no_input,
     check_writable,
     delivering,
     make_folder,
@@ -125,6 +126,19 @@ def test_the_content_is_on_the_disk_before_the_name_and_then_the_name(tmp_path, 
     with replacing(path) as temporary:
         temporary.write_text("content")
     assert synced == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+def test_inputs_are_not_replaced_by_any_name(tmp_path):
+    path, other = tmp_path / "input", tmp_path / "other"
+    path.write_text("input")
+    (tmp_path / "soft").symlink_to(path)
+    (tmp_path / "hard").hardlink_to(path)
+    for out in (path, tmp_path / "soft", tmp_path / "hard", tmp_path / "." / "x" / ".." / "input"):
+        with pytest.raises(ValueError, match=r"--out .* is an input; choose another place"):
+            check_no_input(out, [None, other, path], "--out")
+    check_no_input(other, [None, path], "--out")
+    with pytest.raises(ValueError, match="is an input"):
+        check_no_input(other, [str(other)], "--out")
 
 
 def test_checking_leaves_nothing(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,6 +63,19 @@ def replacing(path: Path) -> Iterator[Path]:
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write named arrays as an npz archive."""
     np.savez(path, **arrays)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
+
+
+def check_no_input(path: Path, inputs: Iterable[str | Path | None], name: str) -> None:
+    """Raise a ValueError if writing to a path would replace one of the inputs, by whatever name or link.
+
+    Args:
+        path: where to write.
+        inputs: what is read; None is skipped.
+        name: of the argument or option of the path, for the message.
+    """
+    for each in (Path(each) for each in inputs if each is not None):
+        if path.resolve() == each.resolve() or (path.exists() and each.exists() and path.samefile(each)):
+            raise ValueError(f"{name} {path} is an input; choose another place")
 
 
 def check_writable(path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from caransac import images
+from caransac._support.files import check_no_input
 from caransac._support.untrusted import read_stream
 from caransac.cli import cameras
 from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
@@ -198,7 +199,7 @@ def _read_matches(arguments: argparse.Namespace) -> Matches | None:
 
 def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:
     """Raise a ValueError for an output, by its option's name, that would replace an input."""
-    inputs = [path.resolve() for path in (arguments.image1, arguments.image2, arguments.matches) if path is not None]
+    inputs = arguments.image1, arguments.image2, arguments.matches
     for option, path in outputs.items():
-        if path is not None and path.resolve() in inputs:
-            raise ValueError(f"--{option} {path} is an input; choose another place")
+        if path is not None:
+            check_no_input(path, inputs, f"--{option}")

@@ -20,11 +20,11 @@ import caransac
 from caransac import plot
 from caransac._support.arrays import is_integer, is_real
 from caransac._support.batch import map_ordered
-from caransac._support.files import make_folder, replacing, save_arrays
+from caransac._support.files import check_no_input, make_folder, replacing, save_arrays
 from caransac._support.interrupts import InterruptRequest
 from caransac._support.processes import ProcessPool
 from caransac.geometry import Floats
-from caransac.learned.weights_file import read_weights
+from caransac.learned.weights_file import read_weights, weights_path
 from caransac.training import worker
 from caransac.training.checkpoint import read_checkpoint, write_checkpoint
 from caransac.training.recipe import Recipe
@@ -80,6 +80,8 @@ def train(
             raise ValueError(f"{name} must be at least {least}, not {value}")
     if steps == 0 and not recipe.start:
         raise ValueError("steps must be at least 1 without weights to start from")
+    starts = (weights_path(name) for name in (recipe.start, recipe.with_filter) if name)
+    check_no_input(out / WEIGHTS, starts, "out:")
     make_folder(out)
     if (out / CHECKPOINT).exists() and not resume:
         raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_writable
+from caransac._support.files import check_no_input, check_writable
 from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import PARAMETERS, Camera
@@ -228,8 +228,7 @@ class HlocFiles:
 
 def _check_output(out: Path, *inputs: str | Path | None) -> None:
     """Raise now what writing the output would raise at the end, and a ValueError if it would replace an input."""
-    if out.resolve() in [Path(path).resolve() for path in inputs if path is not None]:
-        raise ValueError(f"out: {out} is an input; choose another place")
+    check_no_input(out, inputs, "out:")
     check_writable(out)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from caransac._support.files import check_writable, replacing
+from caransac._support.files import check_no_input, check_writable, replacing
 from caransac._support.untrusted import WIDEST_NUMBER, check_size
 from caransac.verification.records import PairReport
 
@@ -20,8 +20,7 @@ DIGITS = {"ratio": 4, "confidence": 4, "ms": 2, "focal1": 2, "focal2": 2} | dict
 
 def check_pair_reports_path(path: Path, inputs: Iterable[Path]) -> None:
     """Raise now what writing the reports would raise at the end of a long run, and if it would replace an input."""
-    if path.resolve() in [each.resolve() for each in inputs]:
-        raise ValueError(f"report: {path} is an input; choose another place")
+    check_no_input(path, inputs, "report:")
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"report: {path} must end in .csv or .parquet")
     if path.suffix == ".parquet":
