@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from caransac._support import files
 from caransac._support.files import (
     check_no_input,
     check_writable,
@@ -20,6 +21,7 @@ from caransac._support.files import (
     naming,
     open_h5,
     replacing,
+    replacing_h5,
 )
 from caransac._support.untrusted import open_npz, read_text
 
@@ -218,4 +220,29 @@ def test_an_h5_file_on_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_pat
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r".*file\.h5 cannot be written \(.+\): make room, then continue\n", done.stdout)
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("call", ["write", "truncate"])
+def test_an_h5_file_is_closed_whatever_happens_while_it_is_written(tmp_path, monkeypatch, error, call):
+    class Failing(io.FileIO):
+        def write(self, data):
+            return self.fail_or("write", data)
+
+        def truncate(self, size=None):
+            return self.fail_or("truncate", size)
+
+        def fail_or(self, name, value):
+            if name == call:
+                raise error
+            return getattr(io.FileIO, name)(self, value)
+
+    path = tmp_path / "file.h5"
+    path.write_text("before")
+    forgiving = type("Forgiving", (files._ForgivingFile, Failing), {})
+    monkeypatch.setattr(files, "_ForgivingFile", forgiving)
+    with pytest.raises(error), replacing_h5(path) as file:
+        file["values"] = np.arange(1000.0)
+    assert not file
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]

@@ -168,32 +168,34 @@ def replacing_h5(path: Path) -> Iterator[h5py.File]:
     with replacing(path) as temporary, _ForgivingFile(temporary, "w+") as raw:
         with open_h5(temporary, "w", raw) as file:
             yield file
-        if raw.error is not None:
+        if isinstance(raw.error, OSError):
             raise OSError(f"{path} cannot be written ({raw.error.strerror}): make room, then continue") from raw.error
+        if raw.error is not None:
+            raise raw.error
 
 
 class _ForgivingFile(io.FileIO):
     """A file that keeps the first `error` of writing to itself.
 
-    HDF5 must not see any: a file with data that it cannot write cannot be closed either, and the end of the process
-    crashes.
+    HDF5 must not see any, nor an interruption: a file with data that it cannot write cannot be closed either, and the
+    end of the process crashes.
     """
 
-    error: OSError | None = None
+    error: BaseException | None = None
 
     def write(self, data: Any) -> int:
         rest = memoryview(data)
         try:
             while rest and self.error is None:
                 rest = rest[super().write(rest) :]
-        except OSError as error:
+        except BaseException as error:
             self.error = error
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         try:
             return super().truncate(size) if self.error is None else size or 0
-        except OSError as error:
+        except BaseException as error:
             self.error = error
             return size or 0
 
