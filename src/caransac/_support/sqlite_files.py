@@ -40,7 +40,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def explaining(path: Path, otherwise: str) -> Iterator[None]:
-    """Turn SQLite's errors into such that say what to do.
+    """Turn SQLite's errors, and those of values that are something else than they should be, into such that help.
 
     Args:
         path: the file.
@@ -56,5 +56,5 @@ def explaining(path: Path, otherwise: str) -> Iterator[None]:
         if "disk" in str(error):
             raise OSError(f"{path} cannot be written to ({error}): make room, then continue") from error
         raise OSError(f"{path}: {error}") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, LookupError, OverflowError, TypeError) as error:  # or values of other types
         raise ValueError(f"{path} {otherwise.format(error=error)}") from error

@@ -117,6 +117,9 @@ def _write_matches(path: Path, work: sqlite3.Connection, keys: Iterable[str], fe
         cache.attrs["score_kind"], cache.attrs["features"] = "ratio", features
         for key in keys:
             row = work.execute("SELECT x1, x2, scores FROM pairs WHERE key = ?", (key,)).fetchone()
+            count = len(row[2]) // 8
+            if [len(data) for data in row] != [16 * count, 16 * count, 8 * count]:
+                raise TypeError("arrays of other shapes")
             for name, data, shape in zip(("x1", "x2", "scores"), row, ((-1, 2), (-1, 2), (-1,)), strict=True):
                 cache[f"{key}/{name}"] = np.frombuffer(data, "<f8").reshape(shape)
 

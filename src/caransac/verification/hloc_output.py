@@ -7,6 +7,7 @@ and the matches file is written from that at the end, whole or not at all.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caransac._support import interrupts
+from caransac._support.arrays import is_real
 from caransac._support.files import replacing_h5
 from caransac._support.sqlite_files import connect, explaining, transaction
 from caransac._support.untrusted import parse_json
@@ -122,7 +124,8 @@ class HlocOutput:
                 interrupts.check()
                 if (row := self._read_row(name)) is not None:
                     settings = row["settings"]
-                    _write_group(file.create_group(name), row, matches.group(name))
+                    with explaining(self.work, OTHERWISE):
+                        _write_group(file.create_group(name), row, matches.group(name))
                 elif before is not None and name in before and "config" in before.group(name).attrs:
                     settings = _settings_of(before.group(name), settings_before)
                     before.group(name).copy_to(file.create_group(name))
@@ -173,7 +176,7 @@ class HlocOutput:
         connection = self._open_work()
         run = connection.execute("SELECT overwrite FROM run").fetchone()
         rows = connection.execute(f"SELECT name, {', '.join(ATTRIBUTES)}, inliers FROM geometries")
-        kept = {name: KeptPair(settings, Config(config), *rest) for name, settings, config, *rest in rows}
+        kept = {name: _as_kept(*rest) for name, *rest in rows}
         return bool(run and run["overwrite"]), kept
 
     def _read_group(self, name: str, group: UntrustedGroup, texts: Sequence[str]) -> KeptPair:
@@ -195,6 +198,14 @@ class HlocOutput:
             ) from error
 
 
+def _as_kept(settings: Any, config: Any, num_matches: Any, confidence: Any, ms: Any, inliers: Any) -> KeptPair:
+    """What a row of the work file says of a pair; a TypeError if that cannot be."""
+    numbers = [num_matches, ms, inliers] if confidence is None else [num_matches, ms, inliers, confidence]
+    if not isinstance(settings, str) or config not in list(Config) or not all(is_real(number) for number in numbers):
+        raise TypeError(f"a row with {config}, {num_matches}, {inliers}")
+    return KeptPair(settings, Config(config), int(num_matches), confidence, float(ms), int(inliers))
+
+
 def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
     """A row of the work file."""
     matrices = (getattr(found, each) for each in SHAPES)
@@ -213,6 +224,8 @@ def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
 
 def _write_group(group: Any, row: sqlite3.Row, source: UntrustedGroup) -> None:
     """Write the group of a pair: that of the source, without the outliers, and the geometry."""
+    if len(row["matches"]) % 8 or any(row[name] and len(row[name]) != 8 * math.prod(SHAPES[name]) for name in SHAPES):
+        raise TypeError("arrays of other shapes")
     inliers = np.frombuffer(row["matches"], "<u4").reshape(-1, 2)
     partners = np.full_like(source.array("matches0"), -1)
     partners[inliers[:, 0]] = inliers[:, 1]
