@@ -91,7 +91,7 @@ class VerificationOptions:
 
     def __post_init__(self) -> None:
         if not is_integer(self.min_inliers) or self.min_inliers < 0:
-            raise ValueError(f"min_inliers must be a whole number, not negative, got {shorten(self.min_inliers)}")
+            raise ValueError(f"min_inliers must not be negative nor a fraction, got {shorten(self.min_inliers)}")
         if not is_real(self.min_confidence) or not 0 <= self.min_confidence <= 1:
             raise ValueError(f"min_confidence must be from 0 to 1, got {shorten(self.min_confidence)}")
         if self.min_confidence > 0 and self.estimation.method != "ca-ransac":
