@@ -198,7 +198,7 @@ def test_from_text(text, camera):
         ("500", "has 1 numbers"),
         ("500,320,middle", "is not of the form"),
         ("PINHOLE:640:1,2,3,4", "is not of the form"),
-        ("1:2:3:4", "model must be one of"),
+        ("1:2:3:4", "is not of the form"),
         ("FOV:640x480:500,320,240", "'FOV:.*model must be one of"),
         ("FISHEYE:640x480:500,500,320,240±5%", "focal_deviation must be 0 for FISHEYE"),
         ("OPENCV:640x480:500,500,320,240", "params of OPENCV must be"),

@@ -52,6 +52,14 @@ def test_samples_that_no_memory_holds_are_refused():
         Options(oversampling=10**6)
 
 
+def test_numbers_of_numpy_do_not_overflow():
+    with pytest.raises(ValueError, match=r"samples_per_round \* oversampling must be a million at most, not 4000000$"):
+        Options(samples_per_round=np.int16(2000), oversampling=np.int16(2000))
+    options = Options(rounds=np.uint8(200), seed=np.uint64(2**63), max_error_px=np.float32(2))
+    assert options == Options(rounds=200, seed=2**63, max_error_px=2.0)
+    assert options.rounds * options.rounds == 40_000 and type(options.seed) is int
+
+
 def test_misspelt_options_are_refused_with_a_hint():
     with pytest.raises(ValueError, match="unknown option 'max_eror_px'; did you mean 'max_error_px'"):
         Options(max_eror_px=2.0)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_reals
+from caransac._support.arrays import as_reals, is_real, shorten
 from caransac.geometry import Array
 from caransac.lens import NO_DISTORTION, Distortion, fisheye_from_rays, rays_from_fisheye
 
@@ -62,12 +62,12 @@ class Camera:
     focal_deviation: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.model not in PARAMETERS:
-            raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {self.model!r}")
+        if not isinstance(self.model, str) or self.model not in PARAMETERS:
+            raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {shorten(self.model)}")
         try:
-            params = tuple(float(value) for value in self.params)
-        except TypeError as error:
-            raise ValueError(f"params must be numbers, not {self.params!r}") from error
+            params = tuple(_as_number(value) for value in self.params)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise ValueError(f"params must be numbers, not {shorten(self.params)}") from error
         names = PARAMETERS[self.model]
         if len(params) != len(names):
             raise ValueError(f"params of {self.model} must be ({', '.join(names)}), got {len(params)} numbers")
@@ -78,8 +78,10 @@ class Camera:
             raise ValueError("params must have a positive focal length")
         if min(self.fx, self.fy) < SHORTEST or max(map(abs, params)) > LONGEST:
             raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
-        if not isinstance(self.focal_deviation, int | float | np.number) or not 0 <= self.focal_deviation <= 1:
-            raise ValueError(f"focal_deviation must be from 0 (exact) to 1, not {self.focal_deviation!r}")
+        for name in ("width", "height"):
+            object.__setattr__(self, name, _as_pixels(getattr(self, name), name))
+        if not is_real(self.focal_deviation) or not 0 <= self.focal_deviation <= 1:
+            raise ValueError(f"focal_deviation must be from 0 (exact) to 1, not {shorten(self.focal_deviation)}")
         if self.is_fisheye and self.focal_deviation > 0:  # another focal length would bend its rays, not scale them
             raise ValueError(f"focal_deviation must be 0 for {self.model}: that of a fisheye is not refined")
         object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
@@ -94,7 +96,7 @@ class Camera:
         expected = np.array([[K[0, 0], 0, K[0, 2]], [0, K[1, 1], K[1, 2]], [0, 0, 1]])
         if not np.all(np.isfinite(K)) or np.abs(K - expected).max() > 1e-9 * scale:
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
-        return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), int(width), int(height), focal_deviation)
+        return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), width, height, focal_deviation)
 
     @classmethod
     def from_opencv(cls, K: ArrayLike, distortion: ArrayLike | None) -> Camera:
@@ -131,15 +133,14 @@ class Camera:
         unknown = set(camera) - known
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
-            raise ValueError(
-                f"a camera dict has model, params, width, height, focal_deviation; check {sorted(unknown | missing)}"
-            )
+            wrong = sorted(map(str, unknown | missing))
+            raise ValueError(f"a camera dict has model, params, width, height, focal_deviation; check {wrong}")
         model = getattr(camera["model"], "name", camera["model"])  # pycolmap's is an enumerator
         return cls(
             str(model),
-            tuple(camera["params"]),
-            int(camera.get("width", 0)),
-            int(camera.get("height", 0)),
+            camera["params"],
+            camera.get("width", 0),
+            camera.get("height", 0),
             camera.get("focal_deviation", 0.0),
         )
 
@@ -157,6 +158,8 @@ class Camera:
         try:
             plain_text, deviation = split_deviation(text)
             *front, numbers = plain_text.split(":")
+            if len(front) > 2:
+                raise ValueError("too many parts")
             params = tuple(float(number) for number in numbers.split(","))
             width, height = (int(n) for n in front[1].lower().split("x")) if len(front) == 2 else (0, 0)
         except ValueError as error:
@@ -308,8 +311,22 @@ def as_camera(value: CameraLike, name: str) -> Camera:
         if isinstance(value, tuple | list) and len(value) == 2:
             return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
         return Camera.from_matrix(cast(ArrayLike, value))
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def _as_number(value: Any) -> float:
+    """A number as a float; a TypeError for what only looks like one."""
+    if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating):
+        raise TypeError(f"{value!r} is no real number")
+    return float(value)
+
+
+def _as_pixels(value: Any, name: str) -> int:
+    """A width or a height as a plain number."""
+    if not is_real(value) or not -LONGEST <= value <= LONGEST or value != int(value):
+        raise ValueError(f"{name} must be a whole number of pixels, 0 when unknown, not {shorten(value)}")
+    return int(value)
 
 
 def _described(value: Any) -> Mapping[str, Any] | None:

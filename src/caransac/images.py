@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.files import replacing
+from caransac._support.untrusted import check_image, read_bytes
 from caransac.camera import EXIF_FOCAL_DEVIATION, Camera
 from caransac.descriptors import match_vectors
 from caransac.geometry import Array, Floats
@@ -42,7 +43,7 @@ def read_image(path: str | Path) -> Image:
 
     Raises:
         OSError: there is no such file, or it is a folder or cannot be read.
-        ValueError: it is not an image.
+        ValueError: it is not an image, or a vast one; see `untrusted`.
     """
     cv2 = _opencv()
     path = Path(path)
@@ -50,9 +51,10 @@ def read_image(path: str | Path) -> Image:
         raise IsADirectoryError(f"{path} is a folder, not an image")
     if not path.exists():
         raise FileNotFoundError(f"no such image: {path}")
-    data = np.frombuffer(path.read_bytes(), np.uint8)
+    data = read_bytes(path)
+    check_image(data, path)
     try:
-        pixels = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error:  # a broken header that asks for more than OpenCV allows
         pixels = None
     if pixels is None:
@@ -92,9 +94,8 @@ def _exif_focal(path: str | Path) -> tuple[float, float] | None:
         from PIL import ExifTags, Image
     except ImportError as error:
         raise ImportError("reading EXIF data needs Pillow: pip install 'caransac[images]'") from error
-    data = io.BytesIO(Path(path).read_bytes())
-    broken = OSError, SyntaxError, ValueError, Image.DecompressionBombError  # what Pillow says of broken or vast files
-    with warnings.catch_warnings(), suppress(*broken):
+    data = io.BytesIO(read_bytes(Path(path)))
+    with warnings.catch_warnings(), suppress(Exception):  # of a broken file, Pillow may raise anything
         warnings.simplefilter("ignore")
         with Image.open(data) as image:
             exif = image.getexif()

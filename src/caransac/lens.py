@@ -74,7 +74,7 @@ class Distortion:
         v, r2 = Polynomial((1, self.d1, self.d2, self.d3)), Polynomial((0, 1))
         # The derivative of r u(r^2) / v(r^2), times v^2. The roots of v are poles.
         growth = u * v + 2 * r2 * (u.deriv() * v - u * v.deriv())
-        roots = np.concatenate([growth.trim().roots(), v.trim().roots()])
+        roots = np.concatenate([_roots(growth), _roots(v)])
         real = roots[np.isreal(roots)].real
         return float(min(real[real > 0], default=np.inf))
 
@@ -97,6 +97,15 @@ class Distortion:
             failed = ~(np.abs(self.apply(points)[0] - displaced).max(axis=1) < 1e-9) | far
         points[failed] = np.nan
         return points
+
+
+def _roots(polynomial: Polynomial) -> Array:
+    """The roots of a polynomial but those beyond all numbers, where the highest coefficients nearly vanish."""
+    coefficients = polynomial.trim().coef
+    with np.errstate(all="ignore"):
+        while len(coefficients) > 1 and not np.all(np.isfinite(coefficients[:-1] / coefficients[-1])):
+            coefficients = coefficients[:-1]
+    return np.asarray(Polynomial(coefficients).roots())
 
 
 NO_DISTORTION = Distortion()

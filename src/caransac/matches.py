@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any, cast, get_args, overload
+from typing import IO, Any, cast, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import as_matches
-from caransac._support.files import delivering, naming, open_h5, open_npz, read_text, replacing, save_arrays
+from caransac._support.arrays import as_matches, as_reals
+from caransac._support.files import delivering, naming, open_h5, replacing, save_arrays
+from caransac._support.untrusted import open_npz, read_text
+from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import Camera, as_camera
 from caransac.geometry import Array
 from caransac.options import ScoreKind, check_score_kind
-
-if TYPE_CHECKING:
-    import h5py
 
 SUFFIXES = (".npz", ".txt", ".h5")
 FILE_STARTS = {b"PK": ".npz", b"\x89HDF": ".h5"}
@@ -157,7 +156,7 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         text = read_text(path)
         with naming(path):
             return _parse_text(text)
-    with open_h5(path) as file, naming(path):
+    with read_h5(path) as file, naming(path):
         return _find_in_h5(file, key)
 
 
@@ -249,7 +248,7 @@ def _write_text(path: Path, matches: Matches) -> None:
     np.savetxt(path, table, fmt="%.9g", header=header)
 
 
-def _find_in_h5(file: h5py.File, key: str | None) -> Matches:
+def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
     names = list(file)
     if key is None and "x1" not in file:
         if not names:
@@ -260,36 +259,44 @@ def _find_in_h5(file: h5py.File, key: str | None) -> Matches:
         key = names[0]
     if key is not None and key not in file:
         raise ValueError(f"it has no key {key!r}")
-    found = file if key is None else file[key]
-    kind = cast(ScoreKind, str(found.attrs.get("score_kind", file.attrs.get("score_kind", "ratio"))))
-    if hasattr(found, "shape"):
-        return _from_columns(np.asarray(found, float), kind)
+    own = {} if key is None else file.attributes(key)
+    kind = cast(ScoreKind, str(own.get("score_kind", file.attrs.get("score_kind", "ratio"))))
+    if key is not None and file.is_array(key):
+        return _from_columns(file.array(key), kind)
+    found = file if key is None else file.group(key)
     missing = [name for name in ("x1", "x2") if name not in found]
     if missing:
         raise ValueError(f"{key or 'its root'} has no {missing[0]}; want x1, x2 (N, 2), optionally scores (N,)")
-    known = [found.get(name, {}) for name in ("camera1", "camera2")]
-    size1, size2 = (_size_from_h5(group) if group and "model" not in group else None for group in known)
+    known = [found.group(name) if name in found else None for name in ("camera1", "camera2")]
+    size1, size2 = (None if group is None or "model" in group else _size_from_h5(group) for group in known)
     return Matches(
-        np.asarray(found["x1"], float),
-        np.asarray(found["x2"], float),
-        np.asarray(found["scores"], float) if "scores" in found else None,
+        found.array("x1"),
+        found.array("x2"),
+        found.array("scores") if "scores" in found else None,
         kind,
-        *(camera_from_h5(group) if "model" in group else None for group in known),
+        *(None if group is None or "model" not in group else camera_from_h5(group) for group in known),
         image_size1=size1,
         image_size2=size2,
     )
 
 
-def camera_from_h5(group: Any) -> Camera:
+def camera_from_h5(group: UntrustedGroup) -> Camera:
     """A camera of an h5 group: model, width, height, params, and optionally focal_deviation."""
-    model = group["model"][()]
-    model = model.decode() if isinstance(model, bytes) else str(model)
-    deviation = float(group["focal_deviation"][()]) if "focal_deviation" in group else 0.0
-    return Camera(model, tuple(np.ravel(group["params"])), *_size_from_h5(group), focal_deviation=deviation)
+    text: Any = group.array("model")[()]
+    model = text.decode() if isinstance(text, bytes) else str(text)
+    deviation = _number(group, "focal_deviation") if "focal_deviation" in group else 0.0
+    return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), focal_deviation=deviation)
 
 
-def _size_from_h5(group: Any) -> tuple[int, int]:
-    return int(group["width"][()]), int(group["height"][()])
+def _size_from_h5(group: UntrustedGroup) -> tuple[int, int]:
+    return int(_number(group, "width")), int(_number(group, "height"))
+
+
+def _number(group: UntrustedGroup, name: str) -> float:
+    number = as_reals(group.array(name), name)
+    if number.size != 1:
+        raise ValueError(f"{name} must be a number, got shape {number.shape}")
+    return float(number.ravel()[0])
 
 
 def _write_h5(path: Path, matches: Matches) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+
+from caransac._support.arrays import is_integer, is_real, shorten
 
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
@@ -80,28 +82,32 @@ class Options:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        _require(
-            self.method in get_args(MethodName), "method", f"one of {', '.join(get_args(MethodName))}", self.method
-        )
+        methods, method = get_args(MethodName), self.method
+        _require(isinstance(method, str) and method in methods, "method", f"one of {', '.join(methods)}", method)
         for name in ("rounds", "samples_per_round", "oversampling", "top_models", "local_models"):
             value = getattr(self, name)
-            _require(_is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
+            _require(is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
+            object.__setattr__(self, name, int(value))  # those of numpy would overflow
         drawn = self.samples_per_round * self.oversampling  # all at once
         _require(drawn <= 10**6, "samples_per_round * oversampling", "a million at most", drawn)
         for name, others in (("max_error_px", ("auto",)), ("max_ratio", ())):
             value = getattr(self, name)
             expected = " or ".join([f'"{other}"' for other in others] + ["a number from 1e-6 to 1e6"])
             named = isinstance(value, str) and value in others
-            _require(named or (_is_real(value) and 1e-6 <= value <= 1e6), name, expected, value)
+            _require(named or (is_real(value) and 1e-6 <= value <= 1e6), name, expected, value)
+            object.__setattr__(self, name, value if named else float(value))
         for name in ("weights", "sample_quality"):
             value = getattr(self, name)
             _require(isinstance(value, str | Path) and str(value) not in ("", "."), name, "a name or a path", value)
         for name in ("early_stop", "state_update", "adaptive_sampling", "adaptive_refinement", "keep_trace"):
             value = getattr(self, name)
             _require(isinstance(value, bool | np.bool_), name, "True or False", value)
+            object.__setattr__(self, name, bool(value))
         value = self.success_probability
-        _require(_is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
-        _require(_is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
+        _require(is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
+        object.__setattr__(self, "success_probability", float(value))
+        _require(is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
+        object.__setattr__(self, "seed", int(self.seed))
 
 
 def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
@@ -130,14 +136,6 @@ def in_rounds(hypotheses: int) -> dict[str, int]:
     return {"rounds": rounds, "samples_per_round": -(-hypotheses // rounds)}
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
 def _require(condition: bool, name: str, expected: str, value: object) -> None:
     if not condition:
-        raise ValueError(f"{name} must be {expected}, not {value!r}")
+        raise ValueError(f"{name} must be {expected}, not {shorten(value)}")

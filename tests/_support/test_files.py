@@ -12,16 +12,18 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from caransac._support import files
 from caransac._support.files import (
+    check_no_input,
     check_writable,
     delivering,
     make_folder,
     naming,
     open_h5,
-    open_npz,
-    read_text,
     replacing,
+    replacing_h5,
 )
+from caransac._support.untrusted import open_npz, read_text
 
 
 def test_a_file_appears_whole_and_replaces_the_old_one(tmp_path):
@@ -120,17 +122,25 @@ def test_links_stay_and_their_files_are_replaced(tmp_path):
     assert (place / "data").read_text() == "newer"
 
 
-def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
+def test_the_content_is_on_the_disk_before_the_name_and_then_the_name(tmp_path, monkeypatch):
     path, synced = tmp_path / "file", []
-
-    def fsync(handle):
-        synced.append(os.fstat(handle).st_ino)
-        assert not path.exists()
-
-    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_ino, path.exists())))
     with replacing(path) as temporary:
         temporary.write_text("content")
-    assert synced == [path.stat().st_ino]
+    assert synced == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+def test_inputs_are_not_replaced_by_any_name(tmp_path):
+    path, other = tmp_path / "input", tmp_path / "other"
+    path.write_text("input")
+    (tmp_path / "soft").symlink_to(path)
+    (tmp_path / "hard").hardlink_to(path)
+    for out in (path, tmp_path / "soft", tmp_path / "hard", tmp_path / "." / "x" / ".." / "input"):
+        with pytest.raises(ValueError, match=r"--out .* is an input; choose another place"):
+            check_no_input(out, [None, other, path], "--out")
+    check_no_input(other, [None, path], "--out")
+    with pytest.raises(ValueError, match="is an input"):
+        check_no_input(other, [str(other)], "--out")
 
 
 def test_checking_leaves_nothing(tmp_path):
@@ -210,4 +220,29 @@ def test_an_h5_file_on_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_pat
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r".*file\.h5 cannot be written \(.+\): make room, then continue\n", done.stdout)
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("call", ["write", "truncate"])
+def test_an_h5_file_is_closed_whatever_happens_while_it_is_written(tmp_path, monkeypatch, error, call):
+    class Failing(io.FileIO):
+        def write(self, data):
+            return self.fail_or("write", data)
+
+        def truncate(self, size=None):
+            return self.fail_or("truncate", size)
+
+        def fail_or(self, name, value):
+            if name == call:
+                raise error
+            return getattr(io.FileIO, name)(self, value)
+
+    path = tmp_path / "file.h5"
+    path.write_text("before")
+    forgiving = type("Forgiving", (files._ForgivingFile, Failing), {})
+    monkeypatch.setattr(files, "_ForgivingFile", forgiving)
+    with pytest.raises(error), replacing_h5(path) as file:
+        file["values"] = np.arange(1000.0)
+    assert not file
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]

@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pycolmap
 import pytest
-from databases import make_database, pair_id, some_pairs
+from databases import execute, make_database, pair_id, some_pairs
 
 from caransac import Options
 from caransac.geometry import homogeneous, pose_error_deg, rotation_from_vector, sampson_sq
@@ -209,6 +209,13 @@ def test_verify_matches_leaves_out_unknown_images_with_a_warning(database, tmp_p
     listed.write_text("scene/001.png nowhere.png\nscene/003.png scene/004.png\n")
     with pytest.warns(UserWarning, match=r"1 images are not in .*database.db, nowhere.png for one"):
         ours.verify_matches(database, listed)
+    assert geometry_rows(database) == {pair_id(1): Config.CALIBRATED.value}
+
+
+def test_names_that_are_not_in_utf_8_stop_nothing(database, tmp_path):
+    (tmp_path / "pairs.txt").write_text("scene/003.png scene/004.png\n")
+    execute(database, "UPDATE images SET name = CAST(x'636166e92e6a7067' AS TEXT) WHERE image_id = 1")
+    ours.verify_matches(database, tmp_path / "pairs.txt")
     assert geometry_rows(database) == {pair_id(1): Config.CALIBRATED.value}
 
 

@@ -68,8 +68,33 @@ def test_numbers_that_are_not_finite_are_refused(path, name, value):
     key = sorted(arrays)[-1]
     arrays[key].flat[-1] = value
     save_arrays(path, arrays)
-    with pytest.raises(ValueError, match=rf"weights\.npz holds numbers in {key} that are NaN or infinite"):
+    with pytest.raises(
+        ValueError, match=rf"weights\.npz holds numbers in {key} that are NaN, infinite or beyond 10,000"
+    ):
         LOADERS[name](path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("scale", np.zeros(16), r"confidence\.essential\.scale must be positive"),
+        ("scale", np.ones(15), r"confidence\.essential\.weight, \.bias, \.mean and \.scale do not fit together"),
+        ("weight", np.ones(16), "do not fit together"),
+        ("bias", np.ones(2), "do not fit together"),
+        ("mean", np.ones((4, 4)), "do not fit together"),
+    ],
+)
+def test_confidences_that_would_be_nan_or_fail_are_refused(path, part, value, message):
+    save_arrays(path, read_weights("default") | {f"confidence.essential.{part}": value.astype(np.float32)})
+    with pytest.raises(ValueError, match=rf"weights\.npz is not a caransac weights file: .*{message}"):
+        load_network(path)
+
+
+@pytest.mark.parametrize("kind", ["c8", "?", "M8[s]", "S4", "V4"])
+def test_arrays_of_other_than_numbers_are_refused(path, kind):
+    save_arrays(path, read_weights("default") | {"alpha": np.zeros((), kind)})
+    with pytest.raises(ValueError, match="alpha must hold real numbers"):
+        load_network(path)
 
 
 @every_kind

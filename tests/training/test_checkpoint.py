@@ -1,14 +1,20 @@
 """Checkpoints: nothing in them is ever run, and what is refused says why."""
 
 import pickle
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from bombs import little_memory
 
 from caransac.cli import main
+from caransac.training import worker
 from caransac.training.checkpoint import PARTS, read_checkpoint, write_checkpoint
+from caransac.training.recipe import Recipe
+from caransac.training.trainer import Training
 
 
 class Malicious:
@@ -71,3 +77,63 @@ def test_what_could_not_be_read_again_is_not_written(path):
     with pytest.raises(pickle.UnpicklingError):
         write_checkpoint(path, {"state": {"best_weights": np.zeros(3)}})
     assert not path.exists()
+
+
+@pytest.fixture(scope="module")
+def make_training():
+    """Makes a small training in a folder, whose worker is a thread."""
+    recipe = Recipe(width=8, batch=2, epoch=1, val_pairs=2)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(worker.start, recipe).result()
+        yield lambda folder: Training(recipe, folder, pool)
+    worker.start(Recipe())
+
+
+@pytest.fixture(scope="module")
+def checkpoint(make_training, tmp_path_factory):
+    """The checkpoint of a run of one step."""
+    training = make_training(tmp_path_factory.mktemp("run"))
+    training.run(1, lambda *_: None)
+    return training.out / "checkpoint.pt"
+
+
+def forget(name):
+    return lambda parts: parts["state"].pop(name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda parts: parts["network"].pop("alpha"),
+        lambda parts: parts["network"].update(alpha=torch.zeros(7)),
+        lambda parts: parts["network"].update(alpha=torch.tensor(float("nan"))),
+        lambda parts: parts["optimiser"].clear(),
+        lambda parts: parts["optimiser"].update(param_groups=[]),
+        lambda parts: parts["state"].update(step=-3),
+        lambda parts: parts["state"].update(step="many"),
+        lambda parts: parts["state"].update(log=[{}]),
+        lambda parts: parts["state"].update(log=[{"step": "a"}], best_weights={}),
+        lambda parts: parts["state"]["best_weights"].popitem(),
+        lambda parts: parts["state"]["best_weights"].update(alpha=torch.zeros(1).expand(10**12)),
+        forget("best_weights"),
+        forget("step"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_in_one_line(path, tmp_path, make_training, checkpoint, change):
+    training, parts = make_training(tmp_path), torch.load(checkpoint, weights_only=True)
+    torch.save(parts, path)
+    training.restore()
+    assert training.state.step == 1
+    change(parts)
+    torch.save(parts, path)
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.pt does not hold a run of caransac: choose another folder \(.*\)$"
+    ):
+        training.restore()
+
+
+def test_a_checkpoint_that_becomes_vast_is_refused(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(2**28))
+    with little_memory(), pytest.raises(ValueError, match=r"checkpoint\.pt is not a checkpoint.*would take 0\.27 GB"):
+        read_checkpoint(path)

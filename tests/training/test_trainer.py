@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ import caransac
 from caransac._support.interrupts import InterruptRequest
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
+from caransac.learned.weights_file import weights_path
 from caransac.synthetic import make_pair
 from caransac.training.checkpoint import read_checkpoint
 from caransac.training.recipe import Recipe
@@ -122,6 +124,13 @@ def test_the_command_line_trains_and_refuses(tmp_path, capsys):
         (out / "checkpoint.pt").write_bytes(content)
         assert main([*arguments, "--resume"]) == 2
         assert "checkpoint.pt is not a checkpoint" in capsys.readouterr().err
+
+
+def test_weights_that_a_run_starts_from_are_not_replaced(tmp_path):
+    path = shutil.copyfile(weights_path("default"), tmp_path / "weights.npz")
+    for recipe in (Recipe(start=str(path)), Recipe(with_filter=str(path))):
+        with pytest.raises(ValueError, match=r"out: .*weights\.npz is an input; choose another place"):
+            train(recipe, tmp_path, steps=1)
 
 
 def test_estimating_never_imports_torch():

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import dask
 import pytest
@@ -109,6 +110,15 @@ def test_workers_of_other_versions_are_refused(cluster, tmp_path, capsys, monkey
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert "a worker has caransac" in capsys.readouterr().err
     assert read_geometries(path) == []
+
+
+def test_the_guide_lets_nobody_in():
+    text = (Path(__file__).parents[2] / "docs" / "colmap.md").read_text()
+    started = re.findall(r"^ +(dask (?:scheduler|worker) .*)$", text, re.MULTILINE)
+    assert len(started) == 4
+    for command in started:
+        assert "--host 127.0.0.1" in command or "--tls-ca-file" in command, command
+    assert "can run any code there" in text
 
 
 def test_workers_without_caransac_are_refused():

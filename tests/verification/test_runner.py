@@ -81,6 +81,23 @@ def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
     assert read_geometries(cut) == read_geometries(whole)
 
 
+def test_a_killed_overwrite_keeps_every_geometry(tmp_path):
+    path = make_database(tmp_path / "database.db", some_pairs(40, num_points=150))
+    command = ["verify", str(path), "--workers", "1"]
+    assert main([*command, "--seed", "5"]) == 0
+    before = read_geometries(path)
+    (tmp_path / "killed.py").write_text(KILLED)
+    killed = [sys.executable, tmp_path / "killed.py", str(int(signal.SIGKILL)), *command, "--overwrite"]
+    assert subprocess.run(killed, capture_output=True, check=False).returncode == -signal.SIGKILL
+    between = read_geometries(path)
+    assert main([*command, "--overwrite"]) == 0
+    after = read_geometries(path)
+    assert [row[0] for row in between] == [row[0] for row in before] == [row[0] for row in after]
+    done = [row in after for row in between]
+    assert 0 < sum(done) < 40
+    assert all(old or row in before for old, row in zip(done, between, strict=True))
+
+
 def test_a_worker_that_dies_is_an_error(database):
     source = ColmapDatabase(database)
     source.read = lambda _: Deadly()

@@ -7,7 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+MOST_SHOWN = 200  # characters of a value in a message
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
+
+
+def is_integer(value: object) -> bool:
+    """Whether something is a whole number of Python or numpy; a bool is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_real(value: object) -> bool:
+    """Whether something is a real number of Python or numpy; a bool is none."""
+    return is_integer(value) or isinstance(value, float | np.floating)
+
+
+def shorten(value: object) -> str:
+    """What stands for a value in a message, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # of a number with thousands of digits, or of anybody's class
+        return f"a {type(value).__name__}"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

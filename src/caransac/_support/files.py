@@ -1,17 +1,15 @@
-"""Writing files so that they are whole or not there, and reading them with errors that name the file."""
+"""Writing files so that they are whole or not there; `untrusted` reads them."""
 
 from __future__ import annotations
 
 import io
 import os
 import secrets
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
-from zlib import error as ZlibError  # noqa: N812  # zlib spells it small
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +55,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if (permissions := _permissions(target)) is not None:
             temporary.chmod(permissions)
         temporary.replace(target)
+        _write_through(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -64,6 +63,19 @@ def replacing(path: Path) -> Iterator[Path]:
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write named arrays as an npz archive."""
     np.savez(path, **arrays)  # type: ignore[arg-type]  # a name could be "allow_pickle"; none is
+
+
+def check_no_input(path: Path, inputs: Iterable[str | Path | None], name: str) -> None:
+    """Raise a ValueError if writing to a path would replace one of the inputs, by whatever name or link.
+
+    Args:
+        path: where to write.
+        inputs: what is read; None is skipped.
+        name: of the argument or option of the path, for the message.
+    """
+    for each in (Path(each) for each in inputs if each is not None):
+        if path.resolve() == each.resolve() or (path.exists() and each.exists() and path.samefile(each)):
+            raise ValueError(f"{name} {path} is an input; choose another place")
 
 
 def check_writable(path: Path) -> None:
@@ -102,7 +114,12 @@ def _permissions(path: Path) -> int | None:
 
 
 def _write_through(path: Path) -> None:
-    """Bring a file to the disk: else, after a power failure, its name could be there without its content."""
+    """Bring a file or a folder to the disk.
+
+    Else, after a power failure, a file's name could be there without its content, or the old file in place of the new.
+    """
+    if os.name == "nt" and path.is_dir():  # where folders cannot be opened
+        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -128,26 +145,11 @@ def version_of(path: Path) -> tuple[int, ...]:
     return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
 
 
-def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, without a byte order mark; a ValueError that names the file if it is none."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a text file in UTF-8: {error}") from error
-
-
-@contextmanager
-def open_npz(path: Path) -> Iterator[Any]:
-    """The arrays of an npz archive; a ValueError that names the file if it is none."""
-    try:
-        with zipfile.ZipFile(path), np.load(path) as arrays:  # np.load alone takes other files for archives
-            yield arrays
-    except (zipfile.BadZipFile, ZlibError, EOFError) as error:
-        raise ValueError(f"{path} is not an npz archive, or it is corrupt: {error}") from error
-
-
 def open_h5(path: Path, mode: str = "r", opened: io.FileIO | None = None) -> h5py.File:
-    """An h5 file, opened as h5py's `mode` says, by h5py or as a Python file; errors name it."""
+    """An h5 file, opened as h5py's `mode` says, by h5py or as a Python file; errors name it.
+
+    Files that others made are read by `untrusted_h5.read_h5`.
+    """
     try:
         import h5py
     except ImportError as error:
@@ -156,7 +158,7 @@ def open_h5(path: Path, mode: str = "r", opened: io.FileIO | None = None) -> h5p
         raise FileNotFoundError(f"no such file: {path}")
     try:
         return h5py.File(path if opened is None else opened, mode)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise OSError(f"{path} is not an HDF5 file, or it is corrupt or locked: {error}") from error
 
 
@@ -166,32 +168,34 @@ def replacing_h5(path: Path) -> Iterator[h5py.File]:
     with replacing(path) as temporary, _ForgivingFile(temporary, "w+") as raw:
         with open_h5(temporary, "w", raw) as file:
             yield file
-        if raw.error is not None:
+        if isinstance(raw.error, OSError):
             raise OSError(f"{path} cannot be written ({raw.error.strerror}): make room, then continue") from raw.error
+        if raw.error is not None:
+            raise raw.error
 
 
 class _ForgivingFile(io.FileIO):
     """A file that keeps the first `error` of writing to itself.
 
-    HDF5 must not see any: a file with data that it cannot write cannot be closed either, and the end of the process
-    crashes.
+    HDF5 must not see any, nor an interruption: a file with data that it cannot write cannot be closed either, and the
+    end of the process crashes.
     """
 
-    error: OSError | None = None
+    error: BaseException | None = None
 
     def write(self, data: Any) -> int:
         rest = memoryview(data)
         try:
             while rest and self.error is None:
                 rest = rest[super().write(rest) :]
-        except OSError as error:
+        except BaseException as error:
             self.error = error
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         try:
             return super().truncate(size) if self.error is None else size or 0
-        except OSError as error:
+        except BaseException as error:
             self.error = error
             return size or 0
 
@@ -201,7 +205,6 @@ def naming(path: Path) -> Iterator[None]:
     """Turn errors about what a file holds into ValueErrors that name it."""
     try:
         yield
-    except KeyError as error:  # whose text is in quotes
-        raise ValueError(f"{path}: {error.args[0]}") from error
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)  # without its quotes
+        raise ValueError(f"{path}: {text.removeprefix(f'{path}: ')}") from error

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac._support.files import naming, open_npz, version_of
+from caransac._support.files import naming, version_of
+from caransac._support.untrusted import open_npz
 from caransac.datasets import Pair
 from caransac.geometry import Array
 from caransac.learned.match_filter import load_filter
@@ -108,7 +109,7 @@ def own_filters() -> list[BenchFilter]:
 def _load(path: Path, version: tuple[int, ...]) -> dict[str, Array]:  # noqa: ARG001  # part of the cache's key
     """The arrays of the version of a file that is there now."""
     with open_npz(path) as arrays, naming(path):
-        return {key: np.asarray(arrays[key], float) for key in arrays.files}
+        return {key: np.asarray(arrays[key], float) for key in arrays}
 
 
 def ratio_filter(max_ratio: float) -> BenchFilter:
@@ -138,4 +139,4 @@ def saved_filter(text: str) -> BenchFilter:
 
 def _is_network(path: str) -> bool:
     with open_npz(Path(path)) as arrays:
-        return "context.0.weight" in arrays.files
+        return "context.0.weight" in arrays

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from caransac._support.files import make_folder, replacing
+from caransac._support.untrusted import parse_json, read_text
 from caransac.bench.protocol import Outcome
 
 Key = tuple[str, ...]
@@ -25,7 +26,7 @@ class Journal:
         self.path, self.outcomes = path, dict[Key, Outcome]()
         make_folder(path.parent)
         kept = (self._read(header) if path.exists() else "") or json.dumps(header) + "\n"
-        if not path.exists() or path.read_text() != kept:  # new, or a run was killed in the middle of a line
+        if not path.exists() or read_text(path) != kept:  # new, or a run was killed in the middle of a line
             with replacing(path) as whole:
                 whole.write_text(kept)
         self._file: TextIO = path.open("a")
@@ -49,11 +50,11 @@ class Journal:
     def _read(self, header: Mapping[str, Any]) -> str:
         """Load what is there; returns the text of its whole lines."""
         try:
-            lines = [line for line in self.path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            lines = [line for line in read_text(self.path).splitlines(keepends=True) if line.endswith("\n")]
             if not lines:
                 return ""
-            changed = sorted(_differences(json.loads(lines[0]), json.loads(json.dumps(header))))
-            entries = [] if changed else [json.loads(line) for line in lines[1:]]
+            changed = sorted(_differences(parse_json(lines[0]), json.loads(json.dumps(header))))
+            entries = [] if changed else [parse_json(line) for line in lines[1:]]
             outcomes = {tuple(key): Outcome(**outcome) for key, outcome in entries}
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{self.path} is not a journal of this benchmark: remove it ({error})") from error

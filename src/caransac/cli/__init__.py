@@ -31,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (ImportError, OSError, ValueError) as error:
             print(f"caransac: {error}", file=sys.stderr)
             return 2
+        except MemoryError as error:
+            why = str(error) or "use smaller inputs, or fewer --workers"
+            print(f"caransac: not enough memory: {why}", file=sys.stderr)
+            return 2
         except KeyboardInterrupt as error:
             guard.say(*map(str, error.args))
             guard.leave()

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import get_args
 
 from caransac import images
+from caransac._support.files import check_no_input
+from caransac._support.untrusted import read_stream
 from caransac.cli import cameras
 from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
 from caransac.images import FeatureKind
@@ -191,13 +193,13 @@ def _read_matches(arguments: argparse.Namespace) -> Matches | None:
     if str(arguments.matches) == "-":
         if sys.stdin is None:
             raise ValueError("--matches - reads standard input, which is closed")
-        return parse_matches(sys.stdin.buffer.read(), arguments.key)
+        return parse_matches(read_stream(sys.stdin.buffer, "standard input"), arguments.key)
     return read_matches(arguments.matches, arguments.key)
 
 
 def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:
     """Raise a ValueError for an output, by its option's name, that would replace an input."""
-    inputs = [path.resolve() for path in (arguments.image1, arguments.image2, arguments.matches) if path is not None]
+    inputs = arguments.image1, arguments.image2, arguments.matches
     for option, path in outputs.items():
-        if path is not None and path.resolve() in inputs:
-            raise ValueError(f"--{option} {path} is an input; choose another place")
+        if path is not None:
+            check_no_input(path, inputs, f"--{option}")

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import open_npz, replacing, save_arrays
+from caransac._support.files import replacing, save_arrays
+from caransac._support.untrusted import open_npz
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.matches import Matches
 

@@ -106,6 +106,6 @@ def naming_pair(path: Path, name: str) -> Iterator[None]:
     """Turn errors about what a file holds of a pair into ValueErrors that name both."""
     try:
         yield
-    except (LookupError, TypeError, ValueError) as error:
-        why = error.args[0] if isinstance(error, LookupError) else error  # a KeyError puts its text in quotes
-        raise ValueError(f"{path}: pair {name}: {why}") from error
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        why = str(error.args[0] if isinstance(error, KeyError) and error.args else error)  # without its quotes
+        raise ValueError(f"{path}: pair {name}: {why.removeprefix(f'{path}: ')}") from error

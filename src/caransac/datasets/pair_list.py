@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
@@ -10,12 +12,18 @@ from typing import cast
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import open_h5, read_text
+from caransac._support.files import check_writable, replacing_h5
+from caransac._support.sqlite_files import connect, explaining, transaction
+from caransac._support.untrusted import read_text
+from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.images import FeatureKind, detect, match_features, read_image
 from caransac.matches import Matches
 from caransac.options import ScoreKind
+
+# HDF5 files do not survive the death of their writer, so that matches are kept in an SQLite file until all are there.
+OTHERWISE = "is not what an unfinished run of this version left ({error}): move it away to start anew"
 
 
 def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
@@ -35,7 +43,7 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
         ValueError: a line is not of this form, or a pair has no matches; the message says which.
     """
     path = Path(path)
-    with open_h5(path.with_suffix(".h5")) as cache:
+    with read_h5(path.with_suffix(".h5")) as cache:
         kind = cast(ScoreKind, str(cache.attrs.get("score_kind", "confidence")))
         for words in _pair_lines(path, max_pairs):
             key = _pair_key(words)
@@ -46,9 +54,9 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
             if key not in cache:
                 raise ValueError(f"{path.with_suffix('.h5')}: no matches of {key}")
             with naming_pair(path.with_suffix(".h5"), key):
-                x1, x2 = (np.asarray(cache[key][name], float) for name in ("x1", "x2"))
-                scores = np.asarray(cache[key]["scores"], float) if "scores" in cache[key] else None
-                matches = Matches(x1, x2, scores, kind, *cameras)
+                group = cache.group(key)
+                scores = group.array("scores") if "scores" in group else None
+                matches = Matches(group.array("x1"), group.array("x2"), scores, kind, *cameras)
             yield Pair.from_matches(path.stem, key, matches, pose[:3, :3], pose[:3, 3] / np.linalg.norm(pose[:3, 3]))
 
 
@@ -78,27 +86,42 @@ def match_pair_list(
     path = Path(path)
     cache_path, partial_path = path.with_suffix(".h5"), path.with_suffix(f".{features}.partial")
     if cache_path.is_file():
-        with open_h5(cache_path) as cache:
+        with read_h5(cache_path) as cache:
             made_by = str(cache.attrs.get("features", features))  # other programs do not say
         if made_by != features:
             raise ValueError(f"{cache_path} has matches by {made_by}, not by {features}: move it away to match again")
         return cache_path
     lines = list(_pair_lines(path, None))
+    check_writable(cache_path)
     read = lru_cache(maxsize=16)(lambda name: detect(read_image(Path(images) / name), features))
-    with open_h5(partial_path, "a") as cache:
-        cache.attrs["score_kind"], cache.attrs["features"] = "ratio", features
+    with explaining(partial_path, OTHERWISE), closing(connect(partial_path)) as work:
+        work.execute("CREATE TABLE IF NOT EXISTS pairs (key TEXT PRIMARY KEY, x1 BLOB, x2 BLOB, scores BLOB)")
+        known = {key for (key,) in work.execute("SELECT key FROM pairs")}
         for done, words in enumerate(lines, 1):
-            key = _pair_key(words)
-            if key not in cache or "scores" not in cache[key]:  # written last
-                x1, x2, scores = match_features(read(words[0]), read(words[1]), features)
-                if key in cache:
-                    del cache[key]
-                for name, values in (("x1", x1), ("x2", x2), ("scores", scores)):
-                    cache[f"{key}/{name}"] = values
-                cache.flush()
+            if (key := _pair_key(words)) not in known:
+                found = match_features(read(words[0]), read(words[1]), features)
+                with transaction(work):
+                    row = (key, *(np.ascontiguousarray(array, "<f8").tobytes() for array in found))
+                    work.execute("INSERT INTO pairs VALUES (?, ?, ?, ?)", row)
+                known.add(key)
             if progress is not None:
                 progress(done, len(lines))
-    return partial_path.replace(cache_path)
+        _write_matches(cache_path, work, dict.fromkeys(map(_pair_key, lines)), features)
+    partial_path.unlink()
+    return cache_path
+
+
+def _write_matches(path: Path, work: sqlite3.Connection, keys: Iterable[str], features: FeatureKind) -> None:
+    """The h5 file of all pairs that a work file has."""
+    with replacing_h5(path) as cache:
+        cache.attrs["score_kind"], cache.attrs["features"] = "ratio", features
+        for key in keys:
+            row = work.execute("SELECT x1, x2, scores FROM pairs WHERE key = ?", (key,)).fetchone()
+            count = len(row[2]) // 8
+            if [len(data) for data in row] != [16 * count, 16 * count, 8 * count]:
+                raise TypeError("arrays of other shapes")
+            for name, data, shape in zip(("x1", "x2", "scores"), row, ((-1, 2), (-1, 2), (-1,)), strict=True):
+                cache[f"{key}/{name}"] = np.frombuffer(data, "<f8").reshape(shape)
 
 
 def _pair_lines(path: Path, max_pairs: int | None) -> Iterator[list[str]]:

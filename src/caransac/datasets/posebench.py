@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import open_h5
+from caransac._support.untrusted_h5 import read_h5
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.matches import Matches, camera_from_h5
 
@@ -21,12 +21,12 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
         max_pairs: the first so many pairs by name.
     """
     path = Path(path)
-    with open_h5(path) as file:
+    with read_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
-            group = file[name]
             with naming_pair(path, name):
-                t, R, x1, x2 = (as_reals(np.asarray(group[key], float), key) for key in ("t", "R", "x1", "x2"))
-                cameras = [camera_from_h5(group[key]) for key in ("camera1", "camera2")]
+                group = file.group(name)
+                t, R, x1, x2 = (as_reals(group.array(key), key) for key in ("t", "R", "x1", "x2"))
+                cameras = [camera_from_h5(group.group(key)) for key in ("camera1", "camera2")]
                 matches = Matches(x1, x2, None, "ratio", *cameras)
                 pair = Pair.from_matches(path.stem, name, matches, R, t.ravel() / np.linalg.norm(t))
             yield pair
@@ -34,5 +34,5 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
 
 def count_posebench(path: Path, max_pairs: int | None) -> int:
     """How many pairs `read_posebench` reads."""
-    with open_h5(path) as file:
+    with read_h5(path) as file:
         return len(sorted(file)[:max_pairs])

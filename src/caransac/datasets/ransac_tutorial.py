@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import naming, open_h5
+from caransac._support.files import naming
+from caransac._support.untrusted import check_size
+from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.geometry import Array, relative_pose
@@ -49,7 +51,7 @@ def count_ransac_tutorial(root: Path, max_pairs: int | None) -> int:
     """How many pairs `read_ransac_tutorial` reads of all scenes."""
     count = 0
     for path in root.glob("*/matches.h5"):
-        with open_h5(path) as file:
+        with read_h5(path) as file:
             count += len(sorted(file)[:max_pairs])
     return count
 
@@ -60,19 +62,19 @@ def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int
     has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
     features, rotations, translations = (_read_all(folder / f"{name}.h5") for name in ("match_features", "R", "T"))
     with (
-        open_h5(folder / "matches.h5") as points,
-        open_h5(folder / "match_conf.h5") as scores,
-        open_h5(folder / "K1_K2.h5") as cameras,
+        read_h5(folder / "matches.h5") as points,
+        read_h5(folder / "match_conf.h5") as scores,
+        read_h5(folder / "K1_K2.h5") as cameras,
     ):
-        keys = sorted(points.keys())
+        keys = sorted(points)
         np.random.default_rng(shuffle_seed).shuffle(keys)
         for key in keys[:max_pairs]:
             with naming_pair(folder / "matches.h5", key):
-                matches = _matches_of_table(np.asarray(points[key], float))
+                matches = _matches_of_table(points.array(key))
             with naming_pair(folder / "match_conf.h5", key):
-                matches = replace(matches, scores=np.asarray(scores[key], float).ravel())
+                matches = replace(matches, scores=scores.array(key).ravel())
             with naming_pair(folder / "K1_K2.h5", key):
-                camera1, camera2 = map(Camera.from_matrix, np.asarray(cameras[key], float)[0])
+                camera1, camera2 = map(Camera.from_matrix, cameras.array(key)[0])
                 matches = replace(matches, camera1=camera1, camera2=camera2)
             with naming_pair(folder, key):
                 poses = (table[image] for image in key.split("-") for table in (rotations, translations))
@@ -91,5 +93,9 @@ def _read_all(path: Path) -> dict[str, Array]:
     """The arrays of an h5 file by their keys; none without the file."""
     if not path.is_file():
         return {}
-    with open_h5(path) as file, naming(path):
-        return {key: as_reals(np.asarray(file[key], float), key) for key in file}
+    found, size = dict[str, Array](), path.stat().st_size
+    with read_h5(path) as file, naming(path):
+        for key in file:
+            found[key] = as_reals(file.array(key), key)
+            check_size(sum(array.nbytes for array in found.values()), size, str(path))
+    return found

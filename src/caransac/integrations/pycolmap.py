@@ -15,7 +15,6 @@ principal point are in the same convention: the pose depends on their difference
 
 from __future__ import annotations
 
-import sqlite3
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -25,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from caransac import api
-from caransac._support.files import read_text
+from caransac._support.sqlite_files import connect, explaining
+from caransac._support.untrusted import read_text
 from caransac.camera import as_camera
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.pycolmap_settings import as_options, load_pycolmap
@@ -33,7 +33,7 @@ from caransac.integrations.pycolmap_two_view import as_pair, as_two_view_setting
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
 from caransac.verification import ColmapDatabase, PairGeometry, open_executor, verify
-from caransac.verification.colmap import MAX_IMAGES
+from caransac.verification.colmap import MAX_IMAGES, OTHERWISE
 
 if TYPE_CHECKING:
     import pycolmap
@@ -236,7 +236,7 @@ class _CancelledError(Exception):
 
 def _read_pair_ids(database: Path, pairs: Path) -> set[int]:
     """Numbers that a database has for the pairs of images that a text file lists."""
-    with closing(sqlite3.connect(database)) as connection:
+    with explaining(database, OTHERWISE), closing(connect(database)) as connection:
         numbers = {name: number for number, name in connection.execute("SELECT image_id, name FROM images")}
     listed = [words[:2] for line in read_text(pairs).splitlines() if len(words := line.split("#")[0].split()) >= 2]
     if unknown := sorted({name for names in listed for name in names if name not in numbers}):

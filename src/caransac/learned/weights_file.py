@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from caransac._support.files import open_npz, version_of
+from caransac._support.files import version_of
+from caransac._support.untrusted import open_npz
 from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
 
 Weights = Mapping[str, Floats]
 
 FOLDER = Path(__file__).parent / "weights"
+LARGEST_WEIGHT = 1e4  # trained ones are about one; far beyond, products of layers overflow to NaN
 KEPT = 24  # networks in memory at most: eight of each of the three kinds, were they used alike
 
 NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
@@ -62,13 +65,19 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
         raise ValueError(f"{argument}: no such file: {path}")
     try:
         with open_npz(path) as arrays, np.errstate(over="ignore"):  # what overflows is infinite, and refused below
-            weights = {key: np.asarray(arrays[key], np.float32) for key in arrays}
+            weights = {key: _as_weights(arrays[key], key) for key in arrays}
     except (ValueError, OSError) as error:
         raise ValueError(f"{argument}: {path} is not a caransac weights file: {error}") from error
     for key, array in weights.items():
-        if not np.isfinite(array).all():
-            raise ValueError(f"{argument}: {path} holds numbers in {key} that are NaN or infinite")
+        if not np.all(np.abs(array) <= LARGEST_WEIGHT):
+            raise ValueError(f"{argument}: {path} holds numbers in {key} that are NaN, infinite or beyond 10,000")
     return weights
+
+
+def _as_weights(array: NDArray[Any], key: str) -> Floats:
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{key} must hold real numbers, not {array.dtype}")
+    return np.asarray(array, np.float32)
 
 
 def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: str) -> LoadedNetwork:
@@ -98,7 +107,7 @@ def _load(
     network = make(read_weights(Path(path), argument))
     try:
         network.try_out()
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
         why = f"no array {error.args[0]}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
         raise ValueError(f"{argument}: {path} is not a caransac weights file: {why}") from error
     return network

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from caransac._support.files import replacing
+from caransac._support.untrusted import check_size
 from caransac.training.recipe import Recipe
 
 PARTS = {"recipe", "network", "optimiser", "schedule", "state"}
@@ -38,12 +39,14 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         "it, or choose another folder"
     )
     try:
+        with zipfile.ZipFile(path) as archive:  # as what torch unpacks it, whole
+            check_size(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size, str(path))
         parts: dict[str, Any] = torch.load(path, weights_only=True)
     except Exception as error:  # a damaged file may raise anything
         if isinstance(error, UnpicklingError) and zipfile.is_zipfile(path):  # whole, but with more than plain values
             raise ValueError(other_version) from error
-        raise ValueError(f"{path} is not a checkpoint, or it is corrupt: choose another folder") from error
-    known = isinstance(parts, dict) and set(parts) == PARTS
+        raise ValueError(f"{path} is not a checkpoint, or it is corrupt: choose another folder ({error})") from error
+    known = isinstance(parts, dict) and set(parts) == PARTS and all(isinstance(part, dict) for part in parts.values())
     if not known or set(parts["recipe"]) != {field.name for field in fields(Recipe)}:
         raise ValueError(other_version)
     return parts

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
+import numpy as np
+
+from caransac._support.arrays import is_integer, is_real, shorten
+
 TaskName = Literal["state", "filter", "sample-quality"]
 
 
@@ -56,17 +60,17 @@ class Recipe:
             if self.task != "state" and getattr(self, name):
                 raise ValueError(f"{name} is for training the state network, not the {self.task}")
         for name in ("synthetic_share", "fundamental_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)!r}")
-        if not (4 <= self.width <= 128 and self.width % 4 == 0):
-            raise ValueError(f"width must be a multiple of 4 from 4 to 128, not {self.width!r}")
+            if not is_real(value := getattr(self, name)) or not 0 <= value <= 1:
+                raise ValueError(f"{name} must be between 0 and 1, not {shorten(value)}")
+        if not (is_integer(self.width) and 4 <= self.width <= 128 and self.width % 4 == 0):
+            raise ValueError(f"width must be a multiple of 4 from 4 to 128, not {shorten(self.width)}")
         for name in ("batch", "epoch", "val_pairs", "patience"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, not {self.learning_rate!r}")
+            if not is_integer(value := getattr(self, name)) or value < 1:
+                raise ValueError(f"{name} must be at least 1, not {shorten(value)}")
+        if not is_integer(self.seed) or self.seed < 0:
+            raise ValueError(f"seed must not be negative nor a fraction, got {shorten(self.seed)}")
+        if not is_real(self.learning_rate) or not 0 < self.learning_rate < np.inf:
+            raise ValueError(f"learning_rate must be positive, not {shorten(self.learning_rate)}")
 
     def differences(self, other: Recipe) -> list[str]:
         """Names of the fields in which two recipes differ."""

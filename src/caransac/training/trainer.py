@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from torch import Tensor
 
 import caransac
 from caransac import plot
+from caransac._support.arrays import is_integer, is_real
 from caransac._support.batch import map_ordered
-from caransac._support.files import make_folder, replacing, save_arrays
+from caransac._support.files import check_no_input, make_folder, replacing, save_arrays
 from caransac._support.interrupts import InterruptRequest
 from caransac._support.processes import ProcessPool
 from caransac.geometry import Floats
-from caransac.learned.weights_file import read_weights
+from caransac.learned.weights_file import read_weights, weights_path
 from caransac.training import worker
 from caransac.training.checkpoint import read_checkpoint, write_checkpoint
 from caransac.training.recipe import Recipe
@@ -79,6 +80,8 @@ def train(
             raise ValueError(f"{name} must be at least {least}, not {value}")
     if steps == 0 and not recipe.start:
         raise ValueError("steps must be at least 1 without weights to start from")
+    starts = (weights_path(name) for name in (recipe.start, recipe.with_filter) if name)
+    check_no_input(out / WEIGHTS, starts, "out:")
     make_folder(out)
     if (out / CHECKPOINT).exists() and not resume:
         raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")
@@ -197,12 +200,37 @@ class Training:
         if not path.exists():
             return
         parts = read_checkpoint(path)
-        if changed := self.recipe.differences(Recipe(**parts["recipe"])):
+        try:
+            recipe = Recipe(**parts["recipe"])
+            self.network.load_state_dict(parts["network"])
+            self.optimiser.load_state_dict(parts["optimiser"])
+            self.schedule.load_state_dict(parts["schedule"])
+            self.state = TrainingState(*(parts["state"][each.name] for each in fields(TrainingState)))
+            self._check_state()
+        except Exception as error:  # what others have put there may raise anything
+            if changed := [name for name, value in asdict(self.recipe).items() if value != parts["recipe"][name]]:
+                raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}") from error
+            why = " ".join(str(error).split())
+            raise ValueError(f"{path} does not hold a run of caransac: choose another folder ({why})") from error
+        if changed := self.recipe.differences(recipe):
             raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}")
-        self.network.load_state_dict(parts["network"])
-        self.optimiser.load_state_dict(parts["optimiser"])
-        self.schedule.load_state_dict(parts["schedule"])
-        self.state = TrainingState(**parts["state"])
+
+    def _check_state(self) -> None:
+        """Raise a ValueError if what a checkpoint says of the run cannot be."""
+        state, shapes = self.state, {name: array.shape for name, array in self.network.to_weights().items()}
+        if not is_integer(state.step) or state.step < 0 or not is_real(state.seconds):
+            raise ValueError("step and seconds must be numbers")
+        for row in [*state.log, *state.figures]:
+            if not isinstance(row, dict) or not all(is_real(number) for number in row.values()):
+                raise ValueError("log and figures must be lists of named numbers")
+        if any(not {"step", self.decisive} <= row.keys() for row in state.log):
+            raise ValueError(f"the log must have step and {self.decisive}")
+        best = {name: tuple(tensor.shape) for name, tensor in state.best_weights.items()}
+        if best != (shapes if state.log else {}):
+            raise ValueError("the best weights must be those of the network")
+        weights = (*self.network.parameters(), *state.best_weights.values())
+        if not all(torch.isfinite(tensor).all() for tensor in weights):
+            raise ValueError("weights must be finite")
 
     def export(self, evidence_runs: int, progress: ShowProgress) -> Path:
         """Finish the best weights so far, and write them with their card."""

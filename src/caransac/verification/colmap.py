@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import LARGEST
+from caransac._support.sqlite_files import LOCK_TIMEOUT_S, connect, explaining, transaction
 from caransac.focal_pooling import FocalEstimate, spread_choice
 from caransac.geometry import Floats
 from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
@@ -36,7 +37,6 @@ from caransac.verification.records import (
     naming_pair,
 )
 from caransac.verification.settings import UNRECORDED
-from caransac.verification.sqlite_files import LOCK_TIMEOUT_S, connect, explaining, transaction
 
 MAX_IMAGES = 2147483647
 POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent
@@ -143,7 +143,7 @@ class ColmapDatabase:
     def read(self, key: int) -> PairMatches:
         """A pair with its matches."""
         ids, names = _split(key), self._names(key)
-        with explaining(self.path, OTHERWISE), naming_pair(names):
+        with naming_pair(names), explaining(self.path, OTHERWISE):
             self._check_images(key)
             matches = self._read_matches(key)
             points1, points2, cameras = self._keypoints.matched(ids, names, matches)

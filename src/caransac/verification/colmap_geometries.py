@@ -76,6 +76,8 @@ class GeometryTable:
             f"SELECT matches.pair_id, matches.rows, found.rows, found.config, {columns} FROM {tables}"
             " WHERE matches.rows > 0 ORDER BY matches.pair_id"
         ):
+            if not isinstance(key, int):  # in the schema of COLMAP it cannot be anything else
+                raise TypeError(f"a pair with the number {key!r}")
             yield MatchedPair(key, matches, inliers, config, settings, bool(outdated))
 
     def mark_outdated(self, keys: Sequence[int]) -> None:

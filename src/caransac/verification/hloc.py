@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_writable, open_h5, read_text
+from caransac._support.files import check_no_input, check_writable
+from caransac._support.untrusted import read_text
+from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import PARAMETERS, Camera
 from caransac.focal_pooling import FocalEstimate
 from caransac.geometry import Floats
@@ -104,8 +105,8 @@ class HlocFiles:
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
         with ExitStack() as opened:  # closed at once if something is wrong, else by `close`
-            self._features = opened.enter_context(open_h5(Path(features)))
-            self._matches = opened.enter_context(open_h5(Path(matches)))
+            self._features = opened.enter_context(read_h5(Path(features)))
+            self._matches = opened.enter_context(read_h5(Path(matches)))
             self._pairs = [self._find(*pair, strict) for pair in names]
             self._output = HlocOutput(Path(out), settings, overwrite=overwrite)
             opened.callback(self._output.close)
@@ -188,7 +189,7 @@ class HlocFiles:
 
     def _without_matches(self, pair: _Pair) -> ValueError:
         return ValueError(
-            f"{self._matches.filename}: no matches of {pair.image1} and {pair.image2}: match this pair first, or take "
+            f"{self._matches.path}: no matches of {pair.image1} and {pair.image2}: match this pair first, or take "
             "it out of --pairs"
         )
 
@@ -197,50 +198,50 @@ class HlocFiles:
         if not pair.group:
             raise self._without_matches(pair)
         try:
-            return _as_matches(self._matches[pair.group])
+            return _as_matches(self._matches.group(pair.group))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{self._matches.filename}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
+                f"{self._matches.path}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
                 f"({error})"
             ) from error
 
     def _image_size(self, name: str) -> ImageSize | None:
         """Size of an image, where hloc has written it and it is to be used."""
-        size = np.asarray(self._features[name].get("image_size", ()))
+        group = self._features.group(name)
+        size = group.array("image_size") if "image_size" in group else np.zeros(0)
         if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf" or not np.all(size >= 1):
             return None
         return int(size[0]), int(size[1])
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
-        if name not in self._features or "keypoints" not in self._features[name]:
-            raise ValueError(f"{self._features.filename}: no keypoints of {name}: extract its features first")
+        if name not in self._features or "keypoints" not in self._features.group(name):
+            raise ValueError(f"{self._features.path}: no keypoints of {name}: extract its features first")
         try:
-            keypoints = as_reals(self._features[name]["keypoints"][()], "keypoints")
+            keypoints = as_reals(self._features.group(name).array("keypoints"), "keypoints")
             return np.ascontiguousarray(as_points(keypoints[:, :2], "keypoints"), np.float32)
         except (IndexError, ValueError) as error:
             raise ValueError(
-                f"{self._features.filename}: corrupt keypoints of {name}: extract its features again ({error})"
+                f"{self._features.path}: corrupt keypoints of {name}: extract its features again ({error})"
             ) from error
 
 
 def _check_output(out: Path, *inputs: str | Path | None) -> None:
     """Raise now what writing the output would raise at the end, and a ValueError if it would replace an input."""
-    if out.resolve() in [Path(path).resolve() for path in inputs if path is not None]:
-        raise ValueError(f"out: {out} is an input; choose another place")
+    check_no_input(out, inputs, "out:")
     check_writable(out)
 
 
-def _as_matches(group: Any) -> tuple[MatchIndices, Floats | None]:
+def _as_matches(group: UntrustedGroup) -> tuple[MatchIndices, Floats | None]:
     """Indices (n, 2) of the matches in a pair's group, and their scores (n,) if there are any."""
-    partners = np.asarray(group["matches0"])
+    partners = group.array("matches0")
     if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
         raise ValueError(f"matches0 must be (n,) indices, got {partners.shape} {partners.dtype}")
     matched = np.flatnonzero(partners >= 0)
     matches = np.stack([matched, partners[matched]], axis=1).astype(np.uint32)
     if "matching_scores0" not in group:
         return matches, None
-    scores = np.asarray(group["matching_scores0"])
+    scores = group.array("matching_scores0")
     if scores.shape != partners.shape:
         raise ValueError(f"matching_scores0 must have shape {partners.shape}, got {scores.shape}")
     return matches, as_reals(scores[matched], "matching_scores0").astype(np.float32)

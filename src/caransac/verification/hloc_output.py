@@ -7,6 +7,7 @@ and the matches file is written from that at the end, whole or not at all.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -16,10 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caransac._support import interrupts
-from caransac._support.files import open_h5, replacing_h5
+from caransac._support.arrays import is_real
+from caransac._support.files import replacing_h5
+from caransac._support.sqlite_files import connect, explaining, transaction
+from caransac._support.untrusted import parse_json
+from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.verification.records import SHAPES, Config, PairGeometry
 from caransac.verification.settings import UNRECORDED
-from caransac.verification.sqlite_files import connect, explaining, transaction
 
 OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start anew"
 SETTINGS = "caransac_settings"  # attribute of the file: a JSON list; groups have an index into it
@@ -83,11 +87,11 @@ class HlocOutput:
         """What is known of those of the groups that were verified before; a ValueError if others made them."""
         kept = {name: self._kept[name] for name in names if name in self._kept}
         if not self._replaces and self.out.exists():
-            with open_h5(self.out) as file:
+            with read_h5(self.out) as file:
                 texts = _read_settings(file)
                 for name in names:
                     if name in file and name not in kept:
-                        kept[name] = self._read_group(name, file[name], texts)
+                        kept[name] = self._read_group(name, file.group(name), texts)
         return kept
 
     def write(self, found: Sequence[tuple[str, PairGeometry]]) -> None:
@@ -104,7 +108,7 @@ class HlocOutput:
                 connection.executemany(f"INSERT OR REPLACE INTO geometries VALUES ({marks})", rows)
         self._starts_anew = False
 
-    def finish(self, names: Iterable[str], matches: Any) -> None:
+    def finish(self, names: Iterable[str], matches: UntrustedGroup) -> None:
         """Make the matches file, of all groups that were verified, and remove the work file.
 
         Args:
@@ -113,17 +117,18 @@ class HlocOutput:
         """
         with ExitStack() as opened:
             file = opened.enter_context(replacing_h5(self.out))
-            before: Any = opened.enter_context(open_h5(self.out)) if self._is_matches_file() else None
+            before = opened.enter_context(read_h5(self.out)) if self._is_matches_file() else None
             settings_before = [] if before is None else _read_settings(before)
             texts: dict[str, int] = {}
             for name in names:
                 interrupts.check()
                 if (row := self._read_row(name)) is not None:
                     settings = row["settings"]
-                    _write_group(file.create_group(name), row, matches[name])
-                elif before is not None and name in before and "config" in before[name].attrs:
-                    settings = _settings_of(before[name], settings_before)
-                    before.copy(name, file.require_group(name.partition("/")[0]))
+                    with explaining(self.work, OTHERWISE):
+                        _write_group(file.create_group(name), row, matches.group(name))
+                elif before is not None and name in before and "config" in before.group(name).attrs:
+                    settings = _settings_of(before.group(name), settings_before)
+                    before.group(name).copy_to(file.create_group(name))
                 else:
                     continue
                 file[name].attrs["settings"] = texts.setdefault(settings, len(texts))
@@ -171,10 +176,10 @@ class HlocOutput:
         connection = self._open_work()
         run = connection.execute("SELECT overwrite FROM run").fetchone()
         rows = connection.execute(f"SELECT name, {', '.join(ATTRIBUTES)}, inliers FROM geometries")
-        kept = {name: KeptPair(settings, Config(config), *rest) for name, settings, config, *rest in rows}
+        kept = {name: _as_kept(*rest) for name, *rest in rows}
         return bool(run and run["overwrite"]), kept
 
-    def _read_group(self, name: str, group: Any, texts: Sequence[str]) -> KeptPair:
+    def _read_group(self, name: str, group: UntrustedGroup, texts: Sequence[str]) -> KeptPair:
         """What is known of a pair in the matches file."""
         attributes = group.attrs
         try:
@@ -184,13 +189,21 @@ class HlocOutput:
                 int(attributes["num_matches"]),
                 float(attributes["confidence"]) if "confidence" in attributes else None,
                 float(attributes["ms"]),
-                int((np.asarray(group["matches0"]) >= 0).sum()),
+                int((group.array("matches0") >= 0).sum()),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"--out: {self.out} holds {name}, but not from caransac verify: choose another place, or replace it by "
                 "--overwrite"
             ) from error
+
+
+def _as_kept(settings: Any, config: Any, num_matches: Any, confidence: Any, ms: Any, inliers: Any) -> KeptPair:
+    """What a row of the work file says of a pair; a TypeError if that cannot be."""
+    numbers = [num_matches, ms, inliers] if confidence is None else [num_matches, ms, inliers, confidence]
+    if not isinstance(settings, str) or config not in list(Config) or not all(is_real(number) for number in numbers):
+        raise TypeError(f"a row with {config}, {num_matches}, {inliers}")
+    return KeptPair(settings, Config(config), int(num_matches), confidence, float(ms), int(inliers))
 
 
 def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
@@ -209,14 +222,16 @@ def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
     )
 
 
-def _write_group(group: Any, row: sqlite3.Row, source: Any) -> None:
+def _write_group(group: Any, row: sqlite3.Row, source: UntrustedGroup) -> None:
     """Write the group of a pair: that of the source, without the outliers, and the geometry."""
+    if len(row["matches"]) % 8 or any(row[name] and len(row[name]) != 8 * math.prod(SHAPES[name]) for name in SHAPES):
+        raise TypeError("arrays of other shapes")
     inliers = np.frombuffer(row["matches"], "<u4").reshape(-1, 2)
-    partners = np.full_like(source["matches0"][()], -1)
+    partners = np.full_like(source.array("matches0"), -1)
     partners[inliers[:, 0]] = inliers[:, 1]
     group.create_dataset("matches0", data=partners)
     if "matching_scores0" in source:
-        scores = source["matching_scores0"][()]
+        scores = source.array("matching_scores0")
         scores[partners < 0] = 0
         group.create_dataset("matching_scores0", data=scores)
     for name, shape in SHAPES.items():
@@ -228,13 +243,13 @@ def _write_group(group: Any, row: sqlite3.Row, source: Any) -> None:
             group.attrs[name] = row[name]
 
 
-def _read_settings(file: Any) -> list[str]:
+def _read_settings(file: UntrustedGroup) -> list[str]:
     try:
-        return [str(text) for text in json.loads(file.attrs.get(SETTINGS, "[]"))]
+        return [str(text) for text in parse_json(file.attrs.get(SETTINGS, "[]"))]
     except (TypeError, ValueError):
         return []
 
 
-def _settings_of(group: Any, texts: Sequence[str]) -> str:
+def _settings_of(group: UntrustedGroup, texts: Sequence[str]) -> str:
     index = group.attrs.get("settings", -1)
     return texts[index] if index in range(len(texts)) else UNRECORDED

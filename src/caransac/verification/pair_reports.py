@@ -8,7 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from caransac._support.files import check_writable, replacing
+from caransac._support.files import check_no_input, check_writable, replacing
+from caransac._support.untrusted import WIDEST_NUMBER, check_size
 from caransac.verification.records import PairReport
 
 COLUMNS = tuple(field.name for field in fields(PairReport))
@@ -19,8 +20,7 @@ DIGITS = {"ratio": 4, "confidence": 4, "ms": 2, "focal1": 2, "focal2": 2} | dict
 
 def check_pair_reports_path(path: Path, inputs: Iterable[Path]) -> None:
     """Raise now what writing the reports would raise at the end of a long run, and if it would replace an input."""
-    if path.resolve() in [each.resolve() for each in inputs]:
-        raise ValueError(f"report: {path} is an input; choose another place")
+    check_no_input(path, inputs, "report:")
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"report: {path} must end in .csv or .parquet")
     if path.suffix == ".parquet":
@@ -55,11 +55,19 @@ def _complete(report: PairReport, before: dict[str, Any] | None) -> dict[str, An
     line = asdict(report)
     same = ("matches", "inliers", "config")
     if line["ms"] is None and before is not None and all(str(before[name]) == str(line[name]) for name in same):
-        line |= {name: float(before[name]) if before[name] not in ("", None) else None for name in ("confidence", "ms")}
+        line |= {name: _number(before[name]) for name in ("confidence", "ms")}
     return {
         name: round(value, DIGITS[name]) if name in DIGITS and value is not None else value
         for name, value in line.items()
     }
+
+
+def _number(value: Any) -> float | None:
+    """What the file before says of a figure; None where it says nothing, or nonsense."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -68,12 +76,17 @@ def _read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     if path.suffix == ".parquet":
         arrow, parquet = _parquet()
         try:
+            about = parquet.read_metadata(path)
+            check_size(about.num_rows * about.num_columns * WIDEST_NUMBER, path.stat().st_size, str(path))
             lines = parquet.read_table(path).to_pylist()
-        except (arrow.ArrowInvalid, OSError):
+        except (arrow.ArrowException, OSError, ValueError):
             return {}
     else:
-        with path.open(newline="", encoding="utf-8", errors="replace") as file:
-            lines = list(csv.DictReader(file))
+        try:
+            with path.open(newline="", encoding="utf-8", errors="replace") as file:
+                lines = list(csv.DictReader(file))
+        except csv.Error:
+            return {}
     return {(line["image1"], line["image2"]): line for line in lines if set(COLUMNS) <= set(line)}
 
 

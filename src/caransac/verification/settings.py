@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import caransac
+from caransac._support.untrusted import parse_json
 from caransac.verification.records import VerificationOptions
 
 UNRECORDED = ""  # the settings of somebody who did not tell them
@@ -55,7 +56,7 @@ def describe_kept(kept: Mapping[str | None, int], now: str) -> list[str]:
 def _read(text: str) -> dict[str, Any]:
     """Settings by name; none of a text that is something else."""
     try:
-        settings = json.loads(text)
+        settings = parse_json(text)
     except ValueError:
         return {}
     return settings if isinstance(settings, dict) else {}

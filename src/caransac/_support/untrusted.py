@@ -1,0 +1,174 @@
+"""Files from strangers: what they declare is compared with their size and with a limit before memory is taken for it.
+
+A few kilobytes can declare many gigabytes: zeros compress a thousandfold, and an array of HDF5 need not be stored at
+all. Every reader of text, images, npz and h5 files asks `check_size` first; `untrusted_h5` has those of HDF5.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+from zlib import error as ZlibError  # noqa: N812  # zlib spells it small
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIMIT_VARIABLE = "CARANSAC_MAX_FILE_BYTES"  # the environment variable that sets the limit
+DEFAULT_LIMIT = 2**30  # bytes of memory for an array, an image, a text or an archive
+FREE_SHARE = 8  # a part of the limit, one of so many, is free for files of any size
+MOST_EXPANSION = 200  # times its size that a file may become beyond that: blank photographs as JPEG come close
+WIDEST_NUMBER = 8  # bytes: whatever a file holds becomes double precision sooner or later
+PIECE = 2**20
+MOST_PIXELS = 2**30  # that OpenCV decodes
+
+
+def memory_limit() -> int:
+    """Bytes of memory that one array, image, text or archive of a file may take; see `LIMIT_VARIABLE`."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 18 and int(text)):
+        raise ValueError(f"{LIMIT_VARIABLE} must be a number of bytes, not {text!r}")
+    return int(text)
+
+
+def check_size(wanted: int, stored: int, what: str) -> None:
+    """Raise a ValueError if something takes more memory than is allowed for its size in the file.
+
+    Args:
+        wanted: bytes of memory.
+        stored: bytes in the file.
+        what: what it is, for the message.
+    """
+    limit = memory_limit()
+    free = max(limit // FREE_SHARE, MOST_EXPANSION * stored)
+    if wanted <= min(limit, free):
+        return
+    needed = wanted if wanted <= free else FREE_SHARE * wanted
+    raise ValueError(
+        f"{what} would take {wanted / 1e9:.2f} GB of memory for {stored} bytes in the file, which is more than a file "
+        f"is allowed to; if you trust it, set the environment variable {LIMIT_VARIABLE} to {needed}"
+    )
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; a ValueError that names it if it is too large."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(size, size, str(path))
+        return read_stream(file, str(path))
+
+
+def read_stream(file: IO[bytes], name: str) -> bytes:
+    """All that comes out of an open file, which may never end; a ValueError with its name if that is too much."""
+    pieces, size = list[bytes](), 0
+    while piece := file.read(PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        check_size(size, size, name)
+    return b"".join(pieces)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8, without a byte order mark; a ValueError that names the file if it is none."""
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text file in UTF-8: {error}") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text holds; a ValueError if it is none."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("brackets in brackets, too many of them") from error
+
+
+def check_image(data: bytes, path: Path) -> None:
+    """Raise a ValueError if the pixels of an image file, as 8-bit RGB, would take too much memory.
+
+    Args:
+        data: its content.
+        path: its name, for the message.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("reading images needs Pillow: pip install 'caransac[images]'") from error
+    pixels = 0
+    with warnings.catch_warnings(), suppress(Exception):  # what Pillow cannot read may raise anything
+        warnings.simplefilter("ignore")
+        try:
+            with Image.open(io.BytesIO(data)) as image:
+                pixels = math.prod(image.size)
+        except Image.DecompressionBombError:  # it does not tell how many
+            pixels = MOST_PIXELS
+    if not pixels:
+        raise ValueError(f"{path} is not an image, or of a kind that cannot be read; JPEG, PNG and TIFF work")
+    check_size(3 * pixels, len(data), str(path))
+
+
+@contextmanager
+def open_npz(path: Path) -> Iterator[NpzArrays]:
+    """The arrays of an npz archive; a ValueError that names the file if it is none, or declares too much."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield NpzArrays(archive, path)
+    except (zipfile.BadZipFile, ZlibError, EOFError, NotImplementedError) as error:
+        raise ValueError(f"{path} is not an npz archive, or it is corrupt: {error}") from error
+
+
+class NpzArrays(Mapping[str, NDArray[Any]]):
+    """The arrays of an open npz archive by name, each read when it is asked for; none may hold Python objects."""
+
+    def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
+        self._archive, self._path = archive, path
+        entries = archive.infolist()
+        for entry in entries:
+            # numpy writes no others; LZMA would take as much memory as the entry asks for
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
+                raise ValueError(f"{path}: {entry.filename} is encrypted, or compressed in another way than by numpy")
+        check_size(sum(entry.file_size for entry in entries), path.stat().st_size, str(path))
+        self._entries = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        entry = self._entries[name]
+        with self._archive.open(entry) as file:
+            shape, dtype = self._read_header(file, name)
+        numbers = math.prod(shape)
+        if min(shape, default=0) < 0 or numbers * dtype.itemsize > entry.file_size:
+            raise ValueError(f"{self._path}: {name} declares {shape} of {dtype}, but has {entry.file_size} bytes")
+        check_size(numbers * max(dtype.itemsize, WIDEST_NUMBER), entry.compress_size, f"{self._path}: {name}")
+        with self._archive.open(entry) as file:
+            array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def _read_header(self, file: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and dtype that an array declares."""
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        try:
+            shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
+        except (zipfile.BadZipFile, ZlibError, EOFError):
+            raise
+        except Exception as error:  # a header is a Python expression: a damaged one may raise anything
+            raise ValueError(f"{self._path}: {name} is not an array of numpy: {error}") from error
+        return shape, dtype

@@ -1,0 +1,27 @@
+"""Commands in which one call fails, as on a full disk, are continued to the same result, and nothing is lost."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent.parent / "benchmarks" / "faults.py"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_a_sample_of_faults(tmp_path):
+    table = tmp_path / "table.md"
+    command = [sys.executable, SCRIPT, "--faults", "20", "--out", table]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^\| (.+?) \| (\d+) \|.*\| (\d+) \| 0 \| 0 \| 0 \| 0 \|$", table.read_text(), re.MULTILINE)
+    assert [(name, faults) for name, faults, continued in rows if faults == continued] == [
+        ("verify, database", "4"),
+        ("verify --overwrite, database", "4"),
+        ("verify, hloc", "4"),
+        ("verify --overwrite, hloc", "4"),
+        ("bench", "2"),
+        ("train", "2"),
+    ]
