@@ -124,7 +124,8 @@ def test_polynomials_of_any_numbers_have_their_roots_or_none():
 
 def test_empty_networks_and_absurd_sizes_are_answered():
     layer = (np.zeros((0, 2), np.float32), np.ones(2, np.float32), Activation.NONE, False)
-    assert np.array_equal(kernels.mlp([np.zeros((5, 0), np.float32)], [layer]), np.ones((5, 2)))
+    with pytest.raises(ValueError, match="columns"):  # there is no weight to point at
+        kernels.mlp([np.zeros((5, 0), np.float32)], [layer])
     assert kernels.distinct(np.full((3, 4), np.nan, np.float32), 3, np.nan).tolist() == [0]
     assert kernels.distinct(np.zeros((3, 4), np.float32), -1, 0.5).size == 0
     for horizon in (5e-324, HUGE, np.inf):
