@@ -74,7 +74,7 @@ def _value(decisions: harness.Decisions) -> object:
 
 def _read_all(database: ColmapDatabase) -> None:
     try:
-        assert all(0 <= report.num_inliers for report in database.kept)
+        assert all(report.num_inliers >= 0 for report in database.kept)
         for key in database.pending:
             try:
                 database.read(key)

@@ -9,7 +9,20 @@ with harness.instrument():
     from caransac import Camera, Options, estimate, estimate_fundamental, estimate_homography, estimate_relative_pose
 
 NAMES = tuple(field.name for field in dataclasses.fields(Options))
-WORDS = ("auto", "ca-ransac", "lm-lo", "lm-lo-u", "default", "geometric", "learned", "", ".", "/", "ratio", "confidence")
+WORDS = (
+    "auto",
+    "ca-ransac",
+    "lm-lo",
+    "lm-lo-u",
+    "default",
+    "geometric",
+    "learned",
+    "",
+    ".",
+    "/",
+    "ratio",
+    "confidence",
+)
 CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
 CALLS = (
     estimate_fundamental,

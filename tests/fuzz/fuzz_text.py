@@ -11,7 +11,6 @@ with harness.instrument():
     from caransac.verification.hloc import _read_pairs, read_cameras
 
 
-
 def _read_list(path: Path) -> None:
     h5py.File(path.with_suffix(".h5"), "w").close()  # no matches: the first line that is understood ends it
     list(read_pair_list(path))
