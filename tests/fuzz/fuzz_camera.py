@@ -1,4 +1,4 @@
-"""Cameras in a text, in a dictionary, as a matrix, in a COLMAP database; and what can be asked of one that was taken."""
+"""Cameras in a text, a dictionary, a matrix, a COLMAP database; and what can be asked of one that was taken."""
 
 import harness
 import numpy as np

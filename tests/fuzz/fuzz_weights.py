@@ -44,11 +44,11 @@ def _changed(decisions: harness.Decisions, weights: dict[str, np.ndarray]) -> di
             del weights[name]
         elif kind == 1:
             weights[name] = decisions.array()
-        elif kind == 2:
+        elif kind == 2 and weights[name].dtype == np.float32:
             weights[name] = weights[name] * np.float32(np.clip(decisions.real(), -1e30, 1e30))
         elif kind == 3:
             weights[decisions.text()] = decisions.array()
-        elif weights[name].size:
+        elif kind == 4 and weights[name].size and weights[name].dtype == np.float32:
             weights[name].flat[decisions.number(weights[name].size)] = decisions.real()
         if not weights:
             break
