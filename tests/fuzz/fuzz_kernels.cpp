@@ -1,5 +1,6 @@
-// The kernels under libFuzzer with the address and undefined-behaviour sanitizers: what the bindings let through, finite
-// coordinates and indices in range, and otherwise any numbers, must neither leave an array nor keep a kernel busy.
+// The kernels under libFuzzer with the address and undefined-behaviour sanitizers: what the bindings let through,
+// finite coordinates and indices in range, and otherwise any numbers, must neither leave an array nor keep a kernel
+// busy.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cmath>
