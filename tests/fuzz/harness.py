@@ -105,7 +105,8 @@ def fuzz(one_input: Callable[[bytes], None]) -> None:
     """Run a harness until the time is over or something is found."""
     import atheris
 
-    atheris.Setup(sys.argv, one_input)
+    # Where corpora are merged, libFuzzer starts the first argument again, in a shell.
+    atheris.Setup([f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]], one_input)
     atheris.Fuzz()
 
 
