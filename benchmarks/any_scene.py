@@ -28,7 +28,7 @@ from published import destination, make_parser, origin, publish, table
 import caransac
 from caransac.geometry import Array, homogeneous, pose_error_deg, rotation_angle_deg
 from caransac.images import match_images, write_image
-from caransac.render import TARGET, Face, Image, _make_face, look_at, make_scene, render, render_views
+from caransac.render import TARGET, Face, Image, look_at, make_face, make_scene, render, render_views
 
 NAME = "any_scene"
 SEEDS, QUICK_SEEDS = 10, 1
@@ -72,7 +72,7 @@ def poster(seed: int) -> Photographs:
     """One plane that fills the view, from two places."""
     rng = np.random.default_rng([seed, 2])
     x, _, z = np.eye(3)
-    face = _make_face(rng, [-9, 0, -8], x, z, (18, 16))  # in the plane y = 0, towards negative y
+    face = make_face(rng, [-9, 0, -8], x, z, (18, 16))  # in the plane y = 0, towards negative y
     sides = rng.permutation([-1, 1]) * rng.uniform(0.5, 1.2, 2)
     centres = [np.array([side, -rng.uniform(3.5, 4.5), rng.uniform(-0.3, 0.3)]) for side in sides]
     poses = tuple(look_at(centre, rng.uniform(-0.3, 0.3, 3) * (1, 0, 1)) for centre in centres)

@@ -117,6 +117,30 @@ def test_cameras_of_exif_data_are_doubtful(tmp_path):
     assert images.camera_from_exif(images.write_image(tmp_path / "a.png", image), image) is None
 
 
+@pytest.mark.parametrize("sensor", [(4000, 3000), (3000, 2000)])
+@pytest.mark.parametrize("shape", [16 / 9, 1.0, 2.0, 4 / 3, 3 / 2])
+@pytest.mark.parametrize("upright", [False, True])
+def test_the_focal_length_of_a_part_of_the_sensor_is_that_of_the_whole(tmp_path, sensor, shape, upright):
+    """A camera of 26 mm that keeps as much of its sensor as has the shape; smaller, as the file is not about size."""
+    width, height = min(sensor[0], sensor[1] * shape), min(sensor[1], sensor[0] / shape)
+    true_focal = 26 / np.hypot(36, 24) * np.hypot(*sensor) / 10
+    image = np.zeros((round(height / 10), round(width / 10), 3), np.uint8)
+    image = np.swapaxes(image, 0, 1) if upright else image
+    path = write_jpeg(tmp_path / "a.jpg", np.ascontiguousarray(image), {Base.FocalLengthIn35mmFilm: 26})
+    camera = images.camera_from_exif(path, image)
+    whole = width / height == pytest.approx(sensor[0] / sensor[1])
+    if whole:
+        assert camera.fx == pytest.approx(true_focal, rel=0.01)
+        assert camera.focal_deviation == EXIF_FOCAL_DEVIATION
+    elif shape in (4 / 3, 3 / 2):  # looks like the whole of another sensor
+        assert camera.fx == pytest.approx(true_focal, rel=0.09)
+    else:
+        assert camera.fx == pytest.approx(true_focal, rel=0.045)
+        assert EXIF_FOCAL_DEVIATION < camera.focal_deviation < 0.06
+        spread = abs(camera.fx / true_focal - 1)
+        assert camera.focal_deviation == pytest.approx(np.hypot(EXIF_FOCAL_DEVIATION, spread), rel=0.05)
+
+
 def test_focal_of_images_without_exif_is_unknown(tmp_path, pair):
     assert images.focal_from_exif(images.write_image(tmp_path / "a.png", pair.image1)) is None
     (tmp_path / "text.jpg").write_text("hello")

@@ -28,8 +28,8 @@ LAYERS = [
         "robust.problems.homography",
     },
     {"robust.problems"},
-    {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.selection", "robust.stopping"},
-    {"robust.refinement"},
+    {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.selection"},
+    {"robust.refinement", "robust.stopping"},
     {"robust.threshold", "robust.strategies", "robust.lm_lo", "robust.degeneracy"},
     {"robust.camera_doubt"},
     {"robust.confidence"},
@@ -51,7 +51,18 @@ LAYERS = [
     {"cli"},
 ]
 # Packages of one layer, within which modules import each other as they need.
-ONE_LAYER = {"_support", "integrations", "synthetic", "datasets", "viewer", "verification", "training", "bench", "cli"}
+ONE_LAYER = {
+    "_support",
+    "integrations",
+    "synthetic",
+    "render",
+    "datasets",
+    "viewer",
+    "verification",
+    "training",
+    "bench",
+    "cli",
+}
 PACKAGE = Path(caransac.__file__).parent
 FILES = sorted(
     path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem[0] != "_"
@@ -121,10 +132,31 @@ def test_only_kernels_imports_the_compiled_module():
     assert importers == ["kernels.py"]
 
 
-def test_importing_pulls_in_numpy_alone():
+def test_importing_pulls_in_nothing_and_using_it_numpy_alone():
+    lazy = "import sys, caransac, caransac.cli; print('numpy' in sys.modules, 'argparse' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", lazy], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
     program = (
-        "import sys, numpy; before = set(sys.modules); import caransac; "
+        "import sys, numpy; before = set(sys.modules); from caransac import *; "
         "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {"caransac", "numpy"}
+
+
+def test_every_public_name_is_there_and_listed():
+    assert {name for names in caransac._MODULES.values() for name in names} == set(caransac.__all__) - {"__version__"}
+    assert set(caransac.__all__) <= set(dir(caransac))
+    for name in caransac.__all__:
+        assert getattr(caransac, name) is not None
+    typed = ast.parse((PACKAGE / "__init__.py").read_text())
+    block = next(node for node in typed.body if isinstance(node, ast.If))  # what type checkers and editors read
+    assert {f"caransac.{module}": set(names) for module, names in caransac._MODULES.items()} == {
+        node.module: {alias.name for alias in node.names} for node in block.body if node.module != "typing"
+    }
+
+
+def test_modules_of_the_estimation_need_no_import_of_their_own():
+    program = "import caransac; print(caransac.geometry.__name__, hasattr(caransac, 'nothing'))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["caransac.geometry", "False"]

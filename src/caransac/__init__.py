@@ -4,22 +4,26 @@ Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^
 arguments come in the order points1, points2, camera1, camera2.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from caransac.any_scene import estimate
-from caransac.api import (
-    estimate_fundamental,
-    estimate_homography,
-    estimate_relative_pose,
-    pose_from_fundamental,
-)
-from caransac.camera import Camera
-from caransac.focal_pooling import FocalEstimate, estimate_focal
-from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
-from caransac.options import Options
-from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
+from importlib import import_module
 
+TYPE_CHECKING = False  # as typing has it, which takes a while to load
 if TYPE_CHECKING:
+    from typing import Any
+
+    from caransac.any_scene import estimate
+    from caransac.api import (
+        estimate_fundamental,
+        estimate_homography,
+        estimate_relative_pose,
+        pose_from_fundamental,
+    )
+    from caransac.camera import Camera
+    from caransac.focal_pooling import FocalEstimate, estimate_focal
+    from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
+    from caransac.options import Options
+    from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
     from caransac.viewer import show
 
 __version__ = "0.1.0"
@@ -45,10 +49,31 @@ __all__ = [
     "show",
 ]
 
+# Loaded when they are first used: the command line answers to Ctrl-C before numpy is there, which takes a while.
+_MODULES = {
+    "any_scene": ("estimate",),
+    "api": ("estimate_fundamental", "estimate_homography", "estimate_relative_pose", "pose_from_fundamental"),
+    "camera": ("Camera",),
+    "focal_pooling": ("FocalEstimate", "estimate_focal"),
+    "many_pairs": ("estimate_fundamentals", "estimate_relative_poses"),
+    "options": ("Options",),
+    "results": ("FundamentalResult", "GeometryResult", "HomographyResult", "RelativePoseResult", "Round"),
+    "viewer": ("show",),
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "show":  # the viewer is loaded when it is used
-        from caransac.viewer import show
-
-        return show
+    for module, names in _MODULES.items():
+        if name in names:
+            globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
+            return found
+    if not name.startswith("_"):
+        for module in _MODULES:  # with them come the modules they need: caransac.geometry needs no import of its own
+            import_module(f"{__name__}.{module}")
+        if name in globals():
+            return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -92,7 +92,7 @@ class Camera:
             raise ValueError(f"K must be 3x3, got shape {K.shape}")
         scale = float(np.abs(K).max())
         expected = np.array([[K[0, 0], 0, K[0, 2]], [0, K[1, 1], K[1, 2]], [0, 0, 1]])
-        if not np.all(np.isfinite(K)) or not np.allclose(K, expected, rtol=0, atol=1e-9 * scale):
+        if not np.all(np.isfinite(K)) or np.abs(K - expected).max() > 1e-9 * scale:
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
         return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), int(width), int(height), focal_deviation)
 

@@ -32,6 +32,8 @@ MAX_FEATURES = 12000  # about as many as COLMAP keeps, with its second orientati
 # On drone photographs of 9 megapixels the median of inliers is 220, 350 and 410 with 0.04, 0.02 and 0.01.
 CONTRAST_THRESHOLD = 0.01
 FILM_DIAGONAL_MM = math.hypot(36, 24)
+SENSOR_SHAPES = (4 / 3, 3 / 2)  # long by short side: phones, drones and compact cameras, larger cameras
+SAME_SHAPE = 0.02  # relative difference up to which an image has the shape of a sensor
 UNITS_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # of EXIF's FocalPlaneResolutionUnit
 
 
@@ -75,9 +77,17 @@ def write_image(path: str | Path, image: Image) -> Path:
 def focal_from_exif(path: str | Path) -> float | None:
     """Focal length in pixels that the EXIF data of an image file tell, or None where they do not.
 
-    It is FocalLengthIn35mmFilm, by the images' diagonals as the standard has it, or else FocalLength with
-    FocalPlaneXResolution. Both are for square pixels, so the image's orientation makes no difference.
+    It is FocalLengthIn35mmFilm, by the diagonals of film and sensor, or else FocalLength with FocalPlaneXResolution.
+    Both are for square pixels, so the image's orientation makes no difference. An image of another shape than 4:3 and
+    3:2, such as 16:9, is taken for the largest part of its shape of either sensor, and the focal length is between
+    those of the two.
     """
+    known = _exif_focal(path)
+    return None if known is None else known[0]
+
+
+def _exif_focal(path: str | Path) -> tuple[float, float] | None:
+    """Focal length in pixels and its relative deviation that the EXIF data of an image file tell, or None."""
     try:
         from PIL import ExifTags, Image
     except ImportError as error:
@@ -92,8 +102,8 @@ def focal_from_exif(path: str | Path) -> float | None:
     return None
 
 
-def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> float | None:
-    """Focal length in pixels of an image of some (width, height) with these EXIF tags."""
+def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> tuple[float, float] | None:
+    """Focal length in pixels, and its relative deviation, of an image of some (width, height) with these EXIF tags."""
     from PIL.ExifTags import Base
 
     def number(tag: Base, default: float = 0.0) -> float:
@@ -105,13 +115,27 @@ def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> float | None:
 
     film = number(Base.FocalLengthIn35mmFilm)
     if film > 0:
-        return film / FILM_DIAGONAL_MM * math.hypot(*size)
+        diagonal, deviation = _sensor_diagonal(size)
+        return film / FILM_DIAGONAL_MM * diagonal, math.hypot(EXIF_FOCAL_DEVIATION, deviation)
     focal_mm, resolution = number(Base.FocalLength), number(Base.FocalPlaneXResolution)
     unit_mm = UNITS_MM.get(int(number(Base.FocalPlaneResolutionUnit, 2)))
     if not focal_mm or not resolution or unit_mm is None:
         return None
     taken = max(number(Base.ExifImageWidth), number(Base.ExifImageHeight))  # the resolution is of the picture as taken
-    return focal_mm * resolution / unit_mm * (max(size) / taken if taken else 1.0)
+    return focal_mm * resolution / unit_mm * (max(size) / taken if taken else 1.0), EXIF_FOCAL_DEVIATION
+
+
+def _sensor_diagonal(size: tuple[int, int]) -> tuple[float, float]:
+    """Diagonal in pixels of the sensor of which an image is a part, and its relative deviation.
+
+    Cameras that cut an image to another shape write down the focal length of the whole sensor. By the diagonal of a
+    16:9 image, it would be 8 per cent too short where the sensor is 4:3, and 5 per cent where it is 3:2.
+    """
+    short, long = sorted(size)
+    if any(abs(long / short / shape - 1) < SAME_SHAPE for shape in SENSOR_SHAPES):
+        return math.hypot(*size), 0.0
+    small, large = sorted(max(long, short * shape) * math.hypot(1, 1 / shape) for shape in SENSOR_SHAPES)
+    return (small + large) / 2, (large - small) / (large + small)
 
 
 def centred_camera(focal_px: float, image: Image, focal_deviation: float = 0.0) -> Camera:
@@ -125,8 +149,8 @@ def camera_from_exif(path: str | Path, image: Image) -> Camera | None:
 
     `caransac.estimate_relative_pose` takes either, with the image's size for the latter.
     """
-    focal = focal_from_exif(path)
-    return None if focal is None else centred_camera(focal, image, EXIF_FOCAL_DEVIATION)
+    known = _exif_focal(path)
+    return None if known is None else centred_camera(known[0], image, known[1])
 
 
 def match_images(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac import _native
-from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions
+from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.geometry import Array, Floats
 
 Indices = NDArray[np.int32]
@@ -37,6 +37,7 @@ __all__ = [
     "ModelKernels",
     "RefineOptions",
     "Regions",
+    "ScoreKind",
     "distinct",
     "five_point",
     "five_point_poses",
@@ -50,6 +51,7 @@ __all__ = [
     "sample_prosac",
     "sample_uniform",
     "seven_point",
+    "side_information",
 ]
 
 
@@ -80,7 +82,9 @@ def instruction_set() -> str:
 def pack(points1: Array, points2: Array) -> Correspondences:
     """Points (n, 2) and (n, 2), a match in every row, as every kernel reads them; a ValueError if one is not finite.
 
-    ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index.
+    ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index,
+    ``spreads`` says of either image where its points are, (2, 3): their centre and the spread around it, blind to a few
+    absurd ones, and ``in_spreads`` gives the points relative to that.
     """
     return Correspondences(_reals(points1), _reals(points2))
 
@@ -209,6 +213,32 @@ class ModelKernels:
         """``J^T W J`` of `jacobian` with weights (n,): what the points say about a model, (f, f), at noise one."""
         return self.native.information(_reals(model), correspondences, _reals(weights))
 
+    def outcome_deviations(
+        self,
+        model: Array,
+        correspondences: Correspondences,
+        weights: Array,
+        rates: Array,
+        variance: float,
+        dropped: int,
+    ) -> tuple[float, float]:
+        """Largest standard deviation of what a model says: the covariance of its degrees of freedom, carried over.
+
+        Args:
+            model: the model.
+            correspondences: what it was fitted to.
+            weights: (n,) their weights, not negative.
+            rates: (f, k) how what it says moves with each degree of freedom.
+            variance: of the residuals.
+            dropped: points of the largest influence that may agree by chance.
+
+        Returns:
+            The deviation, and that without the dropped points; of homographies both are the first.
+        """
+        return self.native.outcome_deviations(
+            _reals(model), correspondences, _reals(weights), _reals(rates), variance, dropped
+        )
+
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
         """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`."""
         if issubclass(self.native, _native.Homographies):
@@ -280,6 +310,19 @@ def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
     or a slice: only blocks of rows are ever copied.
     """
     return _native.mlp([_aligned(np.asarray(part, np.float32)) for part in x], list(layers))
+
+
+def side_information(
+    correspondences: Correspondences, scores: Array | None, score_kind: ScoreKind, min_distance: float = 0.012
+) -> Floats:
+    """Scores (n,), or none, lifted to 16 sines and cosines and two numbers for their kind, then `neighbour_features`.
+
+    Returns:
+        (n, 36).
+    """
+    return _native.side_information(
+        correspondences, None if scores is None else _reals(scores), score_kind, min_distance
+    )
 
 
 def neighbour_features(correspondences: Correspondences, min_distance: float = 0.012) -> Floats:

@@ -69,3 +69,16 @@ def test_a_plot_is_saved_twice_and_always_alike(tmp_path):
     drawn = (tmp_path / "first" / "pareto.svg").read_text()
     assert "<svg" in drawn and "LM-LO" in drawn
     assert drawn == (tmp_path / "second" / "pareto.svg").read_text()
+
+
+def test_logarithmic_axes_have_numbers_in_full():
+    records = [
+        {"method": name, "ms": ms, "figures": {"AUC5": {"mean": auc}}}
+        for name, ms, auc in (("a", 2.5, 40), ("b", 60, 50))
+    ]
+    figure = plots.draw_points(records, "ms", "milliseconds per pair", "E")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    shown = {text.get_text() for text in axes.get_xticklabels(which="both")} - {""}
+    assert {"5", "10", "20", "50"} <= shown
+    assert all(float(text) > 0 for text in shown)  # and no powers of ten

@@ -1,5 +1,6 @@
 """The command line."""
 
+import signal
 import subprocess
 import sys
 
@@ -74,3 +75,34 @@ def test_unknown_commands_are_refused(capsys):
         main(["estimat"])
     assert stopped.value.code == 2
     assert "estimat" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("start", "module"), [("module", "caransac.cli"), ("module", "numpy"), ("script", "argparse"), ("script", "numpy")]
+)
+def test_an_interrupt_while_the_program_is_loaded_is_one_line(start, module):
+    """A Ctrl-C when some module is imported, under ``python -m caransac`` and under the installed script."""
+    program = f"""
+import os, runpy, signal, sys, time
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(30)
+sys.meta_path.insert(0, Interrupting())
+sys.argv[1:] = ["pose", "--matches", "none.npz"]
+if {start!r} == "module":
+    runpy.run_module("caransac", run_name="__main__")
+from caransac.cli import main
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert done.returncode == 130
+    assert done.stderr == "caransac: interrupted; the same command starts again\n"

@@ -357,3 +357,18 @@ def test_help_has_examples_and_fits_a_terminal(command, capsys, monkeypatch):
     assert f"caransac {command} IMAGE1 IMAGE2" in out
     assert "examples:" in out
     assert max(len(line) for line in out.splitlines()) <= 80
+
+
+def test_a_fundamental_matrix_that_cannot_be_relied_on_is_none(tmp_path, rng, saved, capsys):
+    """Matches at random; as without --fundamental, an answer has a confidence of one half at least."""
+    size = ("--image-size", "640x480")
+    path = write_matches(tmp_path / "m.txt", Matches(*(rng.uniform(0, 480, (2, 200, 2)))))
+    for arguments in (("--fundamental",), ("--fundamental", *size), size, ()):
+        code, answer, err = run_json(capsys, "--matches", str(path), *arguments)
+        assert (code, answer["success"], answer["F"], answer["num_inliers"]) == (1, False, None, 0)
+        assert answer["stop_reason"] in ("unsure", "no_consensus")
+        assert "do the images show the same scene" in err
+    assert main(["pose", "--matches", saved[0], "--fundamental"]) == 0
+    assert "Fundamental matrix" in capsys.readouterr().out
+    arguments = ["--matches", str(path), "--fundamental", "--method", "lm-lo"]
+    assert main(["pose", *arguments]) == 0  # a method without a confidence is believed

@@ -3,8 +3,10 @@
 import webbrowser
 
 import numpy as np
+import pytest
 
 from caransac.cli import main
+from caransac.images import write_image
 from caransac.matches import Matches, write_matches
 
 
@@ -41,3 +43,18 @@ def test_view_shows_failures_too(tmp_path, capsys):
     assert main(["view", "--matches", str(path), "--out", str(tmp_path / "r.html"), "--no-open"]) == 1
     assert (tmp_path / "r.html").exists()
     assert "3 matches" in capsys.readouterr().err
+
+
+def test_the_size_of_the_images_in_the_report_can_be_chosen(tmp_path, saved, capsys, rng):
+    pytest.importorskip("cv2", reason="needs OpenCV")
+    noise = rng.integers(0, 255, (768, 1024, 3), np.uint8)
+    photos = [write_image(tmp_path / name, noise) for name in ("a.png", "b.png")]
+    sizes = []
+    for chosen in ("200", "800", "0"):
+        out = tmp_path / f"{chosen}.html"
+        arguments = ["--matches", saved[0], "--max-image-px", chosen, "--out", str(out), "--no-open"]
+        assert main(["view", *map(str, photos), *arguments]) == 0
+        sizes.append(out.stat().st_size)
+    assert sizes[0] + 100_000 < sizes[1] < sizes[2]
+    assert main(["view", "--matches", saved[0], "--max-image-px", "-1"]) == 2
+    assert "--max-image-px" in capsys.readouterr().err

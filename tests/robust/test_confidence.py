@@ -15,13 +15,13 @@ from caransac.robust.confidence import (
     confidence,
     evidence,
     inlier_width,
+    outcome_rates,
     products,
-    supported_deviation,
 )
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
 from caransac.robust.methods import adapt
-from caransac.robust.problems import Essential
+from caransac.robust.problems import Essential, Fundamental
 from caransac.synthetic import make_pair
 from caransac.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
 
@@ -100,7 +100,7 @@ def test_weights_without_a_confidence_say_so():
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
     shipped = load_network("default")
     network = StateNetwork({k: v for k, v in shipped.weights.items() if not k.startswith("confidence")})
-    side = side_information(problem.points1, problem.points2, pair.scores, "ratio")
+    side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")
     found = adapt(problem, network, first_belief(problem, network, side), Options())
     degeneracy = find_degeneracy(problem, found)
     assert confidence(network, problem, found, degeneracy) is None
@@ -117,7 +117,7 @@ def test_weights_of_another_version_have_no_confidence():
     shipped = load_network("default")
     fewer = {"confidence.essential.mean": shipped.weights["confidence.essential.mean"][:8]}
     network = StateNetwork({**shipped.weights, **fewer})
-    side = side_information(problem.points1, problem.points2, pair.scores, "ratio")
+    side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")
     found = adapt(problem, network, first_belief(problem, network, side), Options())
     assert confidence(network, problem, found, find_degeneracy(problem, found)) is None
 
@@ -148,11 +148,38 @@ def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
     pair = make_hard_pair("line", rng)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera, 1.0)
-    model, ones = join_pose(pair.R, pair.t), np.ones(problem.num_points)
     depth = make_hard_pair("depth", rng)
     other = Essential.from_pixels(depth.points1, depth.points2, depth.camera, depth.camera, 1.0)
-    wide = supported_deviation(other, join_pose(depth.R, depth.t), np.ones(other.num_points), 0.5)
-    assert supported_deviation(problem, model, ones, 0.5) > 5 * wide
+    deviations = [
+        each.outcome_deviations(pose, np.ones(each.num_points), 0.5, outcome_rates(each, pose), dropped=3)
+        for each, pose in ((problem, join_pose(pair.R, pair.t)), (other, join_pose(depth.R, depth.t)))
+    ]
+    assert deviations[0][1] > 5 * deviations[1][1]
+    assert all(supported > every for every, supported in deviations)
+
+
+@pytest.mark.parametrize("problem_class", [Essential, Fundamental])
+def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class):
+    pair = make_pair(200, outlier_ratio=0.0, seed=4)
+    if problem_class is Essential:
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
+        model = join_pose(pair.R, pair.t)
+    else:
+        problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
+        model = problem.solve(np.arange(7, dtype=np.int32)[None])[0]
+    weights, rates, noise = rng.uniform(0, 1, 200), outcome_rates(problem, model), 0.5
+    slopes = problem.jacobian(model)[1]
+
+    def deviation(weights):
+        information = (weights * slopes.T) @ slopes / (noise * problem.max_error) ** 2
+        return np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1])
+
+    left = weights.copy()
+    for count in (4, 3):
+        influence = left * np.einsum("ni,ij,nj->n", slopes, np.linalg.inv((left * slopes.T) @ slopes), slopes)
+        left[np.argsort(-influence)[:count]] = 0
+    found = problem.outcome_deviations(model, weights, noise, rates, dropped=7)
+    assert np.allclose(found, [deviation(weights), deviation(left)], rtol=1e-4)
 
 
 def test_the_width_of_a_line_is_little(rng):
@@ -160,7 +187,5 @@ def test_the_width_of_a_line_is_little(rng):
     for kind in ("line", "depth"):
         pair = make_hard_pair(kind, rng)
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera, 1.0)
-        scores = np.ones(problem.num_points, np.float32)
-        found = Estimate(model=None, stop_reason="budget", num_hypotheses=0, msac_scores=scores)
-        widths[kind] = inlier_width(problem, found)
+        widths[kind] = inlier_width(problem)
     assert widths["line"] < 0.05 < 0.2 < widths["depth"]

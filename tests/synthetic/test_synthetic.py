@@ -5,7 +5,6 @@ import pytest
 
 from caransac import kernels
 from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq
-from caransac.learned.side_information import in_spreads
 from caransac.synthetic import make_pair, random_pair, realistic
 from caransac.synthetic.scores import BINARY, ROOTSIFT
 
@@ -113,7 +112,8 @@ def test_right_matches_agree_with_their_neighbours_and_some_wrong_ones_too(rng):
     right, wrong = [], []
     for _ in range(15):
         pair = random_pair(rng, num_points=800, inlier_ratio=0.3)
-        features = kernels.neighbour_features(kernels.pack(in_spreads(pair.points1), in_spreads(pair.points2)))
+        points = kernels.pack(pair.points1, pair.points2)
+        features = kernels.neighbour_features(points.in_spreads(points.spreads()))
         agreement = features[:, SHARE_THAT_STAYS_CLOSE]
         right.append(agreement[pair.inliers].mean())
         wrong.append(np.mean(agreement[~pair.inliers] >= 0.5))

@@ -121,10 +121,10 @@ class InterruptGuard:
             if os.isatty(2):
                 os.write(2, SHOW_CURSOR)
             self.say()
+            # Without it there are none; to import it here could wait for ever for what the main thread is importing.
+            workers = sys.modules.get("multiprocessing")
             with suppress(Exception):  # they end with this process, but not before they have a moment for Python code
-                from multiprocessing import active_children  # here, as importing caransac must stay light
-
-                for child in active_children():
+                for child in workers.active_children() if workers is not None else ():
                     child.kill()
             os._exit(INTERRUPTED)
 

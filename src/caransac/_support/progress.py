@@ -33,14 +33,15 @@ class Progress:
                 progress.show("verify", done, len(pairs), unit="pairs")
     """
 
-    def __init__(self, below: Callable[[], RenderableType] | None = None) -> None:
+    def __init__(self, below: Callable[[], RenderableType] | None = None, *, quiet: bool = False) -> None:
         """Prepare it.
 
         Args:
             below: makes what a terminal shows below the bar; called whenever the bar is drawn.
+            quiet: show nothing.
         """
-        self._below = below
-        self._live = _open_live()
+        self._below, self._quiet = below, quiet
+        self._live = None if quiet else _open_live()
         self._stage: _Stage | None = None
         self._shown = -math.inf  # when, in seconds of the monotonic clock
 
@@ -67,6 +68,8 @@ class Progress:
             unit: what is counted, a plural.
             figures: further text, on a line of its own.
         """
+        if self._quiet:
+            return
         if self._stage is None or self._stage.description != description:
             self._end_stage()
             self._stage = _Stage(description, done)

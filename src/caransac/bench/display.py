@@ -29,8 +29,8 @@ NAME_WIDTH = 20  # letters that the names of methods get at least in a narrow te
 class Display:
     """An observer of a benchmark that shows its progress on stderr."""
 
-    def __init__(self) -> None:
-        self._progress = Progress(below=self._table)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._progress = Progress(below=self._table, quiet=quiet)
         self._stage, self._done, self._total = "", 0, 0
         self._errors: dict[str, list[float]] = {}
 

@@ -215,7 +215,10 @@ def _style(axes: Any, marker: bool = True) -> dict[str, Any]:
 
 
 def _finish(axes: Any) -> None:
-    """A grid, and the legend beside the plot, where it hides nothing."""
+    """A grid, numbers in full on a logarithmic axis, and the legend beside the plot, where it hides nothing."""
+    if axes.get_xscale() == "log":
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -90,7 +90,7 @@ def describe_conditions(results: Mapping[str, Any], paper: PaperTable | None) ->
     rules, place = results["protocol"], results["machine"]
     notes = [
         "Figures are means over scenes, the best ones bold; median and mean are those of the errors. The sign of the "
-        "translation counts but in the figures called folded; a pair without an answer counts 180°.",
+        "translation counts, except in the figures called folded; a pair without an answer counts 180°.",
         "Thresholds: "
         + (
             f"tuned on {rules['tuned_on']}, at most {count(rules['tune_pairs'], 'pair')} per scene."

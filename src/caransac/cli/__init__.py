@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -40,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
     """Read the arguments, and run the command that they name."""
+    import argparse  # here, as everything else that takes a while: the guard answers to Ctrl-C from before
+
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         prog="caransac", description="Robust two-view geometry from correspondences full of outliers."

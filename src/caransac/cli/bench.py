@@ -19,6 +19,7 @@ from caransac.bench.contract import installed_version
 from caransac.bench.filters import saved_filter
 from caransac.bench.paper import TABLES
 from caransac.bench.plan import GROUPS, Plan
+from caransac.cli.quiet import add_quiet, note
 from caransac.datasets import match_pair_list
 from caransac.images import FeatureKind
 
@@ -41,12 +42,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="data sets: folders of scenes (RANSAC Tutorial, or npz "
         "files), pair lists .txt, posebench .h5, or synthetic:N",
     )
-    parser.add_argument("--data", action="append", default=[], metavar="DIR", help="a further data set; repeatable")
+    parser.add_argument(
+        "--data", action="append", default=[], metavar="DIR", help="a further data set; may be repeated"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("bench"), metavar="DIR", help="folder of the results (default: %(default)s)"
     )
     parser.add_argument("--list", action="store_true", help="list all methods, and what those that are missing need")
-    parser.add_argument("--quick", action="store_true", help="a first look: synthetic pairs, under two minutes")
+    parser.add_argument("--quick", action="store_true", help="a short run on synthetic pairs, under two minutes")
     parser.add_argument(
         "--paper", nargs="+", default=[], metavar="TABLE", help=f"tables of the paper: {', '.join(TABLES)}"
     )
@@ -57,6 +60,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="processes of the accuracy pass; any number gives the same figures (default: %(default)s)",
     )
+    add_quiet(parser)
     _add_methods(parser)
     _add_rules(parser)
     parser.set_defaults(run=bench, how_to_continue="the same command continues")
@@ -77,7 +81,7 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=FILE[:THRESHOLD]",
-        help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; repeatable",
+        help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; may be repeated",
     )
     what.add_argument(
         "--images", type=Path, metavar="DIR", help="match the images in DIR of pair lists that come without matches"
@@ -135,13 +139,13 @@ def bench(arguments: argparse.Namespace) -> int:
     if arguments.images is not None:
         match_lists([Path(source) for source in plan.sources if source.endswith(".txt")], arguments)
     if not arguments.paper:
-        run_plan(plan, arguments.out, arguments.workers, None)
+        run_plan(plan, arguments.out, arguments, None)
     for name in arguments.paper:
         if name not in TABLES:
             raise ValueError(f"--paper must be one of {', '.join(TABLES)}, not {name!r}")
         table = TABLES[name]
         asked = replace(plan, methods=tuple(table.rows), problems=(table.problem,))
-        run_plan(asked, arguments.out / name, arguments.workers, name)
+        run_plan(asked, arguments.out / name, arguments, name)
     return 0
 
 
@@ -169,7 +173,7 @@ def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
     """Match the images of pair lists that come without matches, and show how far it is."""
     if not arguments.images.is_dir():
         raise ValueError(f"--images: no such folder: {arguments.images}")
-    with Progress() as progress:
+    with Progress(quiet=arguments.quiet) as progress:
         for path in lists:
             show = partial(_show_and_check, progress, f"match {path.stem}")
             match_pair_list(path, arguments.images, features=arguments.features, progress=show)
@@ -181,7 +185,7 @@ def _show_and_check(progress: Progress, stage: str, done: int, total: int) -> No
     interrupts.check()
 
 
-def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
+def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, table: str | None) -> None:
     """Run a plan, write the results, and print the table: it alone goes to stdout."""
     try:
         import matplotlib  # noqa: F401  # plots come last; that they will be missing shows now
@@ -193,18 +197,18 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
     except ImportError as error:
         raise _needs_extra(error) from error
 
-    if workers < 1:
-        raise ValueError(f"--workers must be at least 1, not {workers}")
+    if arguments.workers < 1:
+        raise ValueError(f"--workers must be at least 1, not {arguments.workers}")
     about = machine.describe()
     header = {
         "versions": machine.versions(e for e in ESTIMATORS.values() if not e.missing),
         "commit": about["commit"],
         "instruction set": about["instruction_set"],
     }
-    with Journal(out / "journal.jsonl", header) as journal, Display() as display:
-        benchmark = Benchmark(plan, journal, display, workers)
+    with Journal(out / "journal.jsonl", header) as journal, Display(quiet=arguments.quiet) as display:
+        benchmark = Benchmark(plan, journal, display, arguments.workers)
         for name, why in benchmark.missing.items():
-            print(f"missing: {name}: {why}", file=sys.stderr)
+            note(arguments, f"missing: {name}: {why}")
         rows = benchmark.run()
     paper = TABLES[table] if table else None
     results = publication.publish(
@@ -216,7 +220,7 @@ def run_plan(plan: Plan, out: Path, workers: int, table: str | None) -> None:
         paper=paper,
     )
     print_tables(results, paper)
-    print(f"Results: {out.resolve()}", file=sys.stderr)
+    note(arguments, f"Results: {out.resolve()}")
 
 
 def _needs_extra(error: ImportError) -> ImportError:

@@ -67,9 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     cameras = parser.add_argument_group(
         "cameras",
         "Give an option once for both images, or twice, for one each. Without any, the\ncameras come from the file of "
-        "matches or from the EXIF data of the images. A\nfocal length that nobody knows is estimated from the matches. "
-        "One that is\nknown to a few per cent, written as 1200±5% or 1200+-5%, is refined with the\npose; EXIF data "
-        "are treated like that.",
+        "matches or from the EXIF data of the images. An\nunknown focal length is estimated from the matches. One that "
+        "is known to a\nfew per cent, written as 1200±5% or 1200+-5%, is refined with the pose;\nthose from EXIF data "
+        "are treated in the same way.",
     )
     known = cameras.add_mutually_exclusive_group()
     known.add_argument(
@@ -77,7 +77,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CAMERA",
-        help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels, and ±5%% behind it if the focal "
+        help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels, followed by ±5%% if the focal "
         "length is doubtful; the top-left pixel's centre is (0, 0), so take one half off cx and cy from COLMAP",
     )
     known.add_argument(
@@ -99,8 +99,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--same-camera",
         action="store_true",
         default=None,
-        help="one camera at one zoom took both images, so that doubtful focal lengths are one (default: decided by "
-        "the cameras, sizes and matches)",
+        help="one camera at one zoom took both images, so that doubtful focal lengths are the same (default: decided "
+        "by the cameras, sizes and matches)",
     )
     alike.add_argument(
         "--different-cameras",
@@ -109,7 +109,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="two cameras took them, or one with a zoom in between",
     )
     cameras.add_argument(
-        "--fundamental", action="store_true", help="estimate a fundamental matrix, which needs no cameras, not a pose"
+        "--fundamental",
+        action="store_true",
+        help="estimate a fundamental matrix, which needs no cameras, instead of a pose",
     )
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+
 import caransac
+from caransac.any_scene import SURE
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.options import MaxError, MethodName, Options
 from caransac.parallax import median_parallax_px
 from caransac.results import FundamentalResult, GeometryResult
+from caransac.viewer import write_report
+from caransac.viewer.report import MAX_IMAGE_PX
 
 FoundGeometry = GeometryResult | FundamentalResult  # what the commands show
 
@@ -88,6 +94,19 @@ def estimate(views: TwoViews, options: Options) -> FoundGeometry:
     )
 
 
+def rely_on(result: FoundGeometry) -> FoundGeometry:
+    """What can be relied on of an answer: as in `caransac.estimate`, a fundamental matrix of low confidence is none.
+
+    The viewer's report shows the answer as it was, for people to see why.
+    """
+    doubtful = result.confidence is not None and result.confidence < SURE
+    if not (isinstance(result, FundamentalResult) and result.success and doubtful):
+        return result
+    nothing = np.zeros_like(result.inliers)
+    failed = replace(result, success=False, stop_reason="unsure", inliers=nothing, num_inliers=0, consensus=0.0)
+    return replace(failed, F=None, camera1=None, camera2=None)
+
+
 def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None, Camera | None]:
     """The cameras that belong to the answer, as far as they are known.
 
@@ -108,10 +127,8 @@ def parallax_px(views: TwoViews, result: FoundGeometry) -> float | None:
     return median_parallax_px(result.R, points1, points2, result.camera1, result.camera2)
 
 
-def write_html(path: Path, views: TwoViews, result: FoundGeometry) -> Path:
-    """Write the viewer's report."""
-    from caransac.viewer import write_report
-
+def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px: int | None = MAX_IMAGE_PX) -> Path:
+    """Write the viewer's report, with images of so many pixels on the longer side; None for all they have."""
     matches = views.matches
     write_report(
         path,
@@ -128,18 +145,21 @@ def write_html(path: Path, views: TwoViews, result: FoundGeometry) -> Path:
         size2=views.image_sizes and views.image_sizes[1],
         scores=matches.scores,
         title=" and ".join(photo.path.name for photo in views.photos or ()),
+        max_image_px=max_image_px,
     )
     return path
 
 
 def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
     """Why there is no model, and what to do about it."""
-    if result.stop_reason == "unsure":
-        return (
-            f"no geometry explains the {len(views.matches.points1)} matches with confidence (the best is right with "
-            f"probability {result.confidence or 0:.2f}): do the images show the same scene, and are the cameras right?"
-        )
     model = "fundamental matrix" if views.fundamental else "pose"
+    if result.stop_reason == "unsure":
+        cameras = "" if views.fundamental else ", and are the cameras right"
+        return (
+            f"no {model if views.fundamental else 'geometry'} explains the {len(views.matches.points1)} matches with "
+            f"confidence (the best is right with probability {result.confidence or 0:.2f}): do the images show the "
+            f"same scene{cameras}?"
+        )
     least = 7 if views.fundamental and views.image_sizes is None else 5
     count = len(views.matches.points1)
     if result.stop_reason == "too_few_points" and count >= least:

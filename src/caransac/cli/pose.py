@@ -69,7 +69,8 @@ def pose(arguments: argparse.Namespace) -> int:
     check_min_confidence(arguments)
     options = estimation.read_options(arguments, keep_trace=arguments.html is not None)
     views = inputs.read_views(arguments)
-    result = estimation.estimate(views, options)
+    found = estimation.estimate(views, options)
+    result = estimation.rely_on(found)
     if arguments.json:
         print(json.dumps(as_json(views, result)))
     elif result.success and not arguments.quiet:
@@ -78,7 +79,7 @@ def pose(arguments: argparse.Namespace) -> int:
     if arguments.save is not None:
         written["Matches"] = write_matches(arguments.save, views.matches)
     if arguments.html is not None:
-        written["Report"] = estimation.write_html(arguments.html, views, result)
+        written["Report"] = estimation.write_html(arguments.html, views, found)
     for name, path in {} if arguments.quiet else written.items():
         print(f"{name}: {path.resolve()}", file=sys.stderr if arguments.json else sys.stdout)
     reason = explain_rejection(views, result, arguments.min_confidence)

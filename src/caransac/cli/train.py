@@ -9,6 +9,7 @@ from pathlib import Path
 
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
+from caransac.cli.quiet import add_quiet
 from caransac.training.recipe import Recipe
 
 
@@ -21,6 +22,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
         "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
     )
+    add_quiet(parser)
     task = parser.add_mutually_exclusive_group()
     task.add_argument(
         "--filter",
@@ -47,7 +49,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
-    _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights anew")
+    _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights again")
     _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
     _add_number(run, "evidence-runs", 1500, "runs of the estimator, for each problem, that the confidence is fitted to")
 
@@ -55,7 +57,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _add_data(parser: argparse.ArgumentParser) -> None:
     recipe = Recipe()
     data = parser.add_argument_group(
-        "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; repeatable"
+        "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; options may be repeated"
     )
     for name, text in (
         ("data", "scenes to train on"),
@@ -111,7 +113,7 @@ def train(arguments: argparse.Namespace) -> int:
         raise ImportError(f"training needs {error.name}: pip install 'caransac[train]'") from error
 
     recipe = read_recipe(arguments)
-    with Progress() as progress:
+    with Progress(quiet=arguments.quiet) as progress:
 
         def show(stage: str, done: int, total: int, latest: Mapping[str, float]) -> None:
             progress.show(stage, done, total, figures=format_figures(latest))

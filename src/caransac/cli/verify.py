@@ -14,6 +14,7 @@ from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
 from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
 from caransac.cli import estimation
+from caransac.cli.quiet import add_quiet, note
 from caransac.focal_pooling import FocalEstimate
 from caransac.verification import (
     BadPairError,
@@ -69,6 +70,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
+    add_quiet(parser)
     _add_estimation(parser)
     _add_run(parser)
     _add_hloc(parser)
@@ -183,7 +185,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     settings = describe_settings(options, **{name: getattr(arguments, name) for name in of_source})
     source, place = open_source(arguments, settings)
     for line in describe_kept(source.kept_settings, settings):
-        print(f"caransac: {line}", file=sys.stderr)
+        note(arguments, f"caransac: {line}")
     reports, skipped, started = list[PairReport](), list[PairReport](), time.perf_counter()
     try:
         verify_source(source, options, arguments, reports, skipped)
@@ -214,7 +216,8 @@ def verify_source(
     """Verify a source, show how far it is, and add to the reports of pairs that were verified and skipped."""
     asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
     workers = choose_workers(arguments.workers, max(len(source.pending), asked))
-    with open_executor(workers, arguments.scheduler) as (executor, in_flight), Progress() as progress:
+    shown = Progress(quiet=arguments.quiet)
+    with open_executor(workers, arguments.scheduler) as (executor, in_flight), shown as progress:
 
         def on_batch(found: Sequence[PairGeometry]) -> None:
             reports.extend(PairReport.of_geometry(each).with_focals(*source.focals(each.key)) for each in found)

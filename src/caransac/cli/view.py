@@ -10,6 +10,7 @@ from pathlib import Path
 from caransac.cli import estimation, inputs
 from caransac.cli.pose import as_text
 from caransac.options import Options
+from caransac.viewer.report import MAX_IMAGE_PX
 
 DESCRIPTION = """\
 Estimate and print the answer as 'caransac pose' does, and write one HTML file
@@ -33,6 +34,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     output.add_argument(
         "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="the file (default: %(default)s)"
     )
+    output.add_argument(
+        "--max-image-px",
+        type=int,
+        default=MAX_IMAGE_PX,
+        metavar="PX",
+        help="reduce larger images to this many pixels on the longer side in the file; 0 keeps them as they are, for "
+        "zooming, in a file of many megabytes (default: %(default)s)",
+    )
     output.add_argument("--no-open", action="store_true", help="write the file, but do not open it")
     parser.set_defaults(run=view)
 
@@ -40,12 +49,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def view(arguments: argparse.Namespace) -> int:
     """Estimate, write the report, and open it."""
     inputs.check_outputs(arguments, out=arguments.out)
+    if arguments.max_image_px < 0:
+        raise ValueError(f"--max-image-px must be 0, for images as they are, or positive, not {arguments.max_image_px}")
     options = estimation.read_options(arguments, keep_trace=True)
     views = inputs.read_views(arguments)
-    result = estimation.estimate(views, options)
+    found = estimation.estimate(views, options)
+    result = estimation.rely_on(found)
     if result.success and not arguments.quiet:
         print(as_text(views, result))
-    path = estimation.write_html(arguments.out, views, result).resolve()
+    path = estimation.write_html(arguments.out, views, found, arguments.max_image_px or None).resolve()
     if not arguments.quiet:
         print(f"Report: {path}")
     if not result.success:

@@ -21,7 +21,7 @@ from caransac import kernels
 from caransac._support.arrays import as_matches
 from caransac.geometry import Array, Floats
 from caransac.kernels import Layer
-from caransac.learned.side_information import NUM_FEATURES, in_spreads, side_information
+from caransac.learned.side_information import NUM_FEATURES, side_information
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
 from caransac.options import ScoreKind, check_score_kind
 
@@ -123,8 +123,11 @@ def filter_inputs(points1: Array, points2: Array, scores: Array | None, score_ki
     """What the filter reads of every match: both points, and the side information: (n, NUM_INPUTS)."""
     if len(points1) == 0:
         return np.empty((0, NUM_INPUTS), np.float32)
-    coordinates = [np.clip(in_spreads(points), -FARTHEST, FARTHEST) for points in (points1, points2)]
-    side = side_information(points1, points2, scores, score_kind)
+    correspondences = kernels.pack(points1, points2)
+    spreads = correspondences.spreads()
+    relative = correspondences.in_spreads(spreads)
+    coordinates = [np.clip(points, -FARTHEST, FARTHEST) for points in (relative.points1, relative.points2)]
+    side = side_information(correspondences, spreads, scores, score_kind)
     return np.concatenate([*coordinates, side], axis=1, dtype=np.float32)
 
 

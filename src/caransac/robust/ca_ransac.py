@@ -21,7 +21,7 @@ from caransac.robust.selection import (
     likely_subset,
     most_supported,
 )
-from caransac.robust.stopping import is_settled
+from caransac.robust.stopping import effort_of_round, is_settled
 from caransac.robust.strategies import Strategies
 
 
@@ -30,17 +30,19 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
 
     Args:
         problem: the correspondences.
-        belief: what is believed of them before any model: `first_belief`.
+        belief: what is believed of them at first: `first_belief`, perhaps with a first model and the noise.
         strategies: how to draw, update and refine.
         options: see `Options`.
     """
-    rounds, regions = [belief], Regions(problem.correspondences)
-    for drawn in range(0, options.rounds * options.samples_per_round, options.samples_per_round):
+    rounds, regions, drawn, settled = [belief], Regions(problem.correspondences), 0, False
+    for _ in range(options.rounds):
         last = rounds[-1]
-        # 1. draw minimal samples from the likely inliers
-        samples = strategies.draw(last, drawn)
+        # 1. draw minimal samples from the likely inliers, as many as it may take
+        effort = effort_of_round(last, problem.sample_size, options)
+        samples = strategies.draw(last, drawn, effort.samples)
+        drawn += effort.samples
         # 2. hypothesise: their models, the most promising ones refined on their own inliers, next to the best so far
-        models = hypothesise(problem, samples, last, options.local_models)
+        models = hypothesise(problem, samples, last, effort.local_models)
         if len(models) == 0:
             continue
         # 3. attend to the distinct ones with the largest consensus
@@ -52,7 +54,7 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
         rounds.append(
             Round(
                 samples=samples,
-                num_hypotheses=drawn + len(samples),
+                num_hypotheses=drawn,
                 models=models,
                 msac_scores=msac_scores,
                 state=state,
@@ -62,9 +64,10 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
             )
         )
         # 6. stop?
-        if is_settled(rounds, options):
+        settled = is_settled(rounds, options)
+        if settled:
             break
-    return conclude(problem, rounds, options)
+    return conclude(problem, rounds, settled, options)
 
 
 def first_belief(problem: Problem, network: StateNetwork, side: Floats) -> Round:
@@ -112,18 +115,17 @@ def attend(problem: Problem, models: Array, last: Round, regions: Regions, count
     return models[kept], msac_scores[kept]
 
 
-def conclude(problem: Problem, rounds: list[Round], options: Options) -> Estimate:
-    """The best model of the last round, if the points support it."""
+def conclude(problem: Problem, rounds: list[Round], settled: bool, options: Options) -> Estimate:
+    """The best model of the last round, settled or not, if the points support it."""
     last, drawn = rounds[-1], options.rounds * options.samples_per_round
     if last.best is None:
         return Estimate(model=None, stop_reason="degenerate", num_hypotheses=drawn, rounds=tuple(rounds))
     model, msac_scores = last.best, problem.msac_scores(last.best[None], problem.max_error)[0]
-    if (msac_scores > 0).sum() <= problem.sample_size:
+    if (msac_scores > 0).sum() <= problem.sample_size and len(last.models):
         # The refinement may give up the consensus of a few points that hardly constrain the model.
         model, msac_scores = last.models[0], last.msac_scores[0]
     if (msac_scores > 0).sum() <= problem.sample_size:
         return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn, rounds=tuple(rounds))
-    settled = is_settled(rounds, options)
     return Estimate(
         model=model,
         stop_reason="early_stop" if settled else "budget",

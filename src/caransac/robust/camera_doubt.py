@@ -17,14 +17,17 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, Problem
 from caransac.robust.problems.focal import TEMPER
 from caransac.robust.refinement import MAX_ERROR_IN_NOISE, SMALLEST_NOISE
-from caransac.robust.selection import FINE_POINTS, most_likely
+from caransac.robust.selection import most_likely
 
-LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
+POINTS = 512  # the likeliest, that are asked
+STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
+LETTING_GO = 4.0, 1.0  # scales of the loss, in thresholds, by which a model leaves the answer
 FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go
 HELD = 1e6  # precision of what is held together
 # Distance of points from the middle of the image in focal lengths, and the factor by which it may well differ.
 USUAL_EXTENT, USUAL_FACTOR = 0.35, 1.5
 MOST_GAINED, LARGEST_SHIFT = 3.0, 0.7
+NO_PRIOR = IntrinsicsPrior()
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def doubt_cameras(problem: Problem, found: Estimate) -> CameraDoubt:
     assert found.model is not None and found.probabilities is not None and found.noise is not None
     if not isinstance(problem, Essential):
         return CameraDoubt()
-    chosen = most_likely(found.probabilities, FINE_POINTS)
+    chosen = most_likely(found.probabilities, POINTS)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     shift, deviation = _free_focal(likely, weights, found.model, found.noise)
     unusual = max(abs(log(problem.extent / USUAL_EXTENT)) - log(USUAL_FACTOR), 0.0)
@@ -59,15 +62,22 @@ def doubt_cameras(problem: Problem, found: Estimate) -> CameraDoubt:
 def _gain(likely: Problem, weights: Array, model: Array) -> float:
     """Logarithm of the consensus of the nearest fundamental matrix in the answer's, from nothing to `MOST_GAINED`."""
     points, max_error, inliers = likely.correspondences, likely.max_error, likely.inliers(model)
-    F = essential_from_pose(*split_pose(model))[None]
+    F = essential_from_pose(*split_pose(model))[None] / 2**0.5  # of norm one
     for scale in LETTING_GO:
-        F = FUNDAMENTALS.refine(F / np.linalg.norm(F), points, RefineOptions(loss_scale=scale * max_error), weights)[0]
+        F = FUNDAMENTALS.refine(F, points, _towards(scale * max_error), weights)[0]
     # The threshold was found with the answer: to it, wrong cameras are noise.
     noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(F, points)[0, inliers]))) if inliers.any() else inf
     max_error = min(max(MAX_ERROR_IN_NOISE * noise, SMALLEST_NOISE * max_error), max_error)
     free = float(FUNDAMENTALS.msac_scores(F, points, max_error).sum())
     held = float(likely.msac_scores(model[None], max_error).sum())
     return log(min(max(free / max(held, 1e-6), 1.0), MOST_GAINED))
+
+
+def _towards(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
+    """How a model that was let go is refined."""
+    return RefineOptions(
+        loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, single_precision=True, intrinsics=intrinsics
+    )
 
 
 def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> tuple[float, float]:
@@ -77,9 +87,8 @@ def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> 
         log_scale=(unit_sq / FREE_DEVIATION**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
-    for scale in LETTING_GO[::2]:
-        options = RefineOptions(loss_scale=scale * likely.max_error, intrinsics=prior)
-        freed = FOCAL_POSES.refine(freed, points, options, weights)[0]
+    for scale in LETTING_GO:
+        freed = FOCAL_POSES.refine(freed, points, _towards(scale * likely.max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, likely.max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
     together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths

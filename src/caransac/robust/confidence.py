@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, medians
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.camera_doubt import doubt_cameras
 from caransac.robust.estimate import Degeneracy, Estimate
-from caransac.robust.problems import Homography, Problem
+from caransac.robust.problems import Problem
 from caransac.robust.refinement import belief_weights
 
 LOOKED_RIGHT = 0.5  # probability before any model
@@ -26,7 +28,7 @@ ERRORS_IN_DEVIATION = 4.0
 # answer must not rest on so few: those of the largest influence are taken away before its deviation is taken.
 FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
-WIDE = 0.2  # more of it says no more
+WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
@@ -57,11 +59,15 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
     support = _inner(last.probabilities, answer)
     trusted = prior > LOOKED_RIGHT
     others = [_inner(last.probabilities, other) for other in last.msac_scores[1:]]
-    weights = belief_weights(network, last.probabilities, prior) * (answer > 0)
+    inliers = answer > 0
+    fitted = problem.subset(np.flatnonzero(inliers).astype(np.int32))
+    weights = belief_weights(network, last.probabilities[inliers], prior[inliers])
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
-    deviation = outcome_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
-    safe_deviation = supported_deviation(problem, found.model, weights, noise) / ERRORS_IN_DEVIATION
+    rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found.model)
+    dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
+    deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
+    deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     return np.array(
         [
@@ -77,64 +83,37 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
             degeneracy.margin,
             degeneracy.share,
             *astuple(doubt_cameras(problem, found)),
-            np.log(min(inlier_width(problem, found), WIDE)),
+            np.log(min(inlier_width(fitted), WIDE)),
         ]
     )
 
 
-def outcome_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
-    """Largest standard deviation of the baseline's direction in radians.
+def outcome_rates(problem: Problem, model: Array) -> Array:
+    """How a model's outcome moves with each of its degrees of freedom: (f, k)."""
+    direction = problem.outcome(model)
+    steps = STEP * np.eye(problem.model_kernels.degrees_of_freedom)
+    moved = np.stack([problem.outcome(problem.retract(model, step)) for step in steps])
+    return np.asarray((moved * np.sign(moved @ direction)[:, None] - direction) / STEP)
 
-    The covariance of the model, from the weighted (n,) points it was fitted to at a noise in thresholds, carried over
-    to the direction.
-    """
-    return _carried_over(problem, model, problem.information(model, weights, noise), noise)
 
-
-def supported_deviation(problem: Problem, model: Array, weights: Array, noise: float) -> float:
-    """As `outcome_deviation`, without the points that may agree by chance, were they those that matter most."""
-    if isinstance(problem, Homography):
-        return outcome_deviation(problem, model, weights, noise)
+def chance_matches(problem: Problem, model: Array) -> float:
+    """How many matches agree with a model by chance: as many as lie within a threshold somewhat farther away."""
     near, far = (factor * problem.max_error for factor in BACKGROUND)
     distances = problem.distances(model)
-    by_chance = np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
-    dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
-    slopes = np.ascontiguousarray(problem.jacobian(model)[1].T)
-    weights = weights.copy()
-    for part in (dropped - dropped // 2, dropped // 2):  # in two parts: points hide behind each other
-        information = _regular(problem.information(model, weights, noise), problem, noise)
-        influence = weights * np.einsum("in,in->n", slopes, np.einsum("ij,jn->in", np.linalg.inv(information), slopes))
-        weights[np.argsort(-influence, kind="stable")[:part]] = 0.0
-    return outcome_deviation(problem, model, weights, noise)
+    return np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
 
 
-def inlier_width(problem: Problem, found: Estimate) -> float:
+def inlier_width(inliers: Problem) -> float:
     """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
-    assert found.msac_scores is not None
     widths = []
-    for points in (problem.points1, problem.points2):
-        inliers = points[found.msac_scores > 0]
-        centred = inliers - np.median(inliers, axis=0)
-        axes = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))[1]  # across the region first
-        along = np.abs(np.einsum("ni,ij->nj", centred, axes))
-        across, length = np.median(along, axis=0)
+    stride = max(inliers.num_points // WIDTH_POINTS, 1)  # some tell
+    for points in (inliers.points1, inliers.points2):
+        columns = points[::stride].T
+        centred = columns - medians(columns)
+        axes = np.linalg.eigh(np.einsum("in,jn->ij", centred, centred))[1]  # across the region first
+        across, length = medians(np.abs(np.einsum("in,ij->jn", centred, axes)))[:, 0]
         widths.append(float(across / max(length, 1e-12)))
     return max(min(widths), 1e-4)
-
-
-def _carried_over(problem: Problem, model: Array, information: Array, noise: float) -> float:
-    """Largest standard deviation of a model's outcome, given the information (f, f) about the model."""
-    information = _regular(information, problem, noise)
-    direction = problem.outcome(model)
-    moved = np.stack([problem.outcome(problem.retract(model, STEP * axis)) for axis in np.eye(len(information))])
-    rates = (moved * np.sign(moved @ direction)[:, None] - direction) / STEP
-    return float(np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1]))
-
-
-def _regular(information: Array, problem: Problem, noise: float) -> Array:
-    """Information (f, f) that can be inverted."""
-    floor = 1e-9 * np.trace(information) + 1e-12 / (noise * problem.max_error) ** 2
-    return np.asarray(information + floor * np.eye(len(information)))
 
 
 def cosine(a: Floats, b: Floats) -> float:
@@ -166,5 +145,11 @@ def products(evidence: Array, mean: Array | Floats, scale: Array | Floats) -> Ar
     Evidence beyond all experience counts as what is known to be extreme.
     """
     standard = np.clip((evidence - mean) / scale, -EXTREME, EXTREME)
-    first, second = np.triu_indices(standard.shape[-1])
+    first, second = _pairs(standard.shape[-1])
     return np.concatenate([standard, standard[..., first] * standard[..., second]], axis=-1)
+
+
+@lru_cache
+def _pairs(count: int) -> tuple[NDArray[np.signedinteger], ...]:
+    """All pairs of `count` numbers."""
+    return np.triu_indices(count)

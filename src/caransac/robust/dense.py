@@ -53,6 +53,19 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, keep_trace: bool) 
     rounds = found.rounds if keep_trace else found.rounds[-1:]
     if found.model is None:
         return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
+    found = refine_on_all(problem, found)
+    assert found.model is not None
+    model, rounds = found.model, found.rounds if keep_trace else found.rounds[-1:]
+    return replace(
+        found,
+        msac_scores=problem.msac_scores(model[None], problem.max_error)[0],
+        rounds=tuple(_widen_round(problem, chosen, each) for each in rounds),
+    )
+
+
+def refine_on_all(problem: Problem, found: Estimate) -> Estimate:
+    """The estimate, which has a model, with that refined on all points of the problem, as they are near it."""
+    assert found.model is not None
     noise = found.noise or 1 / (MAX_ERROR_IN_NOISE * problem.tail)
     options = RefineOptions(
         loss_scale=LOSS_SCALE_IN_NOISE * noise * problem.max_error,
@@ -60,14 +73,8 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, keep_trace: bool) 
         intrinsics=problem.intrinsics_prior(noise),
     )
     model = problem.refine(found.model[None], options)[0]
-    if rounds:
-        rounds = (*rounds[:-1], replace(rounds[-1], best=model))
-    return replace(
-        found,
-        model=model,
-        msac_scores=problem.msac_scores(model[None], problem.max_error)[0],
-        rounds=tuple(_widen_round(problem, chosen, each) for each in rounds),
-    )
+    rounds = (*found.rounds[:-1], replace(found.rounds[-1], best=model)) if found.rounds else ()
+    return replace(found, model=model, rounds=rounds)
 
 
 def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:

@@ -20,10 +20,11 @@ from caransac.results import Round
 from caransac.robust.ca_ransac import ca_ransac, first_belief
 from caransac.robust.confidence import confidence
 from caransac.robust.degeneracy import find_degeneracy
-from caransac.robust.dense import DENSE, spread_matches, widen
+from caransac.robust.dense import DENSE, refine_on_all, spread_matches, widen
 from caransac.robust.estimate import Estimate
 from caransac.robust.lm_lo import lm_lo
 from caransac.robust.problems import FocalPose, Problem, SomeProblem
+from caransac.robust.refinement import TRUSTED_PRIOR, noise_in
 from caransac.robust.sampling import (
     ProsacSampler,
     Sampler,
@@ -32,10 +33,12 @@ from caransac.robust.sampling import (
     likely_inliers,
     order_by_score,
 )
+from caransac.robust.selection import most_likely
 from caransac.robust.strategies import choose_strategies
-from caransac.robust.threshold import SAMPLES, find_max_error, with_inliers
+from caransac.robust.threshold import SAMPLES, STARTS, scout, suitable_max_error, with_inliers
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
+WORKED_ON = 2048  # matches, the likeliest, that the rounds work on; all are judged by what they find
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 # Two unknown cameras are not one if two focal lengths have so much more consensus and differ by so much.
 MORE_CONSENSUS, OTHER_FOCAL = 1.02, 0.1
@@ -177,36 +180,70 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
         nothing = replace(nothing, probabilities=np.zeros_like(nothing.probabilities))
         failed = Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, rounds=(nothing,), confidence=0.0)
         return problem, failed
-    side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
+    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     belief = first_belief(problem, network, side)
+    chosen = np.sort(most_likely(belief.probabilities, WORKED_ON))
+    part, found = work_on(problem.subset(chosen), network, part_of(belief, chosen), info.take(chosen), options)
+    degeneracy = find_degeneracy(part, found, options.seed)
+    found = replace(found, degeneracy=degeneracy, confidence=confidence(network, part, found, degeneracy))
     if options.max_error_px == "auto":
-        problem = with_threshold(problem, belief, options.seed)
-    found = adapt(problem, network, belief, options, _static_pool(info), _best_first(info))
-    degeneracy = find_degeneracy(problem, found, options.seed)
-    sure = confidence(network, problem, found, degeneracy)
-    if options.max_error_px == "auto":
-        problem, found = with_inliers(problem, found)
-        if options.state_update:
-            found = replace(found, rounds=judge_again(problem, network, found.rounds))
-    return problem, replace(found, confidence=sure, degeneracy=degeneracy)
+        part, found = with_inliers(part, found)
+    problem = problem.within(part.max_error)
+    return problem, judge_all(problem, network, belief, chosen, found, options)
 
 
-def with_threshold(problem: SomeProblem, belief: Round, seed: int) -> SomeProblem:
-    """The problem with a threshold that suits the noise, from what is believed before any model."""
+def part_of(record: Round, chosen: Indices) -> Round:
+    """The belief before any model of the chosen points only."""
+    return replace(
+        record,
+        msac_scores=record.msac_scores[:, chosen],
+        state=record.state[chosen],
+        probabilities=record.probabilities[chosen],
+    )
+
+
+def work_on(
+    problem: SomeProblem, network: StateNetwork, belief: Round, info: MatchInfo, options: Options
+) -> tuple[SomeProblem, Estimate]:
+    """Look for the noise, and for a threshold where nobody gave one; then adapt."""
+    problem, start = look_ahead(problem, belief, options)
+    return problem, adapt(problem, network, start, options, _static_pool(info), _best_first(info))
+
+
+def look_ahead(problem: SomeProblem, belief: Round, options: Options) -> tuple[SomeProblem, Round]:
+    """A first model and the noise to start from, and the threshold that suits it where nobody gave one."""
+    automatic = options.max_error_px == "auto"
     pool = likely_inliers(belief.probabilities, problem.sample_size, SAMPLES)
-    samples = UniformSampler(pool, problem.sample_size, seed).draw(0, SAMPLES)
-    return problem.within(find_max_error(problem, samples, belief.probabilities))
+    samples = UniformSampler(pool, problem.sample_size, options.seed).draw(0, SAMPLES)
+    model, noise = scout(problem, samples, belief.probabilities, STARTS if automatic else STARTS[:1])
+    if automatic:
+        problem = problem.within(suitable_max_error(problem, noise))
+    return problem, replace(belief, best=model, noise=0.0 if model is None else noise_in(noise, problem.max_error))
 
 
-def judge_again(problem: Problem, network: StateNetwork, rounds: tuple[Round, ...]) -> tuple[Round, ...]:
-    """The rounds with final probabilities of matches to be within the problem's own threshold of the true model.
+def judge_all(
+    problem: Problem, network: StateNetwork, belief: Round, chosen: Indices, found: Estimate, options: Options
+) -> Estimate:
+    """The estimate of the chosen points as one of all, at the problem's threshold.
 
-    What the rounds believed was by the tighter threshold that tells models apart.
+    What the rounds believed was by the tighter threshold that tells models apart. Each is judged anew, from what was
+    believed before any model; the last one alone if nobody wants the others.
     """
-    state = rounds[0].state
-    for each in rounds[1:]:
-        state = network.update(state, problem.msac_scores(each.models, problem.max_error))
-    return (*rounds[:-1], replace(rounds[-1], state=state, probabilities=network.decode(state)))
+    judged = []
+    for each in found.rounds[1:] if options.keep_trace else found.rounds[1:][-1:]:
+        msac_scores = problem.msac_scores(each.models, problem.max_error)
+        state = network.update(belief.state, msac_scores) if options.state_update else belief.state
+        probabilities = network.decode(state)
+        samples = chosen[each.samples]
+        judged.append(replace(each, samples=samples, msac_scores=msac_scores, state=state, probabilities=probabilities))
+    found = replace(found, rounds=(belief, *judged))
+    if found.model is None:
+        return found
+    if belief.probabilities[chosen].min() > TRUSTED_PRIOR:  # others look right, too
+        found = refine_on_all(problem, found)
+    assert found.model is not None
+    msac_scores = problem.msac_scores(found.model[None], problem.max_error)[0]
+    return replace(found, msac_scores=msac_scores)
 
 
 def adapt(
@@ -251,7 +288,9 @@ def run_lm_lo(problem: SomeProblem, info: MatchInfo, options: Options) -> tuple[
     make_sampler = ProsacSampler if progressive else UniformSampler
     sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
     if options.max_error_px == "auto":
-        max_error = find_max_error(passed, sampler.draw(0, SAMPLES), np.ones(len(order), np.float32))
+        max_error = suitable_max_error(
+            passed, scout(passed, sampler.draw(0, SAMPLES), np.ones(len(order), np.float32))[1]
+        )
         problem, passed = problem.within(max_error), passed.within(max_error)
     quality = load_quality(options.sample_quality)
     found = lm_lo(passed, SelectiveSampler(sampler, passed, quality, options.oversampling), options)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, medians
 from caransac.kernels import Loss, RefineOptions
-from caransac.learned.side_information import medians
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.problems import Problem
 
@@ -62,7 +61,12 @@ def estimate_noise(trusted: Problem, model: Array) -> float:
     distances = trusted.distances(model) / trusted.max_error
     near = distances[distances < NEAR]
     noise = float(medians(near[None])[0, 0]) if len(near) > FEWEST_NEAR else TYPICAL_NOISE
-    return min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
+    return noise_in(noise, 1.0)
+
+
+def noise_in(noise: float, max_error: float) -> float:
+    """A noise in thresholds, within what can be believed."""
+    return min(max(noise / max_error, SMALLEST_NOISE), LARGEST_NOISE)
 
 
 def belief_weights(network: StateNetwork, probabilities: Floats, prior: Floats) -> Array:

@@ -1,16 +1,27 @@
-"""Stopping: when another sample without outliers is no longer needed."""
+"""Stopping: how many samples a round takes, and when no other round is needed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from caransac.options import Options
 from caransac.results import Round
+from caransac.robust.sampling import likely_inliers
 
-MIN_ROUNDS = 2  # the first round finds the noise, the second one works with it
+# Chosen on the training scenes: easy pairs need no more, and fewer cost accuracy.
+MIN_ROUNDS = 2
+MIN_SAMPLES, MIN_LOCAL_MODELS = 64, 8  # of a round
+
+
+class Effort(NamedTuple):
+    """What a round spends: minimal samples, and models that are refined."""
+
+    samples: int
+    local_models: int
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:
@@ -23,14 +34,35 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
     return math.log(1 - success_probability) / math.log1p(-all_inliers)
 
 
+def effort_of_round(last: Round, sample_size: int, options: Options) -> Effort:
+    """What the next round should spend, by how many of the points it draws from are believed to be right.
+
+    Few samples and few refinements find what is easy to find; without ``early_stop`` all samples are drawn.
+    """
+    pool = likely_inliers(last.probabilities, sample_size, options.samples_per_round)
+    needed = samples_needed(float(last.probabilities[pool].mean()), sample_size, options.success_probability)
+    share = min(needed / options.samples_per_round, 1.0)
+    samples = _at_least(MIN_SAMPLES, share, options.samples_per_round)
+    return Effort(
+        samples if options.early_stop else options.samples_per_round,
+        _at_least(MIN_LOCAL_MODELS, share, options.local_models),
+    )
+
+
+def _at_least(least: int, share: float, most: int) -> int:
+    return min(max(least, int(share * most)), most)
+
+
 def is_settled(rounds: Sequence[Round], options: Options) -> bool:
-    """Whether the rounds of CA-RANSAC so far, the belief before any model being the first record, are enough.
+    """Whether the rounds of CA-RANSAC so far, the belief before any round being the first record, are enough.
 
     Later samples agree with the model because it chose them: the points drawn in the first round are asked.
     """
     if not options.early_stop or len(rounds) <= MIN_ROUNDS:
         return False
     first, last = rounds[1].samples, rounds[-1]
-    inlier_ratio = float(np.mean(last.msac_scores[0, np.unique(first)] > 0))
+    drawn = np.zeros(last.msac_scores.shape[1], bool)
+    drawn[first] = True
+    inlier_ratio = float(np.mean(last.msac_scores[0, drawn] > 0))
     needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
     return last.num_hypotheses >= needed

@@ -35,7 +35,7 @@ class Strategies:
         refine: a model and the probabilities (n,) -> the refined model and the noise in thresholds.
     """
 
-    draw: Callable[[Round, int], Indices]
+    draw: Callable[[Round, int, int], Indices]
     update: Callable[[Round, Floats], tuple[Floats, Floats]]
     refine: Callable[[Array, Floats], tuple[Array, float]]
 
@@ -62,17 +62,16 @@ def choose_strategies(
     """
     trusted = trusted_points(problem, prior)
 
-    num_by_score = 0 if best_first is None else int(problem.by_score * options.samples_per_round)
-
-    def draw_from(likely: Floats, first: int) -> Indices:
-        count = options.samples_per_round - num_by_score
+    def draw_from(likely: Floats, first: int, num: int) -> Indices:
+        num_by_score = 0 if best_first is None else int(problem.by_score * num)
+        count = num - num_by_score
         pool = likely_inliers(likely, problem.sample_size, options.samples_per_round)
         sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
         samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, count)
         if best_first is None or num_by_score == 0:
             return samples
         sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
-        return np.concatenate([samples, sampler.draw(first // options.samples_per_round * num_by_score, num_by_score)])
+        return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
 
     def update(last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
         state = network.update(last.state, msac_scores)
@@ -90,9 +89,9 @@ def choose_strategies(
 
     fixed = np.ones(problem.num_points, np.float32) if static_pool is None else static_pool
     return Strategies(
-        draw=(lambda last, first: draw_from(last.probabilities, first))
+        draw=(lambda last, first, num: draw_from(last.probabilities, first, num))
         if options.adaptive_sampling
-        else (lambda _last, first: draw_from(fixed, first)),
+        else (lambda _last, first, num: draw_from(fixed, first, num)),
         update=update if options.state_update else (lambda last, _scores: (last.state, last.probabilities)),
         refine=refine_by_belief if options.adaptive_refinement else refine_on_inliers,
     )

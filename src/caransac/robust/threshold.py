@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from caransac.robust.selection import FINE_POINTS, likely_subset, most_supported
 SAMPLES, MODELS = 64, 8  # that the first model is found by, and that are refined
 STEPS = 2  # of noise, threshold and refinement in turn
 STARTS = 1.0, 4.0  # thresholds to start from, in that of the problem: coarse keypoints need a generous one
+MANY = 0.5  # right ones among the matches that look so: no other start explains more by far
 LARGEST_START = 4.0  # the threshold may grow so much over the one it starts from
 # Few right matches say little of the noise. Then it is that of ordinary keypoints, half a pixel of 1000, as if so many
 # matches had said so.
@@ -28,27 +30,40 @@ INLIER_DEVIATIONS, FEWEST_INLIER_DEVIATIONS = 2.5, 2.0
 SMALLEST_NOISE = 0.1  # in usual ones: no keypoint is more precise, whatever made-up matches say
 
 
-def find_max_error(problem: Problem, samples: Indices, prior: Floats) -> float:
-    """The threshold that suits the noise of the points.
+def scout(
+    problem: Problem, samples: Indices, prior: Floats, starts: Sequence[float] = STARTS
+) -> tuple[Array | None, float]:
+    """A first model, None if there is none, and the noise of the points.
 
     Args:
         problem: the points, with the generous threshold to start from.
         samples: (S, sample_size) minimal samples.
         prior: (n,) inlier probabilities before any model.
+        starts: thresholds to start from, in that of the problem.
     """
     fine, trusted = likely_subset(problem, prior, FINE_POINTS), trusted_points(problem, prior)
     models, regions = problem.solve(samples), Regions(problem.correspondences)
     if len(models) == 0:
-        return MAX_ERROR_IN_NOISE * problem.tail * usual_noise(problem)
-    found = [_fit(problem, fine, trusted, models, factor * problem.max_error, regions) for factor in STARTS]
-    _, noise = max(found)  # by the number of right matches
+        return None, usual_noise(problem)
+    most, noise, model = -1.0, 0.0, None
+    for factor in starts:
+        found = _fit(problem, fine, trusted, models, factor * problem.max_error, regions)
+        if found[0] > most:
+            most, noise, model = found
+        if most > MANY * trusted.num_points:
+            break
+    return model, noise
+
+
+def suitable_max_error(problem: Problem, noise: float) -> float:
+    """The threshold that suits a noise: it tells models apart best."""
     return MAX_ERROR_IN_NOISE * problem.tail * noise
 
 
 def _fit(
     problem: Problem, fine: Problem, trusted: Problem, models: Array, start: float, regions: Regions
-) -> tuple[float, float]:
-    """How many of the trusted points the best model explains, from a threshold to start from, and their noise."""
+) -> tuple[float, float, Array]:
+    """How many of the trusted points the best model explains, from a threshold to start from, their noise, and it."""
     best = fine.best(models, MODELS, start)
     best = most_supported(problem, refine_locally(fine, best, start), 1, start, regions)
     matches, noise = _noise(trusted, best[0], NEAR * start)
@@ -56,7 +71,7 @@ def _fit(
         max_error = min(ERRORS_IN_NOISE * problem.tail * noise, LARGEST_START * start)
         best = refine_locally(fine, best, max_error)
         matches, noise = _noise(trusted, best[0], NEAR * max(max_error, start / LARGEST_START))
-    return matches, noise
+    return matches, noise, best[0]
 
 
 def with_inliers(problem: SomeProblem, found: Estimate) -> tuple[SomeProblem, Estimate]:

@@ -81,7 +81,7 @@ def make_example(
         cameras, shared = doubtful_cameras(pair, np.random.default_rng(0) if rng is None else rng)
         problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, max_error_px, shared)
     info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
-    side = side_information(problem.points1, problem.points2, info.scores, info.score_kind, info.features)
+    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     labels = calibrated.restrict(pair.right_matches())
     return Example(problem, calibrated.correspondences, side, labels, pair.camera1, pair.camera2, pair.R, pair.t)
 

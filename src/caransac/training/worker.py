@@ -17,8 +17,9 @@ from caransac.options import Options
 from caransac.robust.ca_ransac import first_belief
 from caransac.robust.confidence import evidence
 from caransac.robust.degeneracy import find_degeneracy
-from caransac.robust.methods import adapt, with_threshold
+from caransac.robust.methods import WORKED_ON, MatchInfo, part_of, work_on
 from caransac.robust.problems import Homography
+from caransac.robust.selection import most_likely
 from caransac.training.data import MAX_ERROR_PX, Example, PairSource, read_pairs, synthetic_pair, without_geometry
 from caransac.training.filter_task import FilterTask
 from caransac.training.quality_task import QualityTask
@@ -86,12 +87,12 @@ class Worker:
         if problem.num_points < problem.sample_size:
             return None
         belief = first_belief(problem, network, example.side)
-        if automatic:
-            problem = with_threshold(problem, belief, index)
-        found = adapt(problem, network, belief, Options(seed=index))
+        chosen = np.sort(most_likely(belief.probabilities, WORKED_ON))
+        options = Options(seed=index, max_error_px="auto" if automatic else MAX_ERROR_PX)
+        part, found = work_on(problem.subset(chosen), network, part_of(belief, chosen), MatchInfo(), options)
         if found.model is None:
             return None
-        numbers = evidence(network, problem, found, find_degeneracy(problem, found, index))
+        numbers = evidence(network, part, found, find_degeneracy(part, found, index))
         return numbers, is_right(example, scene.H, found.model)
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:

@@ -105,7 +105,7 @@ class Stage {
         context.drawImage(this.pictures[i], left, top, zoom * width, zoom * height);
         context.restore();
         // Less colour and a veil calm the picture, so that the matches stand out.
-        for (const [mode, colour] of [["saturation", "rgb(128 128 128 / 0.6)"], ["source-over", themeColour("veil")]]) {
+        for (const [mode, colour] of [["saturation", "rgb(128 128 128 / 0.3)"], ["source-over", themeColour("veil")]]) {
           context.globalCompositeOperation = mode;
           context.fillStyle = colour;
           context.fillRect(frame.x, frame.y, frame.width, frame.height);

@@ -2,6 +2,7 @@
 
 #include "arrays.h"
 #include "regions.h"
+#include "spreads.h"
 
 namespace caransac {
 namespace {
@@ -53,6 +54,27 @@ Out<double> points(const Correspondences& self, int image) {
     return std::move(result).to_numpy({n, 2});
 }
 
+// Of either image, a row: the centre, and the spread around it.
+Out<double> spreads(const Correspondences& self) {
+    Buffer<double> result(6);
+    {
+        nb::gil_scoped_release release;
+        const Columns<double> from = self.columns();
+        const Spread both[2] = {spread_of(from.u1, from.v1, from.n), spread_of(from.u2, from.v2, from.n)};
+        double* to = result.data();
+        for (const Spread& spread : both)
+            for (const double number : {spread.centre[0], spread.centre[1], spread.size}) *to++ = number;
+    }
+    return std::move(result).to_numpy({2, 3});
+}
+
+Correspondences points_in_spreads(const Correspondences& self, const In<double, Dim<2>, Dim<3>>& spreads) {
+    const double* from = spreads.data();
+    const Spread both[2] = {{{from[0], from[1]}, from[2]}, {{from[3], from[4]}, from[5]}};
+    nb::gil_scoped_release release;
+    return in_spreads(self, both);
+}
+
 }  // namespace
 
 void bind_correspondences(nb::module_& m) {
@@ -60,6 +82,8 @@ void bind_correspondences(nb::module_& m) {
         .def("__init__", &construct, "points1"_a, "points2"_a)
         .def("__len__", &Correspondences::size)
         .def("subset", &subset, "index"_a)
+        .def("spreads", &spreads)
+        .def("in_spreads", &points_in_spreads, "spreads"_a)
         .def_prop_ro(
             "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::move)
         .def_prop_ro("points2", [](const Correspondences& self) { return points(self, 1); }, nb::rv_policy::move);

@@ -1,13 +1,16 @@
 // Networks and what they read.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "arrays.h"
 #include "grid_buffer.h"
 #include "hot/kernels.h"
+#include "side_information.h"
 
 namespace caransac {
 namespace {
@@ -68,17 +71,37 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const std::vector<Layer
     return std::move(result).to_numpy({static_cast<size_t>(rows), outputs});
 }
 
+void fill_neighbour_features(const Correspondences& correspondences, double min_distance, int stride, float* out) {
+    const Columns<double> p = correspondences.columns();
+    const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n), grid2(p.u2, p.v2, p.u1, p.v1, p.n);
+    kernels().neighbour_features(grid1.view(), min_distance, stride, out);
+    kernels().neighbour_features(grid2.view(), min_distance, stride, out + kNeighbourFeaturesPerImage);
+}
+
 Out<float> neighbour_features(const Correspondences& correspondences, double min_distance) {
+    require(min_distance >= 0, "min_distance must not be negative");
     const size_t n = correspondences.size();
     Buffer<float> result(n * kNeighbourFeatures);
     {
         nb::gil_scoped_release release;
-        const Columns<double> p = correspondences.columns();
-        const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n), grid2(p.u2, p.v2, p.u1, p.v1, p.n);
-        kernels().neighbour_features(grid1.view(), min_distance, result.data());
-        kernels().neighbour_features(grid2.view(), min_distance, result.data() + kNeighbourFeaturesPerImage);
+        fill_neighbour_features(correspondences, min_distance, kNeighbourFeatures, result.data());
     }
     return std::move(result).to_numpy({n, static_cast<size_t>(kNeighbourFeatures)});
+}
+
+// The lifted scores, and the features of the neighbours of points in spreads.
+Out<float> side_information(const Correspondences& correspondences, const std::optional<Numbers>& scores,
+                            ScoreKind score_kind, double min_distance) {
+    require(min_distance >= 0, "min_distance must not be negative");
+    const size_t n = correspondences.size();
+    require(!scores || scores->shape(0) == n, "scores must have one entry for every correspondence");
+    Buffer<float> result(n * kSideInformation);
+    {
+        nb::gil_scoped_release release;
+        lift_scores(scores ? scores->data() : nullptr, score_kind, static_cast<int>(n), result.data());
+        fill_neighbour_features(correspondences, min_distance, kSideInformation, result.data() + kScoreFeatures);
+    }
+    return std::move(result).to_numpy({n, static_cast<size_t>(kSideInformation)});
 }
 
 }  // namespace
@@ -90,6 +113,11 @@ void bind_learned(nb::module_& m) {
         .value("TANH", Activation::kTanh);
 
     m.def("mlp", &mlp_rows, "x"_a, "layers"_a);
+    nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
+        .value("RATIO", ScoreKind::kRatio)
+        .value("CONFIDENCE", ScoreKind::kConfidence);
+    m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a,
+          "min_distance"_a);
     m.def("neighbour_features", &neighbour_features, "correspondences"_a, "min_distance"_a);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "arrays.h"
+#include "deviations.h"
 #include "hot/kernels.h"
 #include "refine.h"
 #include "regions.h"
@@ -236,6 +237,23 @@ Out<double> information(const ModelIn<Kind>& model, const Correspondences& corre
     return std::move(result).to_numpy({kDof, kDof});
 }
 
+// Largest deviations of what a model says, by all points and without the most influential ones.
+template <class Kind>
+std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const Correspondences& correspondences,
+                                             const Numbers& weights,
+                                             const In<double, Dim<Kind::Manifold::kDof>, Any>& rates, double variance,
+                                             int dropped) {
+    require(variance > 0, "variance must be positive");
+    require(dropped >= 0, "dropped must not be negative");
+    require(rates.shape(1) > 0, "rates must have a column");
+    nb::gil_scoped_release release;
+    const typename Kind::Manifold at(Kind::read(model.data()));
+    const Eigen::Map<const Rates> moved(rates.data(), Kind::Manifold::kDof, static_cast<Eigen::Index>(rates.shape(1)));
+    const Deviations found =
+        deviations(at, correspondences.columns(), checked_weights(weights, correspondences), moved, variance, dropped);
+    return {found.all, found.supported};
+}
+
 // Signed residuals (n) and their derivatives (n x dof) by the parameters of a model's manifold.
 template <class Kind>
 std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const Correspondences& correspondences) {
@@ -277,6 +295,8 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
         .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
+        .def_static("outcome_deviations", &outcome_deviations<Kind>, "model"_a, "correspondences"_a, "weights"_a,
+                    "rates"_a, "variance"_a, "dropped"_a)
         .def_static("retract", &retract<Kind>, "model"_a, "delta"_a);
 }
 

@@ -160,7 +160,7 @@ inline void features_of(const Ways ways[kNeighbours], Floats features[kNeighbour
 
 }  // namespace
 
-void neighbour_features(const Grid& grid, double min_distance, float* out) {
+void neighbour_features(const Grid& grid, double min_distance, int stride, float* out) {
     int cell = 0;
     for (int first = 0; first < grid.n; first += kFloats) {
         const int end = first + kFloats < grid.n ? first + kFloats : grid.n;
@@ -192,7 +192,7 @@ void neighbour_features(const Grid& grid, double min_distance, float* out) {
         features_of(ways, features);
         for (int i = first; i < end; ++i)
             for (int f = 0; f < kNeighbourFeaturesPerImage; ++f)
-                out[static_cast<long long>(grid.point[i]) * kNeighbourFeatures + f] = lane(features[f], i - first);
+                out[static_cast<long long>(grid.point[i]) * stride + f] = lane(features[f], i - first);
     }
 }
 

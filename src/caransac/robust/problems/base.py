@@ -69,10 +69,10 @@ class Problem(ABC):
         self.max_error = START_IN_EXTENT * self.extent if max_error_px == "auto" else max_error_px * pixel
 
     def subset(self, index: Indices) -> Self:
-        """The same problem of some of its points only, in the given order, as if no others had been given."""
+        """The same problem of some of its points only, in the given order; `spreads` stay those of all."""
+        _ = self.extent
         chosen = copy(self)
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
-        vars(chosen).pop("extent", None)  # that of all points
         return chosen
 
     def within(self, max_error: float) -> Self:
@@ -87,13 +87,14 @@ class Problem(ABC):
         return self.max_error / self.pixel
 
     @cached_property
+    def spreads(self) -> Array:
+        """(2, 3) of either image the centre of its points, and the spread around it: see `pack`."""
+        return self.correspondences.spreads()
+
+    @cached_property
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
-        rows = np.concatenate([self.points1, self.points2], axis=1).T
-        if rows.shape[1] == 0:
-            return 1.0
-        extent = 1.63 * float(np.median(np.abs(rows - np.median(rows, axis=1, keepdims=True))))
-        return max(extent, SMALLEST_EXTENT)
+        return max(float(self.spreads[:, 2].mean()), SMALLEST_EXTENT) if self.num_points else 1.0
 
     @property
     def num_points(self) -> int:
@@ -193,6 +194,23 @@ class Problem(ABC):
         """Information (f, f) about a model's degrees of freedom in points of weights (n,), at a noise in thresholds."""
         information = self.model_kernels.information(model, self.correspondences, weights)
         return np.asarray(information / (noise * self.max_error) ** 2)
+
+    def outcome_deviations(
+        self, model: Array, weights: Array, noise: float, rates: Array, dropped: int
+    ) -> tuple[float, float]:
+        """Largest deviation of a model's outcome from points of weights (n,), and that without `dropped` of them.
+
+        Those are the points of the largest influence, which may agree by chance; of homographies none are dropped.
+
+        Args:
+            model: the model.
+            weights: (n,) of the points it was fitted to.
+            noise: in thresholds.
+            rates: (f, k) how the outcome moves with each of the model's degrees of freedom.
+            dropped: how many.
+        """
+        variance = (noise * self.max_error) ** 2
+        return self.model_kernels.outcome_deviations(model, self.correspondences, weights, rates, variance, dropped)
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""

@@ -25,9 +25,9 @@ class Essential(Problem):
         """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable."""
         rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
         pixel = mean_pixel(camera1, camera2)
-        usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
-        if usable.all():
+        if np.isfinite(rays1).all() and np.isfinite(rays2).all():
             return cls(rays1, rays2, max_error_px, pixel)
+        usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
         return cls(rays1[usable], rays2[usable], max_error_px, pixel, usable)
 
     def solve(self, samples: Indices) -> Array:

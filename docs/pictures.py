@@ -1,0 +1,113 @@
+"""The pictures of the viewer in the guides: a report on two rendered photographs, taken in Chromium.
+
+    python docs/pictures.py
+
+writes docs/viewer-*.jpg anew. Needs OpenCV, Playwright and Chromium (`make browser`). Look at what it wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+import caransac
+from caransac import images
+from caransac.render import render_pair
+from caransac.viewer import write_report
+
+DOCS = Path(__file__).parent
+DESKTOP = {"viewport": {"width": 1600, "height": 1336}, "device_scale_factor": 1.44}
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 3, "has_touch": True, "is_mobile": True}
+PLACE = (545.0, 640.0)  # in image 1; the match that is pointed at is near it
+
+
+def make_report(path: Path) -> np.ndarray:
+    """Write a report on two views of the courtyard; returns the point (2,) in image 1 of the match to point at."""
+    pair = render_pair(2, width=1600, height=1200, angle_deg=38, scene="courtyard")
+    points1, points2, ratios = images.match_images(pair.image1, pair.image2, max_features=1500)
+    options = caransac.Options(keep_trace=True, early_stop=False)
+    for _ in range(3):  # the first call loads the weights, which would show in the time
+        result = caransac.estimate_relative_pose(
+            points1, points2, pair.camera, pair.camera, scores=ratios, score_kind="ratio", options=options
+        )
+    write_report(
+        path,
+        result,
+        points1,
+        points2,
+        camera1=pair.camera,
+        camera2=pair.camera,
+        image1=pair.image1,
+        image2=pair.image2,
+        scores=ratios,
+        title="A courtyard",
+    )
+    assert result.probabilities is not None
+    sure = points1[result.inliers & (result.probabilities > 0.9)]
+    return sure[np.argmin(np.linalg.norm(sure - PLACE, axis=1))]
+
+
+def on_page(page: Page, pixel: np.ndarray) -> tuple[float, float]:
+    """Where the page shows a pixel of image 1."""
+    frame = page.evaluate("() => caransac.stage.frames[0]")
+    box = page.evaluate("() => caransac.stage.box.getBoundingClientRect().toJSON()")
+    x, y = np.array([frame["left"] + box["left"], frame["top"] + box["top"]]) + (pixel + 0.5) * frame["scale"]
+    return x, y
+
+
+def save(shown: Page | Locator, name: str, width: int) -> None:
+    """Write what a page or a part of it shows, `width` pixels wide."""
+    picture = cv2.imdecode(np.frombuffer(shown.screenshot(), np.uint8), cv2.IMREAD_COLOR)
+    size = width, round(picture.shape[0] * width / picture.shape[1])
+    picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    cv2.imwrite(str(DOCS / f"viewer-{name}.jpg"), picture, [cv2.IMWRITE_JPEG_QUALITY, 82, cv2.IMWRITE_JPEG_OPTIMIZE, 1])
+
+
+def take(browser: Browser, report: Path, match: np.ndarray) -> None:
+    """All pictures, each in a page of its own."""
+
+    def open_page(**settings: Any) -> Page:
+        page = browser.new_context(reduced_motion="reduce", **settings).new_page()
+        page.goto(report.as_uri())
+        page.wait_for_timeout(800)
+        (page.touchscreen.tap if settings.get("has_touch") else page.mouse.click)(*on_page(page, match))
+        page.wait_for_timeout(400)
+        return page
+
+    save(open_page(**DESKTOP), "desktop", 1152)
+    save(open_page(**PHONE), "phone", 585)
+    dark = open_page(**DESKTOP, color_scheme="dark")
+    for _ in range(3):  # back to the first round
+        dark.keyboard.press("[")
+    dark.evaluate("() => document.activeElement.blur()")
+    dark.wait_for_timeout(400)
+    save(dark, "dark", 1152)
+    zoomed = open_page(**DESKTOP)
+    zoomed.focus("#stage")
+    for _ in range(5):
+        zoomed.keyboard.press("+")
+    zoomed.wait_for_timeout(400)
+    save(zoomed.locator("#stage"), "zoomed", 1152)
+    save(zoomed.locator(".card", has=zoomed.locator("#facts")), "result", 480)
+
+
+def main() -> None:
+    """Make the report and take the pictures."""
+    found = os.environ.get("CARANSAC_BROWSER") or next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        report = Path(folder) / "report.html"
+        match = make_report(report)
+        browser = playwright.chromium.launch(executable_path=found, args=[] if os.geteuid() else ["--no-sandbox"])
+        take(browser, report, match)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+// Where the points of an image are, whatever a few absurd ones do.
+#pragma once
+
+#include "correspondences.h"
+
+namespace caransac {
+
+// Medians of the coordinates, and the spread around them: about the root mean square for points all over an image.
+struct Spread {
+    double centre[2] = {0, 0}, size = 0;
+};
+
+Spread spread_of(const double* u, const double* v, int n);
+
+// The points of either image relative to their centre, in spreads; as they are where the spread vanishes.
+Correspondences in_spreads(const Correspondences& correspondences, const Spread spreads[2]);
+
+}  // namespace caransac

@@ -1,0 +1,52 @@
+"""``--quiet`` of the commands that take long: results stay, progress and notes go."""
+
+import pytest
+from databases import make_database, some_pairs
+
+from caransac.cli import main
+
+
+def run(capsys, *arguments):
+    """What a command says with -q, after a check that it says more without."""
+    assert main([*arguments]) == 0
+    loud = capsys.readouterr()
+    assert loud.err
+    assert main([*arguments, "-q"]) == 0
+    quiet = capsys.readouterr()
+    assert quiet.err == ""
+    return loud.out, quiet.out
+
+
+def test_verify_prints_the_summary_alone(tmp_path, capsys):
+    database = str(make_database(tmp_path / "database.db", some_pairs(3)))
+    _, out = run(capsys, "verify", database, "--workers", "1", "--overwrite")
+    assert "Verified 3 pairs" in out
+    assert main(["verify", database, "--max-error", "3"]) == 0
+    assert "--overwrite" in capsys.readouterr().err  # other settings verified them before
+    assert main(["verify", database, "--max-error", "3", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_verify_still_says_what_went_wrong(tmp_path, capsys):
+    assert main(["verify", str(tmp_path / "none.db"), "-q"]) == 2
+    assert "none.db" in capsys.readouterr().err
+
+
+def test_bench_prints_the_table_alone(tmp_path, capsys):
+    methods = ("--methods", "LM-LO", "--timing-pairs", "0", "--workers", "1", "--out", str(tmp_path))
+    loud, quiet = run(capsys, "bench", "synthetic:1", *methods)
+    assert "| LM-LO " in quiet
+    assert quiet == loud
+
+
+def test_train_prints_where_the_weights_are(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("torch", reason="needs torch")
+    from caransac.training import trainer
+
+    def train(_, out, *, progress, **__):
+        progress("train", 1, 1, {"train_loss": 0.5})
+        return out / "weights.npz"
+
+    monkeypatch.setattr(trainer, "train", train)
+    _, out = run(capsys, "train", "--out", str(tmp_path))
+    assert f"Weights: {tmp_path / 'weights.npz'}" in out
