@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "correspondences.h"
+#include "deviations.h"
 #include "grid_buffer.h"
 #include "hot/kernels.h"
 #include "hot/polynomial.h"
@@ -16,6 +17,7 @@
 #include "refine.h"
 #include "regions.h"
 #include "sampler.h"
+#include "spreads.h"
 
 using namespace caransac;
 
@@ -120,6 +122,15 @@ void refine_any(FuzzedDataProvider& data, const Correspondences& points) {
     }
 }
 
+void deviate(FuzzedDataProvider& data, const Correspondences& points) {
+    const std::vector<double> entries = numbers(data, 9 + 3 * 7, false);
+    const Rates rates = Eigen::Map<const Rates>(entries.data() + 9, 7, 3);
+    const FundamentalManifold model{Matrix3(Eigen::Map<const Matrix3>(entries.data()))};
+    const double variance = std::abs(any_number(data));
+    const std::vector<double> weights(points.size(), 1.0);
+    deviations(model, points.columns(), weights, rates, variance > 0 ? variance : 1, data.ConsumeIntegral<uint8_t>());
+}
+
 void score(FuzzedDataProvider& data, const Correspondences& points) {
     const int count = data.ConsumeIntegralInRange(1, 6), k = data.ConsumeIntegralInRange(1, count);
     const std::vector<double> models = numbers(data, 9 * static_cast<size_t>(count), false);
@@ -141,11 +152,17 @@ void score(FuzzedDataProvider& data, const Correspondences& points) {
     kernels().homography_scores(both, points.columns(), max_error_sq, scores.data());
 }
 
-void look_at_neighbours(FuzzedDataProvider& data, const Correspondences& points) {
-    const Columns<double> p = points.columns();
+void look_at_neighbours(FuzzedDataProvider& data, const Correspondences& given) {
+    const Columns<double> q = given.columns();
+    const Spread spreads[2] = {spread_of(q.u1, q.v1, q.n), spread_of(q.u2, q.v2, q.n)};
+    const Correspondences moved = in_spreads(given, spreads);
+    for (int i = 0; i < q.n; ++i)  // the bindings refuse it then
+        if (std::isnan(moved.columns().u1[i] + moved.columns().v1[i] + moved.columns().u2[i] + moved.columns().v2[i]))
+            return;
+    const Columns<double> p = moved.columns();
     const GridBuffer grid(p.u1, p.v1, p.u2, p.v2, p.n);
     std::vector<float> features(static_cast<size_t>(p.n) * kNeighbourFeatures);
-    kernels().neighbour_features(grid.view(), any_number(data), features.data());
+    kernels().neighbour_features(grid.view(), std::abs(any_number(data)), kNeighbourFeatures, features.data());
     for (int i = 0; i < p.n; ++i)
         for (int f = 0; f < kNeighbourFeaturesPerImage; ++f) check(std::isfinite(features[i * kNeighbourFeatures + f]));
 }
@@ -202,7 +219,7 @@ void run_network(FuzzedDataProvider& data) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     FuzzedDataProvider data(bytes, size);
-    const int kind = data.ConsumeIntegralInRange(0, 8);
+    const int kind = data.ConsumeIntegralInRange(0, 9);
     if (kind == 0) return draw(data), 0;
     if (kind == 1) return find_roots(data), 0;
     if (kind == 2) return run_network(data), 0;
@@ -216,5 +233,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (kind == 6) refine_any(data, points);
     if (kind == 7) score(data, points);
     if (kind == 8) look_at_neighbours(data, points);
+    if (kind == 9) deviate(data, points);
     return 0;
 }
