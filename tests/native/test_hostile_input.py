@@ -44,7 +44,7 @@ def test_deviations_of_any_model_are_numbers(rng, kind, entry):
         found = verbs.outcome_deviations(np.full(verbs.shape, entry), points, np.ones(50), rates, 1.0, dropped)
         assert len(found) == 2
     for variance, count in ((0.0, 1), (np.nan, 1), (1.0, -1)):
-        with pytest.raises(ValueError, match="variance|dropped"):
+        with pytest.raises(ValueError, match=r"variance|dropped"):
             verbs.outcome_deviations(np.ones(verbs.shape), points, np.ones(50), rates, variance, count)
 
 
