@@ -73,21 +73,68 @@ docs: $(VENV)/docs.stamp  ## guides and API reference, to be opened from the dis
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Site: $(CURDIR)/site/index.html"
 
-# An environment of its own: every kernel test under the address and undefined-behaviour sanitizers.
+# Environments of their own, with a module that was built with sanitizers. Python was not: their libraries are loaded before it.
 SANITIZE := $(VENV)-sanitize
 KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_side_information.py
+# What leads to the kernels from outside: public calls and the readers of files.
+OUTER_TESTS := tests/test_api.py tests/test_api_hostile.py tests/test_api_homography.py tests/test_any_scene.py \
+    tests/test_matches.py tests/properties/test_any_arguments.py tests/learned/test_weights_file.py tests/datasets/test_npz.py \
+    tests/datasets/test_posebench.py tests/verification/test_colmap.py tests/verification/test_hloc.py
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
-	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest \
-	    -C cmake.define.CARANSAC_SANITIZE=ON -C build-dir=build/sanitize .
+	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest hypothesis \
+	    -C cmake.define.CARANSAC_SANITIZE=address,undefined -C build-dir=build/sanitize '.[colmap,hloc,images]'
 	touch $@
 
-sanitize: $(SANITIZE)/stamp  ## kernel tests under the address and undefined-behaviour sanitizers
+WITH_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc
+sanitize: $(SANITIZE)/stamp  ## kernels, public calls and files under the address and undefined-behaviour sanitizers
 	for set in baseline avx2 avx512; do \
-	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc CARANSAC_INSTRUCTION_SET=$$set \
+	    $(WITH_SANITIZERS) CARANSAC_INSTRUCTION_SET=$$set \
 	    $(SANITIZE)/bin/python -m pytest -m kernels $(KERNEL_TESTS) || exit 1; \
 	done
+	$(WITH_SANITIZERS) $(SANITIZE)/bin/python -m pytest $(OUTER_TESTS)
+
+RACES := $(VENV)-races
+$(RACES)/stamp: $(SOURCES)
+	test -x $(RACES)/bin/python || $(PYTHON) -m venv $(RACES)
+	$(RACES)/bin/python -m pip --disable-pip-version-check install --quiet pytest \
+	    -C cmake.define.CARANSAC_SANITIZE=thread -C build-dir=build/races .
+	touch $@
+
+# The sanitizer wants memory where it expects it: setarch switches the randomisation of addresses off.
+.PHONY: races fuzz
+races: $(RACES)/stamp  ## threads that share what kernels read, under the thread sanitizer
+	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66 setarch -R $(RACES)/bin/python -m pytest \
+	    tests/native/test_concurrency.py tests/test_api_batches.py tests/test_api.py -k 'concurrency or threads or batches'
+
+# Readers of files and arguments by atheris, kernels by clang's libFuzzer; tests/fuzz/README.md says how to go on from there.
+FUZZ := $(VENV)-fuzz
+FUZZ_SECONDS ?= 300
+HARNESSES := $(patsubst tests/fuzz/fuzz_%.py,%,$(sort $(wildcard tests/fuzz/fuzz_*.py)))
+EACH_SECONDS = $$(($(FUZZ_SECONDS) / $(words kernels $(HARNESSES))))
+$(FUZZ)/stamp: $(SOURCES)
+	test -x $(FUZZ)/bin/python || $(PYTHON) -m venv $(FUZZ)
+	$(FUZZ)/bin/python -m pip --disable-pip-version-check install --quiet atheris 'cmeel-eigen<3.5' '.[hloc,images]'
+	touch $@
+
+EIGEN = $(FUZZ)/lib/python*/site-packages/cmeel.prefix/include/eigen3
+build/fuzz/kernels: $(NATIVE) tests/fuzz/fuzz_kernels.cpp | $(FUZZ)/stamp
+	mkdir -p build/fuzz
+	clang++ -std=c++17 -O1 -g -march=native -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    -DCARANSAC_ISA=baseline -Isrc/native -I$$(echo $(EIGEN)) src/native/*.cpp src/native/hot/*.cpp \
+	    tests/fuzz/fuzz_kernels.cpp -o $@
+
+fuzz: $(FUZZ)/stamp build/fuzz/kernels  ## fuzz files, arguments and kernels for FUZZ_SECONDS in all; findings go to build/fuzz
+	@for name in kernels $(HARNESSES); do \
+	    mkdir -p build/fuzz/corpus/$$name tests/fuzz/corpus/$$name; \
+	    case $$name in kernels) run=build/fuzz/kernels;; *) run="$(FUZZ)/bin/python tests/fuzz/fuzz_$$name.py";; esac; \
+	    $(SINGLE_THREAD) $$run -max_total_time=$(EACH_SECONDS) -timeout=30 -rss_limit_mb=2048 -max_len=3000 -len_control=0 \
+	        -artifact_prefix=build/fuzz/$$name- -print_final_stats=1 build/fuzz/corpus/$$name tests/fuzz/corpus/$$name \
+	        > build/fuzz/$$name.log 2>&1 \
+	    && echo "$$name: $$(grep -a number_of_executed_units build/fuzz/$$name.log)" \
+	    || { echo "$$name: FOUND SOMETHING, see build/fuzz/$$name.log"; found=1; }; \
+	done; test -z "$$found"
 
 RELEASE := $(VENV)-release
 RELEASE_PIP := $(RELEASE)/bin/python -m pip --disable-pip-version-check

@@ -124,7 +124,7 @@ def test_every_module_has_a_layer():
 
 def test_the_tests_mirror_the_packages():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name[:2] != "__"}
-    assert folders == {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"native"}
+    assert folders == {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"native", "properties", "fuzz"}
 
 
 def test_only_kernels_imports_the_compiled_module():

@@ -241,6 +241,16 @@ def test_archives_and_h5_files_with_odd_entries_are_refused_by_name(tmp_path, rn
         read_matches(path)
 
 
+def test_a_text_of_impossible_characters_is_refused(tmp_path, rng):
+    path = tmp_path / "matches.npz"
+    impossible = np.frombuffer(b"\xff\xff\xff\xff", "<U1")  # found by fuzzing: numpy raises SystemError
+    for name in ("score_kind", "camera1_model"):
+        arrays = {"points1": rng.normal(size=(9, 2)), "points2": rng.normal(size=(9, 2)), "scores": np.ones(9)}
+        np.savez(path, **arrays, camera1_params=np.ones(3), **{name: impossible})
+        with pytest.raises(ValueError, match="do not exist"):
+            read_matches(path)
+
+
 def test_open_files_get_an_archive(rng, tmp_path):
     matches, file = make(rng), BytesIO()
     assert write_matches(file, matches) is file

@@ -47,7 +47,10 @@ void drop_influential(const Information& information, const Slopes& slopes, int 
     const Information inverse = information.inverse();
     const int n = static_cast<int>(weights.size());
     std::vector<double> influence(n);
-    for (int i = 0; i < n; ++i) influence[i] = weights[i] * slopes.row(i).dot(slopes.row(i) * inverse);
+    for (int i = 0; i < n; ++i) {
+        influence[i] = weights[i] * slopes.row(i).dot(slopes.row(i) * inverse);
+        if (std::isnan(influence[i])) influence[i] = 0;  // nothing could be sorted by it
+    }
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
     count = std::min(count, n);

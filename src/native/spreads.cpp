@@ -9,6 +9,7 @@ namespace caransac {
 namespace {
 
 constexpr double kSpreadInMedians = 1.6;  // of points all over an image
+constexpr double kFarthest = 1e100;       // coordinates saturate here: a spread may be as small as a number can be
 constexpr int kEnough = 2048;             // evenly spread points tell the median of many more
 
 // The mean of the two in the middle where their number is even. Reorders the values.
@@ -47,7 +48,8 @@ Correspondences in_spreads(const Correspondences& correspondences, const Spread 
         for (int c = 0; c < 2; ++c)
             for (size_t i = 0; i < n; ++i) {
                 const double shifted = columns[image][c][i] - spread.centre[c];
-                points[image][2 * i + c] = spread.size > 0 ? shifted / spread.size : shifted;
+                const double scaled = spread.size > 0 ? shifted / spread.size : shifted;
+                points[image][2 * i + c] = std::clamp(scaled, -kFarthest, kFarthest);
             }
     }
     return Correspondences(points[0].data(), points[1].data(), from.n);

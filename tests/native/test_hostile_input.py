@@ -26,7 +26,29 @@ def test_cells_of_huge_coordinates_are_in_the_grid(rng):
     assert np.isfinite(POSES.spread_consensus(np.eye(3, 4)[None], points, 1.0, regions)).all()
 
 
-@pytest.mark.parametrize("min_distance", [np.nan, np.inf, -1.0, 0.0, 1e300])
+def test_points_in_spreads_stay_finite(rng):
+    points = kernels.pack(*rng.normal(size=(2, 50, 2)))
+    smallest, wrong = np.full((2, 3), 5e-324), np.ones((2, 3))
+    assert np.isfinite(points.in_spreads(smallest).points1).all()
+    wrong[1, 0] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        points.in_spreads(wrong)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("entry", [np.nan, np.inf, HUGE, 0.0])
+def test_deviations_of_any_model_are_numbers(rng, kind, entry):
+    verbs, points = KINDS[kind], kernels.pack(*rng.normal(size=(2, 50, 2)))
+    rates = rng.normal(size=(verbs.degrees_of_freedom, 3))
+    for dropped in (0, 7, 2**31 - 1):
+        found = verbs.outcome_deviations(np.full(verbs.shape, entry), points, np.ones(50), rates, 1.0, dropped)
+        assert len(found) == 2
+    for variance, count in ((0.0, 1), (np.nan, 1), (1.0, -1)):
+        with pytest.raises(ValueError, match=r"variance|dropped"):
+            verbs.outcome_deviations(np.ones(verbs.shape), points, np.ones(50), rates, variance, count)
+
+
+@pytest.mark.parametrize("min_distance", [np.inf, 0.0, 1e300])
 def test_features_of_any_coordinates_are_finite(rng, min_distance):
     for points in (huge_points(rng), kernels.pack(*rng.normal(size=(2, 500, 2))), kernels.pack(*np.zeros((2, 500, 2)))):
         features = kernels.neighbour_features(points, min_distance)
@@ -124,7 +146,8 @@ def test_polynomials_of_any_numbers_have_their_roots_or_none():
 
 def test_empty_networks_and_absurd_sizes_are_answered():
     layer = (np.zeros((0, 2), np.float32), np.ones(2, np.float32), Activation.NONE, False)
-    assert np.array_equal(kernels.mlp([np.zeros((5, 0), np.float32)], [layer]), np.ones((5, 2)))
+    with pytest.raises(ValueError, match="columns"):  # there is no weight to point at
+        kernels.mlp([np.zeros((5, 0), np.float32)], [layer])
     assert kernels.distinct(np.full((3, 4), np.nan, np.float32), 3, np.nan).tolist() == [0]
     assert kernels.distinct(np.zeros((3, 4), np.float32), -1, 0.5).size == 0
     for horizon in (5e-324, HUGE, np.inf):

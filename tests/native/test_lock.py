@@ -35,6 +35,9 @@ def calls():
         "sample_prosac": lambda: kernels.sample_prosac(pool, 5, 1_000_000, seed=0),
         "mlp": lambda: kernels.mlp([np.ones((30_000, 100), np.float32)], [layer] * 3),
         "neighbour_features": lambda: kernels.neighbour_features(many.subset(np.arange(100_000, dtype=np.int32))),
+        "side_information": lambda: kernels.side_information(
+            many.subset(np.arange(100_000, dtype=np.int32)), None, kernels.ScoreKind.RATIO
+        ),
         "Correspondences": lambda: kernels.pack(many1, many2),
         "Regions": lambda: kernels.Regions(many),
         "distinct": lambda: kernels.distinct(np.eye(300, 40_000, dtype=np.float32), 300, 0.5),
@@ -53,6 +56,9 @@ def calls():
             f"{name}.refine": lambda kind=kind, models=models: kind.refine(models[:300], points, RefineOptions()),
             f"{name}.information": lambda kind=kind, models=models: kind.information(models[0], many, ones),
             f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),
+            f"{name}.outcome_deviations": lambda kind=kind, models=models: kind.outcome_deviations(
+                models[0], many, ones, np.ones((kind.degrees_of_freedom, 1)), 1.0, 10
+            ),
         }
     return long
 

@@ -94,4 +94,13 @@ def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> 
     together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
     together[range(5), range(5)] = together[[5, 8], 5] = 1
     information = together.T @ information @ together + np.diag([1e-9] * 5 + [1 / FREE_DEVIATION**2])
-    return float(freed[0, 0, 4]), float(np.sqrt(np.linalg.inv(information)[5, 5]))
+    return float(freed[0, 0, 4]), _last_deviation(information)
+
+
+def _last_deviation(information: Array) -> float:
+    """Deviation of the last number, of the information (6, 6): at most the prior's, also where rounding says else."""
+    try:
+        variance = float(np.linalg.inv(information)[5, 5])
+    except np.linalg.LinAlgError:
+        return FREE_DEVIATION
+    return variance**0.5 if 0 <= variance <= FREE_DEVIATION**2 else FREE_DEVIATION

@@ -16,6 +16,13 @@ bool all_finite(const double* values, int n) {
     return sum == 0;
 }
 
+bool all_finite(const Correspondences& correspondences) {
+    const Columns<double> own = correspondences.columns();
+    for (const double* column : {own.u1, own.v1, own.u2, own.v2})
+        if (!all_finite(column, own.n)) return false;
+    return true;
+}
+
 void construct(Correspondences* self, const Points& points1, const Points& points2) {
     require(points1.shape(0) == points2.shape(0), "points1 and points2 must have the same length");
     const int n = count_of(points1.shape(0));
@@ -72,7 +79,9 @@ Correspondences points_in_spreads(const Correspondences& self, const In<double, 
     const double* from = spreads.data();
     const Spread both[2] = {{{from[0], from[1]}, from[2]}, {{from[3], from[4]}, from[5]}};
     nb::gil_scoped_release release;
-    return in_spreads(self, both);
+    Correspondences moved = in_spreads(self, both);
+    require(all_finite(moved), "spreads must leave the points finite");
+    return moved;
 }
 
 }  // namespace

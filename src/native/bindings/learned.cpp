@@ -42,6 +42,7 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const std::vector<Layer
         require(outputs <= kMaxInputs, "x must not have more than 1024 columns");
         inputs.push_back({part.data(), part.stride(0), part.stride(1), static_cast<int>(part.shape(1))});
     }
+    require(outputs >= 1, "x must have columns");
     for (const auto& [weight, bias, activation, residual] : layers) {
         const size_t width = outputs;
         outputs = weight.shape(1);

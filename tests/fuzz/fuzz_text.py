@@ -1,0 +1,29 @@
+"""Texts: matches, lists of pairs, and cameras of hloc."""
+
+from pathlib import Path
+
+import h5py
+import harness
+
+with harness.instrument():
+    from caransac.datasets.pair_list import read_pair_list
+    from caransac.matches import read_matches
+    from caransac.verification.hloc import _read_pairs, read_cameras
+
+
+def _read_list(path: Path) -> None:
+    h5py.File(path.with_suffix(".h5"), "w").close()  # no matches: the first line that is understood ends it
+    list(read_pair_list(path))
+
+
+READERS = (read_matches, read_cameras, _read_pairs, _read_list)
+
+
+def one_input(data: bytes) -> None:
+    decisions = harness.Decisions(data)
+    reader = decisions.choose(READERS)
+    harness.with_file(decisions.rest(), ".txt", reader)
+
+
+if __name__ == "__main__":
+    harness.fuzz(one_input)

@@ -1,0 +1,23 @@
+"""Every input that the fuzzers have kept is answered as promised, in plain Python and on every run of the tests."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+HARNESSES = sorted(path.stem for path in FOLDER.glob("fuzz_*.py"))
+
+
+@pytest.mark.parametrize("name", HARNESSES)
+@pytest.mark.filterwarnings("ignore")  # what a library says of odd bytes
+def test_kept_inputs_are_answered(name, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    harness = importlib.import_module(name)
+    inputs = sorted((FOLDER / "corpus" / name.removeprefix("fuzz_")).iterdir())
+    assert inputs
+    for path in inputs:
+        try:
+            harness.one_input(path.read_bytes())
+        except Exception as error:
+            raise AssertionError(f"{path}: {error!r}") from error

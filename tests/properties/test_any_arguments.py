@@ -1,0 +1,172 @@
+"""Whatever is passed to a public function, it answers with something whole or raises a ValueError."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import ANYTHING, CAMERAS, JUNK, NUMBERS, any_points
+
+import caransac
+from caransac import Camera, Options
+from caransac.camera import PARAMETERS
+
+CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
+QUICK = Options(rounds=1, samples_per_round=32)
+ESTIMATES = {
+    "estimate": lambda points1, points2, **more: caransac.estimate(points1, points2, **more),
+    "estimate_fundamental": caransac.estimate_fundamental,
+    "estimate_homography": caransac.estimate_homography,
+    "estimate_relative_pose": lambda points1, points2, **more: caransac.estimate_relative_pose(
+        points1, points2, CAMERA, CAMERA, **more
+    ),
+    "with unknown focal lengths": lambda points1, points2, **more: caransac.estimate_relative_pose(
+        points1, points2, image_size1=(640, 480), image_size2=(640, 480), **more
+    ),
+}
+TESTED = {"estimate_relative_poses", "estimate_fundamentals", "estimate_focal", "pose_from_fundamental", "show"}
+
+
+def test_no_public_function_is_forgotten():
+    functions = {name for name in caransac.__all__ if callable(getattr(caransac, name)) and name.islower()}
+    assert functions <= TESTED | set(ESTIMATES)
+
+
+def check_result(result, count):
+    """A result is whole: every field has its shape, and numbers are in their range."""
+    assert result.inliers.shape == (count,)
+    assert result.inliers.dtype == bool
+    assert result.num_inliers == result.inliers.sum()
+    assert result.consensus >= 0
+    assert 0 <= result.confidence <= 1
+    if result.probabilities is not None:
+        assert result.probabilities.shape == (count,)
+        assert ((result.probabilities >= 0) & (result.probabilities <= 1)).all()
+    for name, shape in (("R", (3, 3)), ("t", (3,)), ("E", (3, 3)), ("F", (3, 3)), ("H", (3, 3))):
+        model = getattr(result, name, None)
+        assert model is None or (model.shape == shape and np.isfinite(model).all())
+    if not result.success:
+        assert result.num_inliers == 0
+        assert result.stop_reason
+
+
+# Found here: the information about a focal length was singular up to rounding, and its inverse negative.
+SINGULAR = (
+    np.array([[0.0, 1], [0, 1], [1, 1], [1, 1], [1, 12], [1, 1]]),
+    np.array([[1.0, 0], [1, 1], [1, 0], [1, 1], [1, 1], [1, 1]]),
+)
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+@given(points=any_points())
+@example(points=SINGULAR)
+def test_points_of_any_place_are_answered(name, points):
+    try:
+        result = ESTIMATES[name](*points, options=QUICK)
+    except ValueError as error:
+        assert not all(np.abs(values).max(initial=0) < 1e12 for values in points), error
+        return
+    check_result(result, len(points[0]))
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+@given(points1=ANYTHING, points2=ANYTHING, scores=ANYTHING, kind=st.one_of(JUNK, st.sampled_from(["ratio"])))
+def test_arrays_of_any_kind_are_answered_or_refused(name, points1, points2, scores, kind):
+    for more in ({}, {"scores": scores, "score_kind": kind}, {"features": scores}):
+        try:
+            check_result(ESTIMATES[name](points1, points2, options=QUICK, **more), len(points1))
+        except ValueError:
+            continue
+
+
+@given(camera1=CAMERAS, camera2=CAMERAS, size=ANYTHING, same=st.one_of(JUNK, st.booleans()), points=any_points())
+def test_cameras_of_any_kind_are_taken_or_refused(camera1, camera2, size, same, points):
+    for more in ({}, {"image_size1": size, "image_size2": size, "same_camera": same}):
+        try:
+            result = caransac.estimate_relative_pose(*points, camera1, camera2, options=QUICK, **more)
+        except ValueError:
+            continue
+        check_result(result, len(points[0]))
+
+
+@given(values=st.dictionaries(st.sampled_from([*Options.__dataclass_fields__, "max_eror"]), ANYTHING, max_size=3))
+@example(values={"rounds": np.int8(100)})
+@example(values={"samples_per_round": np.int16(20_000), "oversampling": np.int16(20_000)})
+def test_options_of_any_kind_are_taken_or_refused(values):
+    try:
+        options = Options(**values)
+    except ValueError:
+        return
+    assert 1 <= options.rounds <= 10**6
+    assert 1 <= options.samples_per_round * int(options.oversampling) <= 10**6
+
+
+@given(
+    model=st.sampled_from([*PARAMETERS, "NONE", ""]),
+    params=st.lists(NUMBERS, max_size=12),
+    size=st.tuples(NUMBERS, NUMBERS),
+    deviation=NUMBERS,
+)
+def test_cameras_of_any_numbers_are_made_or_refused(model, params, size, deviation):
+    try:
+        camera = Camera(model, tuple(params), *size, focal_deviation=deviation)
+    except ValueError:
+        return
+    assert np.isfinite(camera.params).all()
+    assert camera.mean_focal > 0
+    assert Camera.from_dict(camera.to_dict()) == camera
+    pixels = np.array([[0.0, 0.0], [300, 200], [-1e6, 1e6]])
+    assert camera.pixels_to_rays(pixels).shape == (3, 2)
+
+
+@given(text=st.one_of(st.text(max_size=30), st.from_regex(r"[A-Z_]{0,14}:?[0-9]{0,3}x?[0-9]{0,3}:?[-0-9.,e±%]{0,30}")))
+def test_texts_are_cameras_or_refused(text):
+    try:
+        camera = Camera.from_text(text)
+    except ValueError:
+        return
+    assert np.isfinite(camera.params).all()
+
+
+@given(F=ANYTHING, points=any_points(), camera=CAMERAS)
+def test_a_pose_comes_from_any_fundamental_matrix_or_none(F, points, camera):
+    try:
+        R, t = caransac.pose_from_fundamental(F, *points, camera, CAMERA)
+    except ValueError:
+        return
+    assert np.allclose(R.T @ R, np.eye(3), atol=1e-6)
+    assert np.isclose(np.linalg.norm(t), 1)
+
+
+@pytest.mark.parametrize("name", ["estimate_relative_poses", "estimate_fundamentals"])
+@given(pairs=st.one_of(JUNK, st.lists(st.one_of(ANYTHING, st.tuples(ANYTHING, ANYTHING), any_points()), max_size=2)))
+def test_lists_of_anything_are_answered_or_refused(name, pairs):
+    try:
+        results = getattr(caransac, name)(pairs, options=QUICK, workers=1)
+    except (ValueError, TypeError) as error:
+        assert not isinstance(pairs, list) or isinstance(error, ValueError)  # what is no iterable is a TypeError
+        return
+    assert len(results) == len(pairs)
+
+
+@given(pairs=st.lists(any_points(), max_size=2), size=st.one_of(ANYTHING, st.just((640, 480))))
+def test_focal_lengths_are_found_or_not(pairs, size):
+    try:
+        found = caransac.estimate_focal(pairs, size, options=QUICK, workers=1)
+    except ValueError:
+        return
+    assert not found.known or found.focal_px > 0
+
+
+@given(points=any_points(), other=ANYTHING)
+def test_reports_show_what_was_estimated_or_refuse(points, other):
+    try:
+        result = caransac.estimate_fundamental(*points, options=QUICK)
+    except ValueError:
+        return
+    assert "</html>" in caransac.show(result, *points).page
+    with_other = points[0], other
+    try:
+        caransac.show(result, *with_other)
+    except ValueError:
+        return
+    assert np.shape(other) == points[0].shape
