@@ -174,4 +174,4 @@ installed: dist  ## the whole test suite against the wheel of dist/
 	$(INSTALLED)/bin/python -m pytest -rs
 
 clean:  ## remove environments and build products
-	rm -rf $(VENV) $(SANITIZE) $(RELEASE) $(INSTALLED) build demo dist site
+	rm -rf $(VENV) $(SANITIZE) $(RACES) $(FUZZ) $(RELEASE) $(INSTALLED) build demo dist site

@@ -66,7 +66,7 @@ class Camera:
             raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {shorten(self.model)}")
         try:
             params = tuple(_as_number(value) for value in self.params)
-        except (OverflowError, TypeError, ValueError) as error:
+        except (OverflowError, SystemError, TypeError, ValueError) as error:
             raise ValueError(f"params must be numbers, not {shorten(self.params)}") from error
         names = PARAMETERS[self.model]
         if len(params) != len(names):

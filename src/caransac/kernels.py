@@ -42,6 +42,7 @@ __all__ = [
     "five_point",
     "five_point_poses",
     "four_point",
+    "gather_rows",
     "instruction_set",
     "mlp",
     "neighbour_features",
@@ -310,6 +311,11 @@ def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
     or a slice: only blocks of rows are ever copied.
     """
     return _native.mlp([_aligned(np.asarray(part, np.float32)) for part in x], list(layers))
+
+
+def gather_rows(scores: Floats, rows: Floats) -> Floats:
+    """``scores @ rows``, (k, n) and (n, c) -> (k, c), with the same bits from any number of threads of any library."""
+    return _native.gather_rows(*(_aligned(np.ascontiguousarray(array, np.float32)) for array in (scores, rows)))
 
 
 def side_information(

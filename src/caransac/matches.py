@@ -68,7 +68,7 @@ class Matches:
             arrays["points1"],
             arrays["points2"],
             arrays.get("scores"),
-            cast(ScoreKind, _text(arrays["score_kind"])) if "score_kind" in arrays else "ratio",
+            cast(ScoreKind, str(arrays["score_kind"])) if "score_kind" in arrays else "ratio",
             *(_camera_from_arrays(arrays, name) for name in ("camera1", "camera2")),
             image_size1=_unknown_size(arrays, "camera1"),
             image_size2=_unknown_size(arrays, "camera2"),
@@ -109,18 +109,11 @@ def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera
     if f"{name}_model" not in arrays:
         return None
     return Camera(
-        _text(arrays[f"{name}_model"]),
+        str(arrays[f"{name}_model"]),
         tuple(arrays[f"{name}_params"]),
         *_stored_size(arrays, name),
         focal_deviation=float(arrays.get(f"{name}_focal_deviation", 0.0)),
     )
-
-
-def _text(array: NDArray[Any]) -> str:
-    try:
-        return str(array)
-    except SystemError as error:  # numpy takes any four bytes for a character
-        raise ValueError("a text is made of characters that do not exist") from error
 
 
 def _unknown_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from caransac._support.untrusted import (
     read_text,
 )
 from caransac.cli import main
-from caransac.images import focal_from_exif, read_image
+from caransac.images import focal_from_exif, read_image, write_image
 from caransac.learned.weights_file import read_weights
 from caransac.matches import read_matches
 
@@ -172,3 +172,14 @@ def test_too_little_memory_is_a_message():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "caransac: not enough memory: use smaller inputs, or fewer --workers\n"
+
+
+def test_a_part_of_an_image_is_not_longer_than_its_file(tmp_path):
+    """Found by fuzzing: 180 bytes whose parts claim gigabytes made OpenCV take them."""
+    path = tmp_path / "image.png"
+    write_image(path, np.zeros((6, 8, 3), np.uint8))
+    data = path.read_bytes()
+    at = data.index(b"IDAT") - 4
+    path.write_bytes(data[:at] + (2**31 - 1).to_bytes(4, "big") + data[at + 4 :])
+    with pytest.raises(ValueError, match="cut off"):
+        read_image(path)

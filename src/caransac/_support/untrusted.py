@@ -28,6 +28,7 @@ MOST_EXPANSION = 200  # times its size that a file may become beyond that: blank
 WIDEST_NUMBER = 8  # bytes: whatever a file holds becomes double precision sooner or later
 PIECE = 2**20
 MOST_PIXELS = 2**30  # that OpenCV decodes
+LAST_CHARACTER = 0x10FFFF  # of Unicode
 
 
 def memory_limit() -> int:
@@ -116,6 +117,17 @@ def check_image(data: bytes, path: Path) -> None:
     if not pixels:
         raise ValueError(f"{path} is not an image, or of a kind that cannot be read; JPEG, PNG and TIFF work")
     check_size(3 * pixels, len(data), str(path))
+    _check_chunks(data, path)
+
+
+def _check_chunks(data: bytes, path: Path) -> None:
+    """Raise a ValueError if a chunk of a PNG file is longer than the file: OpenCV takes memory for it at once."""
+    at = 8
+    while data.startswith(b"\x89PNG") and at + 8 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "big")
+        at += 12 + length
+        if at > len(data):
+            raise ValueError(f"{path} is cut off: a part of {length} bytes is longer than what is left of the file")
 
 
 @contextmanager
@@ -151,6 +163,11 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
         check_size(numbers * max(dtype.itemsize, WIDEST_NUMBER), entry.compress_size, f"{self._path}: {name}")
         with self._archive.open(entry) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        if array.dtype.kind == "U" and array.dtype.itemsize > 0:
+            # Numpy takes any four bytes for a character, and raises SystemError once it is asked for the text.
+            codes = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+            if np.any(codes > LAST_CHARACTER):
+                raise ValueError(f"{self._path}: {name} holds characters that do not exist")
         return array
 
     def __iter__(self) -> Iterator[str]:

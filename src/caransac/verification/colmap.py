@@ -229,7 +229,8 @@ class ColmapDatabase:
     def _choose_unpooled(self) -> dict[int, UnknownCamera]:
         """Cameras to pool the focal lengths of, over pairs that may be verified already: every run pools the same."""
         matches: dict[int, dict[int, int]] = {}
-        for key, rows in self._execute("SELECT pair_id, rows FROM matches WHERE rows >= ?", MIN_POOLED_MATCHES):
+        counted = "SELECT pair_id, rows FROM matches WHERE typeof(rows) = 'integer' AND rows >= ?"
+        for key, rows in self._execute(counted, MIN_POOLED_MATCHES):
             first, second = (self._images.get(image_id) for image_id in _split(key))
             if first is None or second is None or first.camera_id != second.camera_id:
                 continue

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "arrays.h"
+#include "attention.h"
 #include "grid_buffer.h"
 #include "hot/kernels.h"
 #include "side_information.h"
@@ -71,6 +72,19 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const std::vector<Layer
     return std::move(result).to_numpy({static_cast<size_t>(rows), outputs});
 }
 
+Out<float> gather(const In<float, Any, Any>& scores, const In<float, Any, Any>& rows) {
+    require(scores.shape(1) == rows.shape(0), "scores must have a column for every row");
+    require(rows.shape(1) <= kMaxInputs, "rows must not have more than 1024 columns");
+    const size_t k = scores.shape(0), c = rows.shape(1);
+    const int models = count_of(k), n = count_of(rows.shape(0));
+    Buffer<float> sums(k * c);
+    {
+        nb::gil_scoped_release release;
+        gather_rows(scores.data(), models, rows.data(), n, static_cast<int>(c), sums.data());
+    }
+    return std::move(sums).to_numpy({k, c});
+}
+
 void fill_neighbour_features(const Correspondences& correspondences, double min_distance, int stride, float* out) {
     const Columns<double> p = correspondences.columns();
     const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n), grid2(p.u2, p.v2, p.u1, p.v1, p.n);
@@ -113,6 +127,7 @@ void bind_learned(nb::module_& m) {
         .value("TANH", Activation::kTanh);
 
     m.def("mlp", &mlp_rows, "x"_a, "layers"_a);
+    m.def("gather_rows", &gather, "scores"_a, "rows"_a);
     nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);
