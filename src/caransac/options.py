@@ -32,8 +32,8 @@ class Options:
             (PROSAC); "lm-lo-u" is the same with uniform sampling.
         weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
-        samples_per_round: minimal samples in a batch; with ``early_stop``, "ca-ransac" draws fewer where it believes that
-            fewer suffice.
+        samples_per_round: minimal samples in a batch; with ``early_stop``, "ca-ransac" draws fewer where it believes
+            that fewer suffice.
         oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
             One keeps them all.
         sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
@@ -43,8 +43,8 @@ class Options:
             does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
             refine before the best one is chosen.
-        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to, at most; half as
-            many or fewer on easy pairs.
+        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to, at most; half
+            as many on easy pairs.
         state_update: "ca-ransac" only, an ablation: False keeps the probabilities of the side information alone.
         adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the

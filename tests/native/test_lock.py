@@ -34,9 +34,7 @@ def calls():
         "sample_uniform": lambda: kernels.sample_uniform(pool, 5, 1_000_000, seed=0),
         "sample_prosac": lambda: kernels.sample_prosac(pool, 5, 1_000_000, seed=0),
         "mlp": lambda: kernels.mlp([np.ones((30_000, 100), np.float32)], [layer] * 3),
-        "gather_rows": lambda: kernels.gather_rows(
-            np.ones((20, 50_000), np.float32), np.ones((50_000, 16), np.float32)
-        ),
+        "gather_rows": lambda: kernels.gather_rows(np.ones((20, 200_000), "f"), np.ones((200_000, 64), "f")),
         "neighbour_features": lambda: kernels.neighbour_features(many.subset(np.arange(100_000, dtype=np.int32))),
         "side_information": lambda: kernels.side_information(
             many.subset(np.arange(100_000, dtype=np.int32)), None, kernels.ScoreKind.RATIO

@@ -71,9 +71,8 @@ class StateNetwork:
         *hidden_layers, (weight, bias, _, _) = self.layers["message"]
         hidden = kernels.mlp([state], hidden_layers)
         totals = msac_scores.sum(axis=1, keepdims=True)
-        gathered = (kernels.gather_rows(msac_scores, hidden) @ weight + totals * bias) / max(
-            float(totals.sum()), 1e-6
-        )  # (k, c)
+        gathered = kernels.gather_rows(msac_scores, hidden) @ weight + totals * bias  # (k, c)
+        gathered /= max(float(totals.sum()), 1e-6)
 
         (weight, bias, activation, residual), *layers = self.layers["digest"]
         digest = kernels.mlp([msac_scores.T], [(gathered @ weight, bias, activation, residual), *layers])
