@@ -99,7 +99,7 @@ class StateNetwork:
 def _check_confidence(problem: str, weight: Floats, bias: Floats, mean: Floats, scale: Floats) -> None:
     """Raise a ValueError if the weights of a confidence do not fit together: they are used as they are."""
     numbers, products = mean.size, mean.size * (mean.size + 1) // 2
-    if weight.shape != (numbers + products,) or bias.size != 1 or not mean.shape == scale.shape == (numbers,):
+    if weight.shape != (numbers + products,) or bias.shape != () or not mean.shape == scale.shape == (numbers,):
         raise ValueError(f"{problem}.weight, .bias, .mean and .scale do not fit together")
     if not np.all(scale > 0):
         raise ValueError(f"{problem}.scale must be positive")
