@@ -19,9 +19,9 @@ from caransac.robust.problems.focal import TEMPER
 from caransac.robust.refinement import MAX_ERROR_IN_NOISE, SMALLEST_NOISE
 from caransac.robust.selection import most_likely
 
-POINTS = 512  # the likeliest, that are asked
+POINTS = 1024  # the likeliest, that are asked
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
-LETTING_GO = 4.0, 1.0  # scales of the loss, in thresholds, by which a model leaves the answer
+LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
 FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go
 HELD = 1e6  # precision of what is held together
 # Distance of points from the middle of the image in focal lengths, and the factor by which it may well differ.
@@ -87,7 +87,7 @@ def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> 
         log_scale=(unit_sq / FREE_DEVIATION**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
-    for scale in LETTING_GO:
+    for scale in LETTING_GO[::2]:
         freed = FOCAL_POSES.refine(freed, points, _towards(scale * likely.max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, likely.max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
