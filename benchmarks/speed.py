@@ -11,7 +11,7 @@ threads   pairs per second of every DIR with one and with two threads
 Methods run in turn on every pair, in one process with one thread; times are medians of the processor's. Memory is that
 of a run in a process of its own. Peers get the matches with a ratio below 0.85, best first, and have their answers
 refined on the inliers; their times contain both. CA-RANSAC gets all matches and finds its threshold. Parts and threads
-are measured on the wall clock, the fastest of five runs. `--only` runs some parts and keeps the others of the file.
+are measured on the wall clock, the fastest of several runs. `--only` runs some parts and keeps the others of the file.
 """
 
 from __future__ import annotations
