@@ -20,7 +20,6 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -29,13 +28,12 @@ import numpy as np
 from dense import OURS, RUNS, make_matches
 from dense import measure as measure_apart
 from published import destination, make_parser, origin, publish, stored, table
+from speed_methods import CURVE, DEFAULT, FULL, RATIOS, is_ours, make_jobs
 from speed_parts import kernels_text, parts_text, run_kernels, run_parts, run_threads, threads_text
 
 from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.contract import ADAPTIVE_ITERATIONS, ADAPTIVE_SUCCESS_PROBABILITY, ProblemName, RunSettings
-from caransac.bench.filters import ratio_filter
 from caransac.bench.plots import draw_points, save
-from caransac.bench.protocol import BenchMethod, Job, estimate, pose_of_fundamental, undistorted
+from caransac.bench.protocol import Job, estimate, pose_of_fundamental, undistorted
 from caransac.datasets import Pair, open_dataset
 from caransac.geometry import pose_error_deg
 from caransac.metrics import FAILURE_DEG, summarise
@@ -52,82 +50,12 @@ was run. The machine was shared: ratios within a table are fair, milliseconds ar
 CA-RANSAC and LM-LO without a number stop early; with one, they draw all hypotheses. PoseLib without a number stops
 after 100 iterations at the earliest, with one it does not stop early. USAC_DEFAULT without a number stops at a
 probability of 0.9999 within 10,000 iterations, "1024" is 0.99999 within 1024, other numbers are limits that it nearly
-always exhausts. The other peers stop as USAC_DEFAULT without a number does.
+always exhausts. The other peers stop as USAC_DEFAULT without a number does. Answers of peers are refined by our own
+code, which is fast; "+ PoseLib's LM" is USAC_DEFAULT (0.99999 within 1024) with `cv2.recoverPose` and
+`poselib.refine_relative_pose` instead, as in a program without caransac. Where a cell of a table of leads is empty,
+nobody is so fast.
 """
 FIGURES = {"AUC5": "AUC@5", "AUC1": "AUC@1"}
-FULL, DEFAULT, POSELIB, USAC = "CA-RANSAC 4x256", "CA-RANSAC", "PoseLib PROSAC 1024", "OpenCV USAC_DEFAULT"
-USAC_1024 = f"{USAC} 1024"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stopping(RunSettings):
-    """A method's own stopping with other limits than the benchmark's.
-
-    Attributes:
-        fewest: iterations before it may stop; None for the library's own.
-        most: iterations.
-        certainty: the probability of success to stop at.
-    """
-
-    fewest: int | None = None
-    most: int = ADAPTIVE_ITERATIONS
-    certainty: float = ADAPTIVE_SUCCESS_PROBABILITY
-
-    @property
-    def limits(self) -> tuple[int | None, int]:
-        """See `RunSettings`."""
-        return self.fewest, self.most
-
-    @property
-    def success_probability(self) -> float:
-        """See `RunSettings`."""
-        return self.certainty
-
-
-# Label, estimator, iterations (None: its own stopping). Labels that differ in their last number are one curve.
-CURVE: tuple[tuple[str, str, int | None], ...] = (
-    ("LM-LO 64", "LM-LO", 64),
-    ("LM-LO 1024", "LM-LO", 1024),
-    ("LM-LO", "LM-LO", None),
-    ("CA-RANSAC 1x64", "CA-RANSAC", 64),
-    ("CA-RANSAC 2x128", "CA-RANSAC 2x128", 256),
-    (DEFAULT, "CA-RANSAC", None),
-    (FULL, "CA-RANSAC", 1024),
-    ("CA-RANSAC 8x256", "CA-RANSAC 8x256", 2048),
-    *((f"PoseLib PROSAC {number}", "PoseLib PROSAC", number) for number in (64, 256, 1024, 10_240)),
-    ("PoseLib 1024", "PoseLib", 1024),
-    ("PoseLib", "PoseLib", None),
-    ("PoseLib PROSAC", "PoseLib PROSAC", None),
-    *((f"{USAC} {number}", USAC, number) for number in (64, 256)),
-    (USAC_1024, USAC, None),
-    *((name, name, None) for name in (USAC, "OpenCV USAC_ACCURATE", "OpenCV USAC_MAGSAC", "OpenCV VSAC")),
-    *((name, name, None) for name in ("MAGSAC++", "GC-RANSAC", "COLMAP", "SupeRANSAC")),
-)
-STOPPING = {
-    "PoseLib": Stopping(fewest=100),  # its own 1000 are many for an easy pair
-    "PoseLib PROSAC": Stopping(fewest=100),
-    USAC_1024: Stopping(most=1024, certainty=0.99999),
-}
-RATIOS = ((FULL, POSELIB), (FULL, "PoseLib 1024"), (DEFAULT, USAC_1024), (DEFAULT, USAC))
-IN_RATIOS = {label for pair in RATIOS for label in pair}
-
-
-def make_jobs(problem: ProblemName) -> list[Job]:
-    """What runs on every real pair: the whole curve for poses, what ratios need for fundamental matrices."""
-    jobs = []
-    for label, name, iterations in CURVE:
-        estimator = ESTIMATORS[name]
-        if estimator.missing or (problem == "F" and label not in IN_RATIOS):
-            continue
-        told = RunSettings(max_error_px=estimator.max_error_px, iterations=iterations)
-        method = BenchMethod(name, ratio_filter(0.85) if estimator.filtered else None, label)
-        jobs.append(Job(method, problem, STOPPING.get(label, told)))
-    return jobs
-
-
-def is_ours(label: str) -> bool:
-    """Whether a point of the curve is one of our methods."""
-    return label.startswith(("CA-RANSAC", "LM-LO"))
 
 
 def run_timed(job: Job, pair: Pair) -> tuple[float, float]:
