@@ -45,7 +45,8 @@ SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # synthetic pairs, up to so
 TIMES_MS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 ABOUT = """\
 Medians of milliseconds of the processor; one thread; methods in turn in one process. `benchmarks/speed.py` says what
-was run. The machine was shared: ratios within a table are fair, milliseconds are higher than on a quiet one.
+was run. Whether others used the machine it cannot know: that moves milliseconds, ratios less, and threads most of all.
+The best of a table of leads is the best of several settings on the same pairs; some tenths may be chance.
 
 CA-RANSAC and LM-LO without a number stop early; with one, they draw all hypotheses. PoseLib without a number stops
 after 100 iterations at the earliest, with one it does not stop early. USAC_DEFAULT without a number stops at a
