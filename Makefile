@@ -8,10 +8,10 @@ NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test pytest browser lint format bench coverage audit docs sanitize requirements dist installed clean
+.PHONY: help demo test pytest browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
 
 help:  ## show this help
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 # The package and its extras, built as a user's pip would build it (in isolation), with warnings as errors.
 $(VENV)/demo.stamp: $(SOURCES)
@@ -63,6 +63,9 @@ audit: $(VENV)/dev.stamp  ## known vulnerabilities of what the extras installed
 bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/kernels.py
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/weights.py runtime
+
+bench-speed: $(VENV)/dev.stamp  ## time, memory and accuracy next to the peers; with DATA='DIR ...' on real pairs, too
+	$(SINGLE_THREAD) $(BIN)/python benchmarks/speed.py $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)
 
 $(VENV)/docs.stamp: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

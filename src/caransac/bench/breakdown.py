@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from caransac import api
 from caransac.bench import protocol
 from caransac.bench.filters import BenchFilter
 from caransac.bench.protocol import Job
@@ -19,22 +20,37 @@ from caransac.robust.sampling import SelectiveSampler
 
 TIMED: tuple[tuple[Any, str, str], ...] = (
     (BenchFilter, "apply", "filter"),
+    (methods, "spread_matches", "choice of matches"),
+    (methods, "most_likely", "choice of matches"),
     (methods, "side_information", "side information"),
+    (methods, "look_ahead", "first model"),
+    (methods, "scout", "first model"),
+    (ca_ransac, "effort_of_round", "sample"),
     (strategies, "likely_inliers", "sample"),
     (SelectiveSampler, "draw", "sample"),
     (Essential, "solve", "solve"),
     (Fundamental, "solve", "solve"),
     (ca_ransac, "likely_subset", "score"),
     (Problem, "best", "score"),
+    (ca_ransac, "most_supported", "score"),
     (Problem, "msac_scores", "score"),
     (Problem, "spread_consensus", "score"),
     (ca_ransac, "distinct", "score"),
-    (Problem, "refine", "refine"),
+    (ca_ransac, "refine_locally", "local refinement"),
     (strategies, "estimate_noise", "refine"),
-    (StateNetwork, "init_state", "network"),
+    (strategies, "belief_weights", "refine"),
+    (strategies, "refine_weighted", "refine"),
+    (Problem, "refine", "refine"),
+    (methods, "first_belief", "network"),
     (StateNetwork, "update", "network"),
     (StateNetwork, "decode", "network"),
+    (methods, "find_degeneracy", "degeneracy"),
     (methods, "confidence", "confidence"),
+    (methods, "with_inliers", "all matches"),
+    (methods, "judge_all", "all matches"),
+    (methods, "widen", "all matches"),
+    (api, "check_matches", "input and result"),
+    (api, "report", "input and result"),
     (protocol, "polish_pose", "final refinement"),
     (protocol, "polish_fundamental", "final refinement"),
 )
