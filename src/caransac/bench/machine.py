@@ -48,12 +48,16 @@ def cpu_model() -> str:
 def commit() -> str | None:
     """The commit of the checkout that the package or the current folder belongs to; ``-dirty`` if it was changed."""
     for folder in (Path(caransac.__file__).parent, Path.cwd()):
-        command = ["git", "-C", str(folder)]
         try:
-            top = subprocess.run([*command, "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=True)
-            if (Path(top.stdout.strip()) / "src/caransac/__init__.py").is_file():
-                asked = [*command, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-                return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+            if (Path(_git(folder, "rev-parse", "--show-toplevel")) / "src/caransac/__init__.py").is_file():
+                return _git(folder, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
         except (OSError, subprocess.CalledProcessError):
             continue
     return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git says; in a session of its own, as a Ctrl-C that ends it would look like no commit."""
+    command = ["git", "-C", str(folder), *arguments]
+    asked = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+    return asked.stdout.strip()
