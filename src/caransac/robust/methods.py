@@ -38,7 +38,7 @@ from caransac.robust.strategies import choose_strategies
 from caransac.robust.threshold import SAMPLES, STARTS, scout, suitable_max_error, with_inliers
 
 STATIC_POOL_RATIO = 0.8  # below, where sampling does not adapt
-WORKED_ON = 4096  # matches, the likeliest, that the rounds work on; all are judged by what they find
+WORKED_ON = 8192  # matches, the likeliest, that the rounds work on; all are judged by what they find
 MIN_FILTERED = 20  # matches the ratio filter leaves at least, the best ones
 # Two unknown cameras are not one if two focal lengths have so much more consensus and differ by so much.
 MORE_CONSENSUS, OTHER_FOCAL = 1.02, 0.1
