@@ -239,7 +239,9 @@ def judge_all(
     found = replace(found, rounds=(belief, *judged))
     if found.model is None:
         return found
-    if belief.probabilities[chosen].min() > TRUSTED_PRIOR:  # others look right, too
+    if (
+        len(chosen) < problem.num_points and belief.probabilities[chosen].min() > TRUSTED_PRIOR
+    ):  # others look right, too
         found = refine_on_all(problem, found)
     assert found.model is not None
     msac_scores = problem.msac_scores(found.model[None], problem.max_error)[0]
