@@ -239,9 +239,8 @@ def judge_all(
     found = replace(found, rounds=(belief, *judged))
     if found.model is None:
         return found
-    if (
-        len(chosen) < problem.num_points and belief.probabilities[chosen].min() > TRUSTED_PRIOR
-    ):  # others look right, too
+    left_out = len(chosen) < problem.num_points
+    if left_out and belief.probabilities[chosen].min() > TRUSTED_PRIOR:  # others look right, too
         found = refine_on_all(problem, found)
     assert found.model is not None
     msac_scores = problem.msac_scores(found.model[None], problem.max_error)[0]
