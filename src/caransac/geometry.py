@@ -38,8 +38,8 @@ def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) ->
     """
     R = np.asarray(R2, float) @ np.asarray(R1, float).T
     t = np.ravel(t2) - R @ np.ravel(t1)
-    with np.errstate(invalid="ignore"):
-        return R, np.asarray(t / np.linalg.norm(t))
+    length = float(np.linalg.norm(t))
+    return R, np.asarray(t / length) if length > 0 else np.full(3, np.nan)
 
 
 def join_pose(R: ArrayLike, t: ArrayLike) -> Array:
