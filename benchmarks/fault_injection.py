@@ -98,7 +98,7 @@ def run(
             os.dup2(file.fileno(), 2)
         code, injector = 1, Injector(fault)
         try:
-            runner.ProcessPool = trainer.ProcessPool = InlinePool  # type: ignore[misc, assignment]
+            runner.ProcessPool = trainer.ProcessPool = InlinePool  # type: ignore[misc, assignment]  # what both use
             publication.plots.draw_all = trainer.plot.draw_training = lambda *_: None
             sys.argv = ["caransac", *arguments]
             if watch or fault is not None:
@@ -112,7 +112,7 @@ def run(
             os._exit(code)
     code_or_none = wait(process)
     sites = [tuple(site) for site in json.loads(noted.read_text())] if watch else []
-    return code_or_none, said.read_text(errors="replace"), sites  # type: ignore[return-value]
+    return code_or_none, said.read_text(errors="replace"), sites  # type: ignore[return-value]  # a pipe loses the types
 
 
 def wait(process: int) -> int | None:

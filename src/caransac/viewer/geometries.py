@@ -114,17 +114,11 @@ class DrawnPose(DrawnGeometry):
         return split_pose(model)
 
 
-class DrawnFundamental(DrawnGeometry):
-    """Fundamental matrices of pixels as they are."""
+class DrawnPixelMatrices(DrawnGeometry):
+    """Matrices of pixels, measured by a problem of these."""
 
-    kind = "fundamental"
-    matrix_name = "F"
-    undistorts = False
-
-    def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
-        self._images = images
-        self._problem = Fundamental.from_pixels(images[0].pixels, images[1].pixels, max_error_px)
-        self._max_error_px = max_error_px
+    _problem: Fundamental | Homography
+    _max_error_px: float
 
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
@@ -138,6 +132,19 @@ class DrawnFundamental(DrawnGeometry):
     def matrix(self, model: Array) -> Array:
         """See `DrawnGeometry.matrix`."""
         return model
+
+
+class DrawnFundamental(DrawnPixelMatrices):
+    """Fundamental matrices of pixels as they are."""
+
+    kind = "fundamental"
+    matrix_name = "F"
+    undistorts = False
+
+    def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
+        self._images = images
+        self._problem = Fundamental.from_pixels(images[0].pixels, images[1].pixels, max_error_px)
+        self._max_error_px = max_error_px
 
     def pose(self, model: Array) -> Pose | None:
         """See `DrawnGeometry.pose`."""
@@ -150,7 +157,7 @@ class DrawnFundamental(DrawnGeometry):
         )
 
 
-class DrawnHomography(DrawnGeometry):
+class DrawnHomography(DrawnPixelMatrices):
     """Homographies of pixels as they are, or without the lens distortion of the cameras as given."""
 
     kind = "homography"
@@ -161,19 +168,6 @@ class DrawnHomography(DrawnGeometry):
         pixels1, pixels2 = (_flat(image) if undistorts else image.pixels for image in images)
         self._problem = Homography.from_pixels(pixels1, pixels2, max_error_px)
         self._max_error_px = max_error_px
-
-    def distances_px(self, model: Array) -> Array:
-        """See `DrawnGeometry.distances_px`."""
-        normalised = self._problem.from_public(model)
-        return self._problem.distances(normalised) / self._problem.max_error * self._max_error_px
-
-    def num_inliers(self, model: Array) -> int:
-        """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(self._problem.from_public(model)).sum())
-
-    def matrix(self, model: Array) -> Array:
-        """See `DrawnGeometry.matrix`."""
-        return model
 
     def pose(self, model: Array) -> None:  # noqa: ARG002  # of a plane there are several, of a rotation none
         """See `DrawnGeometry.pose`."""
