@@ -168,14 +168,3 @@ def pose_error_deg(R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayL
     """
     rotation = rotation_angle_deg(np.asarray(R, float) @ np.asarray(true_R, float).T)
     return max(rotation, angle_between_deg(t, true_t))
-
-
-def medians(rows: Array) -> Array:
-    """Medians of rows of finite numbers: (m, n) -> (m, 1).
-
-    Like np.median, which asks for several ranks at once and takes up to five times as long.
-    """
-    half = rows.shape[1] // 2
-    parted = np.partition(rows, half, axis=1)
-    upper = parted[:, half, None]
-    return np.asarray(upper if rows.shape[1] % 2 else 0.5 * (upper + parted[:, :half].max(axis=1, keepdims=True)))

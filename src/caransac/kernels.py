@@ -38,13 +38,13 @@ __all__ = [
     "RefineOptions",
     "Regions",
     "ScoreKind",
-    "distinct",
     "five_point",
     "five_point_poses",
     "four_point",
     "gather_rows",
     "instruction_set",
     "mlp",
+    "most_likely",
     "neighbour_features",
     "pack",
     "positive_depths",
@@ -53,6 +53,7 @@ __all__ = [
     "sample_uniform",
     "seven_point",
     "side_information",
+    "widths",
 ]
 
 
@@ -192,6 +193,70 @@ class ModelKernels:
         """
         return self.native.top(_reals(models), correspondences, max_error, k)
 
+    def promising(
+        self,
+        models: Array,
+        coarse: Correspondences,
+        fine: Correspondences,
+        max_error: float,
+        shortlist: int,
+        count: int,
+        options: RefineOptions,
+    ) -> Array:
+        """The `shortlist` `top` models of few points, of these the `count` best of more, refined there: (k, ...).
+
+        Args:
+            models: (m, ...).
+            coarse: few points.
+            fine: more points.
+            max_error: threshold of the comparison.
+            shortlist: models that pass the first comparison.
+            count: models that pass the second, k at most.
+            options: of the refinement.
+        """
+        return self.native.promising(_reals(models), coarse, fine, max_error, shortlist, count, options)
+
+    def attend(
+        self,
+        models: Array,
+        correspondences: Correspondences,
+        regions: Regions,
+        search_error: float,
+        max_error: float,
+        finalists: int,
+        count: int,
+        same: float,
+    ) -> tuple[Array, Floats]:
+        """Distinct models (k, ...) of the largest `spread_consensus`, largest first, and their MSAC scores (k, n).
+
+        Args:
+            models: (m, ...).
+            correspondences: the points.
+            regions: of the points.
+            search_error: threshold of the comparison.
+            max_error: threshold of the scores.
+            finalists: models that pass the comparison.
+            count: those of them that are kept, k at most.
+            same: cosine of the scores from which on two models are one.
+        """
+        return self.native.attend(
+            _reals(models), correspondences, regions, search_error, max_error, finalists, count, same
+        )
+
+    def right_matches(
+        self, model: Array, correspondences: Correspondences, near: float, dimensions: int
+    ) -> tuple[float, float]:
+        """How many points within `near` of a model are more than wrong ones would be, and their median distance.
+
+        Wrong matches are as frequent at any distance (of one dimension; of two, the area grows with the square), right
+        ones are closer than half of `near`. Where there are none, 0 and `near`.
+        """
+        return self.native.right_matches(_reals(model), correspondences, near, dimensions)
+
+    def near_median(self, model: Array, correspondences: Correspondences, near: float) -> tuple[int, float]:
+        """How many points are within a distance of a model, and their median one; `near` itself if there are none."""
+        return self.native.near_median(_reals(model), correspondences, near)
+
     def refine(
         self, models: Array, correspondences: Correspondences, options: RefineOptions, weights: Array | None = None
     ) -> tuple[Array, Array]:
@@ -267,9 +332,20 @@ def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
     return _native.Poses.positive_depths(_reals(poses), correspondences)
 
 
-def distinct(msac_scores: Floats, count: int, same: float) -> Indices:
-    """Indices of the first `count` rows of scores (m, n) whose cosine with every row kept before is below `same`."""
-    return _native.distinct(_aligned(np.ascontiguousarray(msac_scores, np.float32)), count, same)
+# Points --------------------------------------------------------------------------------------------------------------
+
+
+def most_likely(probabilities: Floats, count: int) -> Indices:
+    """Indices (k,) of the `count` most probable points, ascending; of equal ones the first, and all if no more."""
+    return _native.most_likely(_aligned(np.ascontiguousarray(probabilities, np.float32)), count)
+
+
+def widths(correspondences: Correspondences, most: int) -> tuple[float, float]:
+    """Width of the region of the points in its lengths, in either image: little for a line.
+
+    Medians of the distances along and across the region from its middle; `most` points, or all, are asked.
+    """
+    return _native.widths(correspondences, most)
 
 
 # Samples -------------------------------------------------------------------------------------------------------------

@@ -42,9 +42,15 @@ Regions::Regions(const Correspondences& correspondences) {
 }
 
 double Regions::spread_consensus(const float* msac_scores) const {
-    double totals[2][kPerImage] = {};
+    std::vector<int> supporting(size() + 1);
+    int count = 0;
     for (int i = 0; i < size(); ++i) {
-        if (!(msac_scores[i] > 0)) continue;
+        supporting[count] = i;
+        count += msac_scores[i] > 0;  // no branch: nobody could predict it
+    }
+    double totals[2][kPerImage] = {};
+    for (int k = 0; k < count; ++k) {
+        const int i = supporting[k];
         for (int image = 0; image < 2; ++image) totals[image][cells_[image][i]] += static_cast<double>(msac_scores[i]);
     }
     double sum = 0;

@@ -37,6 +37,8 @@ def calls(rng):
             lambda kind=kind, models=models: kind.residuals_sq(models, points),
             lambda kind=kind, models=models: kind.spread_consensus(models, points, 0.5, regions),
             lambda kind=kind, models=models: kind.top(models, points, 0.5, 2),
+            lambda kind=kind, models=models: kind.promising(models, points, points, 0.5, 2, 2, options),
+            lambda kind=kind, models=models: kind.attend(models, points, regions, 0.5, 0.5, 3, 2, 0.9)[1],
             lambda kind=kind, models=models: kind.refine(models, points, options, weights)[0],
             lambda kind=kind, models=models: kind.information(models[0], points, weights),
         ]

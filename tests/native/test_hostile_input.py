@@ -131,8 +131,8 @@ def test_arrays_at_odd_addresses_are_read(rng):
     x, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 3), (3, 2)))
     layers = [(weight, np.zeros(2, np.float32), Activation.TANH, False)]
     assert np.array_equal(kernels.mlp([displaced(x)], layers), kernels.mlp([x], layers))
-    scores = rng.uniform(size=(4, 6)).astype(np.float32)
-    assert np.array_equal(kernels.distinct(displaced(scores), 3, 0.9), kernels.distinct(scores, 3, 0.9))
+    probabilities = rng.uniform(size=9).astype(np.float32)
+    assert np.array_equal(kernels.most_likely(displaced(probabilities), 3), kernels.most_likely(probabilities, 3))
 
 
 def test_polynomials_of_any_numbers_have_their_roots_or_none():
@@ -148,8 +148,6 @@ def test_empty_networks_and_absurd_sizes_are_answered():
     layer = (np.zeros((0, 2), np.float32), np.ones(2, np.float32), Activation.NONE, False)
     with pytest.raises(ValueError, match="columns"):  # there is no weight to point at
         kernels.mlp([np.zeros((5, 0), np.float32)], [layer])
-    assert kernels.distinct(np.full((3, 4), np.nan, np.float32), 3, np.nan).tolist() == [0]
-    assert kernels.distinct(np.zeros((3, 4), np.float32), -1, 0.5).size == 0
     for horizon in (5e-324, HUGE, np.inf):
         samples = kernels.sample_prosac(np.arange(10), 3, 5, seed=0, first=2**62, horizon=horizon)
         assert all(len(set(sample)) == 3 for sample in samples.tolist())

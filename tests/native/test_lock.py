@@ -41,7 +41,8 @@ def calls():
         ),
         "Correspondences": lambda: kernels.pack(many1, many2),
         "Regions": lambda: kernels.Regions(many),
-        "distinct": lambda: kernels.distinct(np.eye(300, 40_000, dtype=np.float32), 300, 0.5),
+        "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
+        "widths": lambda: kernels.widths(many, len(many)),
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
     }
     ones = np.ones(len(many))
@@ -54,6 +55,14 @@ def calls():
                 models[:3000], points, 1e-3, regions
             ),
             f"{name}.top": lambda kind=kind, models=models: kind.top(models, points, 1e-3, 4),
+            f"{name}.promising": lambda kind=kind, models=models: kind.promising(
+                models, points, points, 1e-3, 400, 200, RefineOptions()
+            ),
+            f"{name}.attend": lambda kind=kind, models=models, regions=regions: kind.attend(
+                models[:3000], points, regions, 1e-3, 1e-3, 100, 10, 0.9
+            ),
+            f"{name}.right_matches": lambda kind=kind, models=models: kind.right_matches(models[0], many, 10.0, 1),
+            f"{name}.near_median": lambda kind=kind, models=models: kind.near_median(models[0], many, 10.0),
             f"{name}.refine": lambda kind=kind, models=models: kind.refine(models[:300], points, RefineOptions()),
             f"{name}.information": lambda kind=kind, models=models: kind.information(models[0], many, ones),
             f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),

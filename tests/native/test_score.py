@@ -110,7 +110,7 @@ def test_spread_consensus_matches_its_definition(rng, kind):
     regions = kernels.Regions(points)
     scores = kind.msac_scores(models, points, 2e-3).astype(float)
     expected = [sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in scores]
-    assert np.allclose(kind.spread_consensus(models, points, 2e-3, regions), expected)
+    assert np.allclose(kind.spread_consensus(models, points, 2e-3, regions), expected, rtol=1e-4)  # single precision
     with pytest.raises(ValueError, match="regions must be those of the correspondences"):
         kind.spread_consensus(models, points.subset(np.arange(9, dtype=np.int32)), 2e-3, regions)
 
@@ -156,23 +156,3 @@ def test_no_models_and_no_points():
             verb(np.zeros((1, 3, 3)), points, 0.0, *([4] if verb == FUNDAMENTALS.top else []))
     with pytest.raises(TypeError):
         POSES.residuals_sq(np.zeros((1, 3, 3)), points)
-
-
-def test_distinct_skips_near_copies():
-    scores = np.array([[1, 1, 0, 0], [1, 0.99, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], np.float32)
-    assert kernels.distinct(scores, 4, 0.95).tolist() == [0, 2, 3]
-    assert kernels.distinct(scores, 1, 0.95).tolist() == [0]
-    assert kernels.distinct(np.zeros((2, 4), np.float32), 2, 0.95).tolist() == [0, 1]
-    assert kernels.distinct(np.zeros((0, 4), np.float32), 2, 0.95).tolist() == []
-
-
-@pytest.mark.parametrize("num_points", [1, 15, 64, 203])
-def test_distinct_compares_by_the_cosine(rng, num_points):
-    scores = rng.uniform(size=(30, num_points)).astype(np.float32)
-    scores /= np.linalg.norm(scores, axis=1, keepdims=True)
-    same = float(np.median(scores @ scores.T)) + 1e-4
-    kept = [0]
-    for i in range(1, 30):
-        if len(kept) < 5 and (scores[kept] @ scores[i]).max() < same:
-            kept.append(i)
-    assert kernels.distinct(scores, 5, same).tolist() == kept

@@ -47,6 +47,11 @@ def test_kernels_run_on_small_stacks(rng):
             lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions(single_precision=True)),
             lambda verbs=verbs, models=models: verbs.spread_consensus(models, points, 0.1, kernels.Regions(points)),
             lambda verbs=verbs, models=models: verbs.top(models, points, 0.1, 1),
+            lambda verbs=verbs, models=models: verbs.promising(models, points, points, 0.1, 2, 1, RefineOptions()),
+            lambda verbs=verbs, models=models: verbs.attend(
+                models, points, kernels.Regions(points), 0.1, 0.1, 2, 2, 0.9
+            ),
+            lambda verbs=verbs, models=models: verbs.right_matches(models[0], points, 0.1, 1),
             lambda verbs=verbs, models=models: verbs.information(models[0], points, np.ones(700)),
         ]
         if verbs is not HOMOGRAPHIES:

@@ -4,7 +4,6 @@ import numpy as np
 from scenes import contaminated_scene
 
 from caransac.geometry import join_pose
-from caransac.kernels import Regions
 from caransac.robust.problems import Essential
 from caransac.robust.selection import likely_subset, most_supported
 
@@ -32,5 +31,5 @@ def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
     models = np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)])
     totals = problem.msac_scores(models, problem.max_error).sum(axis=1)
     assert totals[0] > totals[1]
-    best = most_supported(problem, models, 1, problem.max_error, Regions(problem.correspondences))
+    best = most_supported(problem, models, problem.max_error)
     assert np.array_equal(best[0], models[1])

@@ -6,7 +6,6 @@ import pytest
 import caransac
 from caransac import Options
 from caransac.geometry import pose_error_deg
-from caransac.robust.threshold import right_matches
 from caransac.synthetic import make_pair
 
 AUTO = Options(max_error_px="auto")
@@ -62,21 +61,6 @@ def test_points_without_a_model_get_a_threshold_too(seed):
     points1, points2 = np.random.default_rng(seed).uniform(0, 1000, (2, 60, 2))
     result = caransac.estimate_fundamental(points1, points2, options=AUTO)
     assert 0.05 < result.max_error_px < 20
-
-
-@pytest.mark.parametrize("dimensions", [1, 2])
-def test_right_matches_are_told_from_the_background(rng, dimensions):
-    right = np.linalg.norm(rng.normal(size=(2000, dimensions)), axis=1)
-    wrong = 20 * rng.random(1500) ** (1 / dimensions)  # uniform in the volume
-    count, median = right_matches(np.concatenate([right, wrong]), 20.0, dimensions)
-    assert count == pytest.approx(2000, rel=0.05)
-    assert median == pytest.approx(np.median(right), rel=0.05)
-
-
-def test_background_alone_is_no_match(rng):
-    count, _ = right_matches(rng.uniform(0, 10, 1000), 10.0, 1)
-    assert count < 80
-    assert right_matches(np.empty(0), 10.0, 1) == (0.0, 10.0)
 
 
 @pytest.mark.parametrize("wrong", ["car", 0, -1.0, None, float("nan"), True, np.array([1.0, 2.0])])

@@ -5,22 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices, Regions, distinct
+from caransac.kernels import Indices
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.results import Round
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
-from caransac.robust.refinement import ERRORS_IN_NOISE, refine_locally
-from caransac.robust.selection import (
-    COARSE_POINTS,
-    FINALISTS,
-    FINE_POINTS,
-    SAME_MODEL,
-    SHORTLIST,
-    likely_subset,
-    most_supported,
-)
+from caransac.robust.refinement import ERRORS_IN_NOISE
+from caransac.robust.selection import COARSE_POINTS, FINE_POINTS, likely_subset, most_distinct, promising
 from caransac.robust.stopping import effort_of_round, is_settled
 from caransac.robust.strategies import Strategies
 
@@ -34,7 +26,7 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
         strategies: how to draw, update and refine.
         options: see `Options`.
     """
-    rounds, regions, drawn, settled = [belief], Regions(problem.correspondences), 0, False
+    rounds, drawn, settled = [belief], 0, False
     for _ in range(options.rounds):
         last = rounds[-1]
         # 1. draw minimal samples from the likely inliers, as many as it may take
@@ -46,7 +38,7 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
         if len(models) == 0:
             continue
         # 3. attend to the distinct ones with the largest consensus
-        models, msac_scores = attend(problem, models, last, regions, options.top_models)
+        models, msac_scores = attend(problem, models, last, options.top_models)
         # 4. update the belief
         state, probabilities = strategies.update(last, msac_scores)
         # 5. refine the best one on all points, weighted by belief, on the scale of the noise
@@ -98,21 +90,17 @@ def hypothesise(problem: Problem, samples: Indices, last: Round, count: int) -> 
     """
     max_error = search_error(problem, last)
     coarse, fine = (likely_subset(problem, last.probabilities, size) for size in (COARSE_POINTS, FINE_POINTS))
-    models = coarse.best(problem.solve(samples), SHORTLIST * count, max_error)
-    models = refine_locally(fine, fine.best(models, count, max_error), max_error)
+    models = promising(coarse, fine, problem.solve(samples), count, max_error)
     return models if last.best is None else np.concatenate([last.best[None], models])
 
 
-def attend(problem: Problem, models: Array, last: Round, regions: Regions, count: int) -> tuple[Array, Floats]:
+def attend(problem: Problem, models: Array, last: Round, count: int) -> tuple[Array, Floats]:
     """The `count` distinct models with the largest consensus all over the images, largest first.
 
     Returns:
         (k, ...) models, and (k, n) their MSAC scores at the problem's own threshold: what the network attends to.
     """
-    models = most_supported(problem, models, FINALISTS * count, search_error(problem, last), regions)
-    msac_scores = problem.msac_scores(models, problem.max_error)
-    kept = distinct(msac_scores, count, SAME_MODEL)
-    return models[kept], msac_scores[kept]
+    return most_distinct(problem, models, count, search_error(problem, last))
 
 
 def conclude(problem: Problem, rounds: list[Round], settled: bool, options: Options) -> Estimate:

@@ -12,12 +12,11 @@ from math import inf, log
 import numpy as np
 
 from caransac.geometry import Array, essential_from_pose, split_pose
-from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, IntrinsicsPrior, RefineOptions
+from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, IntrinsicsPrior, RefineOptions, most_likely
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, Problem
 from caransac.robust.problems.focal import TEMPER
 from caransac.robust.refinement import MAX_ERROR_IN_NOISE, SMALLEST_NOISE
-from caransac.robust.selection import most_likely
 
 POINTS = 1024  # the likeliest, that are asked
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads

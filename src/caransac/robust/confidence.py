@@ -9,7 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.geometry import Array, Floats, medians
+from caransac.geometry import Array, Floats
+from caransac.kernels import widths
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.camera_doubt import doubt_cameras
 from caransac.robust.estimate import Degeneracy, Estimate
@@ -105,15 +106,7 @@ def chance_matches(problem: Problem, model: Array) -> float:
 
 def inlier_width(inliers: Problem) -> float:
     """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
-    widths = []
-    stride = max(inliers.num_points // WIDTH_POINTS, 1)  # some tell
-    for points in (inliers.points1, inliers.points2):
-        columns = points[::stride].T
-        centred = columns - medians(columns)
-        axes = np.linalg.eigh(np.einsum("in,jn->ij", centred, centred))[1]  # across the region first
-        across, length = medians(np.abs(np.einsum("in,ij->jn", centred, axes)))[:, 0]
-        widths.append(float(across / max(length, 1e-12)))
-    return max(min(widths), 1e-4)
+    return max(min(widths(inliers.correspondences, WIDTH_POINTS)), 1e-4)
 
 
 def cosine(a: Floats, b: Floats) -> float:

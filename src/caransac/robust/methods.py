@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION, Camera
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices
+from caransac.kernels import Indices, most_likely
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import NUM_FEATURES, side_information
 from caransac.learned.state_network import StateNetwork, load_network
@@ -33,7 +33,6 @@ from caransac.robust.sampling import (
     likely_inliers,
     order_by_score,
 )
-from caransac.robust.selection import most_likely
 from caransac.robust.strategies import choose_strategies
 from caransac.robust.threshold import SAMPLES, STARTS, scout, suitable_max_error, with_inliers
 
@@ -182,7 +181,7 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
         return problem, failed
     side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     belief = first_belief(problem, network, side)
-    chosen = np.sort(most_likely(belief.probabilities, WORKED_ON))
+    chosen = most_likely(belief.probabilities, WORKED_ON)
     part, found = work_on(problem.subset(chosen), network, part_of(belief, chosen), info.take(chosen), options)
     degeneracy = find_degeneracy(part, found, options.seed)
     found = replace(found, degeneracy=degeneracy, confidence=confidence(network, part, found, degeneracy))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array, Floats, medians
-from caransac.kernels import Loss, RefineOptions
+from caransac.geometry import Array, Floats
+from caransac.kernels import Loss, RefineOptions, most_likely
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.problems import Problem
 
@@ -29,7 +29,12 @@ NEGLIGIBLE_WEIGHT = 1e-3  # lighter points cost time and move nothing
 
 def refine_locally(problem: Problem, models: Array, max_error: float) -> Array:
     """Each model fitted to its own inliers, truncated loss, a few steps: the LO step. (m, ...) -> (m, ...)."""
-    options = RefineOptions(
+    return problem.refine(models, local_steps(problem, max_error))
+
+
+def local_steps(problem: Problem, max_error: float) -> RefineOptions:
+    """How the LO step refines."""
+    return RefineOptions(
         loss=Loss.TRUNCATED,
         loss_scale=max_error,
         max_residual=LOCAL_REACH * max_error,
@@ -39,7 +44,6 @@ def refine_locally(problem: Problem, models: Array, max_error: float) -> Array:
         single_precision=True,
         intrinsics=problem.intrinsics_prior(max_error / (ERRORS_IN_NOISE * problem.tail * problem.max_error)),
     )
-    return problem.refine(models, options)
 
 
 def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: float) -> Array:
@@ -51,17 +55,14 @@ def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: 
 
 def trusted_points(problem: Problem, prior: Floats) -> Problem:
     """The problem of the points that looked right before any model was tried: the noise is measured on them."""
-    least = min(FEWEST_TRUSTED, len(prior))
-    trusted = prior > min(TRUSTED_PRIOR, float(np.partition(prior, -least)[-least]))
-    return problem.subset(np.flatnonzero(trusted).astype(np.int32))
+    least = float(prior[most_likely(prior, FEWEST_TRUSTED)].min())
+    return problem.subset(np.flatnonzero(prior > min(TRUSTED_PRIOR, least)).astype(np.int32))
 
 
 def estimate_noise(trusted: Problem, model: Array) -> float:
     """Median distance, in thresholds, of the `trusted_points` to the model."""
-    distances = trusted.distances(model) / trusted.max_error
-    near = distances[distances < NEAR]
-    noise = float(medians(near[None])[0, 0]) if len(near) > FEWEST_NEAR else TYPICAL_NOISE
-    return noise_in(noise, 1.0)
+    count, median = trusted.near_median(model, NEAR * trusted.max_error)
+    return noise_in(median / trusted.max_error if count > FEWEST_NEAR else TYPICAL_NOISE, 1.0)
 
 
 def noise_in(noise: float, max_error: float) -> float:

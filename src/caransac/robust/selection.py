@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices, Regions
+from caransac.kernels import most_likely
 from caransac.robust.problems import Problem
+from caransac.robust.refinement import local_steps
 
 COARSE_POINTS, FINE_POINTS = 512, 2048  # likely points that models are first compared on, and then
 SHORTLIST = 4  # models that pass the coarse comparison, as a multiple of those that are refined
@@ -15,22 +16,36 @@ SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the
 
 
 def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
-    """The problem of its `count` most probable points, in no particular order, or of all of them."""
+    """The problem of its `count` most probable points, or of all of them."""
     return problem if problem.num_points <= count else problem.subset(most_likely(probabilities, count))
 
 
-def most_likely(probabilities: Floats, count: int) -> Indices:
-    """Indices of the `count` most probable points, in no particular order, or of all of them."""
-    if len(probabilities) <= count:
-        return np.arange(len(probabilities), dtype=np.int32)
-    return np.argpartition(-probabilities, count)[:count].astype(np.int32)
+def promising(coarse: Problem, fine: Problem, models: Array, count: int, max_error: float) -> Array:
+    """The `count` models with the largest consensus on the fine points of those that have it on the coarse ones.
+
+    They are refined by the LO step. (m, ...) -> (k, ...).
+    """
+    points, options = (coarse.correspondences, fine.correspondences), local_steps(fine, max_error)
+    return fine.model_kernels.promising(models, *points, max_error, SHORTLIST * count, count, options)
 
 
-def most_supported(problem: Problem, models: Array, count: int, max_error: float, regions: Regions) -> Array:
-    """The `count` models (m, ...) with the largest consensus, largest first.
+def most_distinct(problem: Problem, models: Array, count: int, max_error: float) -> tuple[Array, Floats]:
+    """Distinct ones of the models (m, ...) with the largest consensus by a threshold, as in `most_supported`.
+
+    Returns:
+        (k, ...) up to `count` models, the largest consensus first, and (k, n) their MSAC scores at the problem's own
+        threshold.
+    """
+    thresholds = max_error, problem.max_error
+    return problem.model_kernels.attend(
+        models, problem.correspondences, problem.regions, *thresholds, FINALISTS * count, count, SAME_MODEL
+    )
+
+
+def most_supported(problem: Problem, models: Array, max_error: float) -> Array:
+    """The model (1, ...) of models (m, ...) with the largest consensus.
 
     Matches of one place fail together (a repeated pattern, a second motion), so that evidence all over the images, in
     many of the regions, counts for more than a heap of it.
     """
-    consensus = problem.spread_consensus(models, max_error, regions)
-    return models[np.argsort(-consensus, kind="stable")[:count]]
+    return models[[np.argmax(problem.spread_consensus(models, max_error))]]

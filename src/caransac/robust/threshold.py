@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices, Regions
+from caransac.kernels import Indices
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, SomeProblem
 from caransac.robust.refinement import ERRORS_IN_NOISE, MAX_ERROR_IN_NOISE, NEAR, refine_locally, trusted_points
@@ -42,12 +39,12 @@ def scout(
         starts: thresholds to start from, in that of the problem.
     """
     fine, trusted = likely_subset(problem, prior, FINE_POINTS), trusted_points(problem, prior)
-    models, regions = problem.solve(samples), Regions(problem.correspondences)
+    models = problem.solve(samples)
     if len(models) == 0:
         return None, usual_noise(problem)
     most, noise, model = -1.0, 0.0, None
     for factor in starts:
-        found = _fit(problem, fine, trusted, models, factor * problem.max_error, regions)
+        found = _fit(problem, fine, trusted, models, factor * problem.max_error)
         if found[0] > most:
             most, noise, model = found
         if most > MANY * trusted.num_points:
@@ -60,12 +57,9 @@ def suitable_max_error(problem: Problem, noise: float) -> float:
     return MAX_ERROR_IN_NOISE * problem.tail * noise
 
 
-def _fit(
-    problem: Problem, fine: Problem, trusted: Problem, models: Array, start: float, regions: Regions
-) -> tuple[float, float, Array]:
+def _fit(problem: Problem, fine: Problem, trusted: Problem, models: Array, start: float) -> tuple[float, float, Array]:
     """How many of the trusted points the best model explains, from a threshold to start from, their noise, and it."""
-    best = fine.best(models, MODELS, start)
-    best = most_supported(problem, refine_locally(fine, best, start), 1, start, regions)
+    best = most_supported(problem, refine_locally(fine, fine.best(models, MODELS, start), start), start)
     matches, noise = _noise(trusted, best[0], NEAR * start)
     for _ in range(STEPS):
         max_error = min(ERRORS_IN_NOISE * problem.tail * noise, LARGEST_START * start)
@@ -96,7 +90,7 @@ def with_inliers(problem: SomeProblem, found: Estimate) -> tuple[SomeProblem, Es
 def _noise(trusted: Problem, model: Array, near: float) -> tuple[float, float]:
     """How many of the `trusted_points` are right, within `near` of a model, and their median distance to it."""
     usual = usual_noise(trusted)
-    matches, median = right_matches(trusted.distances(model), near, trusted.error_dimensions)
+    matches, median = trusted.right_matches(model, near)
     matches = max(matches - trusted.sample_size, 0.0)  # any model goes through its sample
     share = matches / (matches + USUAL_MATCHES)
     return matches, float(usual ** (1 - share) * max(median, SMALLEST_NOISE * usual) ** share)
@@ -105,18 +99,3 @@ def _noise(trusted: Problem, model: Array, near: float) -> tuple[float, float]:
 def usual_noise(problem: Problem) -> float:
     """Median distance of right matches of ordinary keypoints."""
     return USUAL_DEVIATION * problem.median_error * problem.extent
-
-
-def right_matches(distances: Array, near: float, dimensions: int) -> tuple[float, float]:
-    """How many of the distances (n,) are more than wrong matches would have, and their median.
-
-    Wrong matches are as frequent at any distance (of one dimension; the area grows with the square), right ones are
-    closer than half of `near`.
-    """
-    volumes = np.sort(distances[distances < near]) ** dimensions
-    density = 2 * np.count_nonzero(volumes >= 0.5 * near**dimensions) / near**dimensions
-    right = len(volumes) - density * near**dimensions
-    if right < 1:
-        return 0.0, near
-    excess = np.arange(1, len(volumes) + 1) - density * volumes
-    return float(right), math.pow(volumes[np.argmax(excess >= 0.5 * right)], 1 / dimensions)

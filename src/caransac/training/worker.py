@@ -12,6 +12,7 @@ import torch
 
 from caransac.datasets import Pair
 from caransac.geometry import Array, Floats
+from caransac.kernels import most_likely
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.robust.ca_ransac import first_belief
@@ -19,7 +20,6 @@ from caransac.robust.confidence import evidence
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.methods import WORKED_ON, MatchInfo, part_of, work_on
 from caransac.robust.problems import Homography
-from caransac.robust.selection import most_likely
 from caransac.training.data import MAX_ERROR_PX, Example, PairSource, read_pairs, synthetic_pair, without_geometry
 from caransac.training.filter_task import FilterTask
 from caransac.training.quality_task import QualityTask
@@ -87,7 +87,7 @@ class Worker:
         if problem.num_points < problem.sample_size:
             return None
         belief = first_belief(problem, network, example.side)
-        chosen = np.sort(most_likely(belief.probabilities, WORKED_ON))
+        chosen = most_likely(belief.probabilities, WORKED_ON)
         options = Options(seed=index, max_error_px="auto" if automatic else MAX_ERROR_PX)
         part, found = work_on(problem.subset(chosen), network, part_of(belief, chosen), MatchInfo(), options)
         if found.model is None:

@@ -1,7 +1,4 @@
 // What can be done with models, the same verbs for every kind of them: score, rank, refine, differentiate.
-//
-// A kind of model (Poses, Fundamentals) says how many columns a model has in Python, how it is read and written, and
-// what its scores are; `bind_kind` makes the verbs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -12,110 +9,15 @@
 #include <tuple>
 #include <utility>
 
-#include "arrays.h"
 #include "deviations.h"
-#include "hot/kernels.h"
-#include "refine.h"
+#include "kinds.h"
 #include "regions.h"
+#include "rounds.h"
 
 namespace caransac {
 namespace {
 
 using namespace nb::literals;
-
-// What the kinds of epipolar models share: all of them are measured by the Sampson distance to a matrix.
-template <class Kind>
-struct Epipolar {
-    template <class Model>
-    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
-        kernels().residuals_sq(Kind::matrix(model).data(), points, out);
-    }
-    template <class Model>
-    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
-                    int* index, double* totals) {
-        std::vector<double> matrices(9 * models.size());
-        for (size_t i = 0; i < models.size(); ++i)
-            Eigen::Map<Matrix3>(matrices.data() + 9 * i) = Kind::matrix(models[i]);
-        kernels().top_models(matrices.data(), static_cast<int>(models.size()), points, max_error_sq, k, index, totals);
-    }
-};
-
-// Rows [R | t] of relative poses.
-struct Poses : Epipolar<Poses> {
-    static constexpr int kColumns = 4;
-    using Model = Pose;
-    using Manifold = PoseManifold;
-    static Model read(const double* from) { return read_pose(from); }
-    static void write(const Model& model, double* to) { write_pose(model, to); }
-    static Matrix3 matrix(const Model& model) { return essential_from_pose(model); }
-    static Model model_of(const Manifold& manifold) { return manifold.pose(); }
-    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
-        kernels().pose_scores(matrix(model).data(), rays_of(model), points, max_error_sq, out);
-    }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
-};
-
-// Rows [R | t | a1 | a2] of relative poses with the intrinsics of their cameras.
-struct FocalPoses : Epipolar<FocalPoses> {
-    static constexpr int kColumns = 6;
-    using Model = FocalPose;
-    using Manifold = FocalManifold;
-    static Model read(const double* from) { return read_focal_pose(from); }
-    static void write(const Model& model, double* to) { write_focal_pose(model, to); }
-    static Matrix3 matrix(const Model& model) { return matrix_of(model); }
-    static Model model_of(const Manifold& manifold) { return manifold.model(); }
-    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
-        kernels().pose_scores(matrix(model).data(), rays_of(model), points, max_error_sq, out);
-    }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
-};
-
-struct Fundamentals : Epipolar<Fundamentals> {
-    static constexpr int kColumns = 3;
-    using Model = Matrix3;
-    using Manifold = FundamentalManifold;
-    static Model read(const double* from) { return Eigen::Map<const Matrix3>(from); }
-    static void write(const Model& model, double* to) { Eigen::Map<Matrix3>{to} = model; }
-    static Matrix3 matrix(const Model& model) { return model; }
-    static Model model_of(const Manifold& manifold) { return manifold.matrix(); }
-    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
-        kernels().msac_scores(model.data(), points, max_error_sq, out);
-    }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
-};
-
-// x2 ~ H x1, measured by the symmetric transfer error.
-struct Homographies {
-    static constexpr int kColumns = 3;
-    using Model = HomographyManifold;
-    using Manifold = HomographyManifold;
-    static Model read(const double* from) { return Model(Eigen::Map<const Matrix3>(from)); }
-    static void write(const Model& model, double* to) { Eigen::Map<Matrix3>{to} = model.matrix(); }
-    static Model model_of(const Manifold& manifold) { return manifold; }
-    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
-        kernels().transfer_errors_sq(model.both_ways(), points, out);
-    }
-    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
-        kernels().homography_scores(model.both_ways(), points, max_error_sq, out);
-    }
-    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
-                    int* index, double* totals) {
-        std::vector<TwoWayHomography> both;
-        for (const Model& model : models) both.push_back(model.both_ways());
-        kernels().top_homographies(both.data(), static_cast<int>(both.size()), points, max_error_sq, k, index, totals);
-    }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
-};
-
-template <class Kind>
-using ModelIn = In<double, Dim<3>, Dim<Kind::kColumns>>;
-template <class Kind>
-using Models = In<double, Any, Dim<3>, Dim<Kind::kColumns>>;
-
-template <class Kind>
-typename Kind::Model model_at(const Models<Kind>& models, size_t i) {
-    return Kind::read(models.data() + 3 * Kind::kColumns * i);
-}
 
 // One row of n numbers per model: fill(model, columns, out) writes padded(n) of them. What it writes beyond a row is
 // overwritten by the next, and behind the last there is room.
@@ -153,16 +55,12 @@ Out<double> spread_consensus(const Models<Kind>& models, const Correspondences& 
     require(max_error > 0, "max_error must be positive");
     require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
     const size_t m = count_of(models.shape(0));
-    Buffer<double> result(m);
+    std::vector<double> totals;
     {
         nb::gil_scoped_release release;
-        std::vector<float> row(padded(correspondences.size()));
-        for (size_t i = 0; i < m; ++i) {
-            Kind::msac_scores(model_at<Kind>(models, i), correspondences.columns(), max_error * max_error, row.data());
-            result.data()[i] = regions.spread_consensus(row.data());
-        }
+        totals = spread_consensus_of<Kind>(read_models<Kind>(models), correspondences, max_error, regions);
     }
-    return std::move(result).to_numpy({m});
+    return to_numpy(std::move(totals), {m});
 }
 
 Out<double> positive_depths(const Models<Poses>& poses, const Correspondences& correspondences) {
@@ -176,18 +74,14 @@ template <class Kind>
 Out<int> top_models(const Models<Kind>& models, const Correspondences& correspondences, double max_error, int k) {
     require(max_error > 0, "max_error must be positive");
     require(k > 0, "k must be positive");
-    const int m = count_of(models.shape(0));
-    k = std::min(k, m);
-    std::vector<int> index(k);
-    if (k > 0) {
+    count_of(models.shape(0));
+    std::vector<int> index;
+    {
         nb::gil_scoped_release release;
-        std::vector<typename Kind::Model> own;
-        own.reserve(m);
-        for (int i = 0; i < m; ++i) own.push_back(model_at<Kind>(models, i));
-        std::vector<double> totals(k);
-        Kind::top(own, correspondences.single_columns(), max_error * max_error, k, index.data(), totals.data());
+        index = top_of<Kind>(read_models<Kind>(models), correspondences, max_error, k);
     }
-    return to_numpy(std::move(index), {static_cast<size_t>(k)});
+    const size_t size = index.size();
+    return to_numpy(std::move(index), {size});
 }
 
 // A copy of weights, checked: nobody can change them in between.
@@ -293,6 +187,12 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("spread_consensus", &spread_consensus<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a)
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
+        .def_static("promising", &promising<Kind>, "models"_a, "coarse"_a, "fine"_a, "max_error"_a, "shortlist"_a,
+                    "count"_a, "options"_a)
+        .def_static("attend", &attend<Kind>, "models"_a, "correspondences"_a, "regions"_a, "search_error"_a,
+                    "max_error"_a, "finalists"_a, "count"_a, "same"_a)
+        .def_static("right_matches", &right_matches<Kind>, "model"_a, "correspondences"_a, "near"_a, "dimensions"_a)
+        .def_static("near_median", &near_median<Kind>, "model"_a, "correspondences"_a, "near"_a)
         .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
         .def_static("outcome_deviations", &outcome_deviations<Kind>, "model"_a, "correspondences"_a, "weights"_a,
@@ -306,27 +206,6 @@ nb::class_<Kind> bind_epipolar(nb::module_& m, const char* name, const char* doc
     return bind_kind<Kind>(m, name, doc).def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a);
 }
 
-// The first `count` rows whose cosine with every row kept before is below `same`.
-Out<int> distinct(const In<float, Any, Any>& msac_scores, int count, double same) {
-    const int m = count_of(msac_scores.shape(0)), n = count_of(msac_scores.shape(1));
-    std::vector<int> kept;
-    {
-        nb::gil_scoped_release release;
-        const auto row = [&](int i) { return msac_scores.data() + static_cast<size_t>(i) * n; };
-        std::vector<double> lengths(m);
-        for (int i = 0; i < m && static_cast<int>(kept.size()) < count; ++i) {
-            lengths[i] = std::sqrt(static_cast<double>(kernels().dot(row(i), row(i), n)));
-            const bool is_new = std::all_of(kept.begin(), kept.end(), [&](int k) {
-                const double product = static_cast<double>(kernels().dot(row(i), row(k), n));
-                return product < same * std::max(lengths[i] * lengths[k], 1e-12);
-            });
-            if (is_new) kept.push_back(i);
-        }
-    }
-    const size_t size = kept.size();
-    return to_numpy(std::move(kept), {size});
-}
-
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -335,7 +214,6 @@ void bind_models(nb::module_& m) {
     bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
     bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.");
-    m.def("distinct", &distinct, "msac_scores"_a, "count"_a, "same"_a);
 }
 
 }  // namespace caransac

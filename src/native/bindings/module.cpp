@@ -13,5 +13,6 @@ NB_MODULE(_native, m) {
     bind_refine_options(m);
     bind_models(m);
     bind_sampler(m);
+    bind_selection(m);
     bind_learned(m);
 }

@@ -21,6 +21,8 @@
     entry(close_points) \
     entry(msac_scores) \
     entry(pose_scores) \
+    entry(rough_msac_scores) \
+    entry(rough_pose_scores) \
     entry(positive_depths) \
     entry(dot) \
     entry(top_models) \

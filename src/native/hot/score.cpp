@@ -6,44 +6,78 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-inline Doubles msac_score(const Doubles& residual_sq, double inverse_max_error_sq) {
-    const Doubles score = 1.0 - residual_sq * inverse_max_error_sq;
-    return score > 0.0 ? score : Doubles{};  // also drops NaN
+// The pack of a kind of number.
+template <class Real>
+using Pack = decltype(broadcast(Real{}));
+template <class Real>
+constexpr int kLanes = static_cast<int>(sizeof(Pack<Real>) / sizeof(Real));
+
+template <class Real>
+inline Pack<Real> msac_score(const Pack<Real>& residual_sq, Real inverse_max_error_sq) {
+    const Pack<Real> score = Real{1} - residual_sq * inverse_max_error_sq;
+    return score > Real{0} ? score : Pack<Real>{};  // also drops NaN
 }
 
-struct PackedRays {
-    Doubles first[9], translation[3], scale, offset[2];
-    explicit PackedRays(const Rays& rays) : scale(broadcast(rays.scale)) {
-        for (int i = 0; i < 9; ++i) first[i] = broadcast(rays.first[i]);
-        for (int i = 0; i < 3; ++i) translation[i] = broadcast(rays.translation[i]);
-        for (int i = 0; i < 2; ++i) offset[i] = broadcast(rays.offset[i]);
+template <class Real>
+struct PackedModel {
+    Pack<Real> m[9];
+    explicit PackedModel(const double model[9]) {
+        for (int i = 0; i < 9; ++i) m[i] = broadcast(static_cast<Real>(model[i]));
     }
-    Doubles nearer_depth(const Doubles& u1, const Doubles& v1, const Doubles& u2, const Doubles& v2) const {
-        return CARANSAC_ISA::nearer_depth<Doubles>(first, translation, u1, v1, scale * u2 + offset[0],
-                                                   scale * v2 + offset[1]);
+    Pack<Real> residual_sq(const Columns<Real>& points, int i) const {
+        return epipolar_terms<Pack<Real>>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
+                                          load(points.v2 + i))
+            .residual_sq();
     }
 };
+
+template <class Real>
+struct PackedRays {
+    Pack<Real> first[9], translation[3], scale, offset[2];
+    explicit PackedRays(const Rays& rays) : scale(broadcast(static_cast<Real>(rays.scale))) {
+        for (int i = 0; i < 9; ++i) first[i] = broadcast(static_cast<Real>(rays.first[i]));
+        for (int i = 0; i < 3; ++i) translation[i] = broadcast(static_cast<Real>(rays.translation[i]));
+        for (int i = 0; i < 2; ++i) offset[i] = broadcast(static_cast<Real>(rays.offset[i]));
+    }
+    Pack<Real> nearer_depth(const Columns<Real>& points, int i) const {
+        return CARANSAC_ISA::nearer_depth<Pack<Real>>(first, translation, load(points.u1 + i), load(points.v1 + i),
+                                                      scale * load(points.u2 + i) + offset[0],
+                                                      scale * load(points.v2 + i) + offset[1]);
+    }
+};
+
+template <class Real>
+inline void all_msac_scores(const double model[9], const Columns<Real>& points, double max_error_sq, float* out) {
+    const PackedModel<Real> packed(model);
+    const Real inverse = static_cast<Real>(1 / max_error_sq);
+    for (int i = 0; i < points.n; i += kLanes<Real>)
+        store(out + i, msac_score<Real>(packed.residual_sq(points, i), inverse));
+}
+
+template <class Real>
+inline void all_pose_scores(const double model[9], const Rays& rays, const Columns<Real>& points, double max_error_sq,
+                            float* out) {
+    const PackedModel<Real> packed(model);
+    const PackedRays<Real> packed_rays(rays);
+    const Real inverse = static_cast<Real>(1 / max_error_sq);
+    for (int i = 0; i < points.n; i += kLanes<Real>) {
+        const Pack<Real> score = msac_score<Real>(packed.residual_sq(points, i), inverse);
+        store(out + i, packed_rays.nearer_depth(points, i) > Real{0} ? score : Pack<Real>{});
+    }
+}
 
 }  // namespace
 
 void residuals_sq(const double model[9], const Columns<double>& points, double* out) {
-    Doubles m[9];
-    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
-    for (int i = 0; i < points.n; i += kDoubles) {
-        const auto terms = epipolar_terms<Doubles>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
-                                                   load(points.v2 + i));
-        store(out + i, terms.residual_sq());
-    }
+    const PackedModel<double> packed(model);
+    for (int i = 0; i < points.n; i += kDoubles) store(out + i, packed.residual_sq(points, i));
 }
 
 int close_points(const double model[9], const Columns<double>& points, double max_residual_sq, int* index) {
-    Doubles m[9];
-    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
+    const PackedModel<double> packed(model);
     int count = 0;
     for (int i = 0; i < points.n; i += kDoubles) {
-        const auto terms = epipolar_terms<Doubles>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
-                                                   load(points.v2 + i));
-        const Doubles residual_sq = terms.residual_sq();
+        const Doubles residual_sq = packed.residual_sq(points, i);
         for (int l = 0; l < kDoubles; ++l) {
             index[count] = i + l;
             count += lane(residual_sq, l) < max_residual_sq;  // no branch: nobody could predict it
@@ -54,35 +88,27 @@ int close_points(const double model[9], const Columns<double>& points, double ma
 }
 
 void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, float* out) {
-    Doubles m[9];
-    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
-    for (int i = 0; i < points.n; i += kDoubles) {
-        const auto terms = epipolar_terms<Doubles>(m, load(points.u1 + i), load(points.v1 + i), load(points.u2 + i),
-                                                   load(points.v2 + i));
-        store(out + i, msac_score(terms.residual_sq(), 1 / max_error_sq));
-    }
+    all_msac_scores(model, points, max_error_sq, out);
 }
 
 void pose_scores(const double model[9], const Rays& rays, const Columns<double>& points, double max_error_sq,
                  float* out) {
-    const PackedRays packed(rays);
-    Doubles m[9];
-    for (int i = 0; i < 9; ++i) m[i] = broadcast(model[i]);
-    for (int i = 0; i < points.n; i += kDoubles) {
-        const Doubles u1 = load(points.u1 + i), v1 = load(points.v1 + i), u2 = load(points.u2 + i),
-                      v2 = load(points.v2 + i);
-        const Doubles score = msac_score(epipolar_terms<Doubles>(m, u1, v1, u2, v2).residual_sq(), 1 / max_error_sq);
-        store(out + i, packed.nearer_depth(u1, v1, u2, v2) > 0.0 ? score : Doubles{});
-    }
+    all_pose_scores(model, rays, points, max_error_sq, out);
+}
+
+void rough_msac_scores(const double model[9], const Columns<float>& points, double max_error_sq, float* out) {
+    all_msac_scores(model, points, max_error_sq, out);
+}
+
+void rough_pose_scores(const double model[9], const Rays& rays, const Columns<float>& points, double max_error_sq,
+                       float* out) {
+    all_pose_scores(model, rays, points, max_error_sq, out);
 }
 
 void positive_depths(const Rays& rays, const Columns<double>& points, double* out) {
-    const PackedRays packed(rays);
-    for (int i = 0; i < points.n; i += kDoubles) {
-        const Doubles depth =
-            packed.nearer_depth(load(points.u1 + i), load(points.v1 + i), load(points.u2 + i), load(points.v2 + i));
-        store(out + i, depth > 0.0 ? broadcast(1.0) : broadcast(0.0));
-    }
+    const PackedRays<double> packed(rays);
+    for (int i = 0; i < points.n; i += kDoubles)
+        store(out + i, packed.nearer_depth(points, i) > 0.0 ? broadcast(1.0) : broadcast(0.0));
 }
 
 float dot(const float* a, const float* b, int n) {

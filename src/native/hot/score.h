@@ -23,6 +23,11 @@ void msac_scores(const double model[9], const Columns<double>& points, double ma
 void pose_scores(const double model[9], const Rays& rays, const Columns<double>& points, double max_error_sq,
                  float* out);
 
+// The same in single precision, to compare models by.
+void rough_msac_scores(const double model[9], const Columns<float>& points, double max_error_sq, float* out);
+void rough_pose_scores(const double model[9], const Rays& rays, const Columns<float>& points, double max_error_sq,
+                       float* out);
+
 // Sum of the products of two rows of n scores, in single precision.
 float dot(const float* a, const float* b, int n);
 

@@ -73,6 +73,7 @@ class Problem(ABC):
         _ = self.extent
         chosen = copy(self)
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
+        chosen.__dict__.pop("regions", None)
         return chosen
 
     def within(self, max_error: float) -> Self:
@@ -95,6 +96,11 @@ class Problem(ABC):
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
         return max(float(self.spreads[:, 2].mean()), SMALLEST_EXTENT) if self.num_points else 1.0
+
+    @cached_property
+    def regions(self) -> Regions:
+        """Where its points are in either image."""
+        return Regions(self.correspondences)
 
     @property
     def num_points(self) -> int:
@@ -170,13 +176,21 @@ class Problem(ABC):
         """MSAC scores (m, n) of models (m, ...); a point behind a camera scores 0."""
         return self.model_kernels.msac_scores(models, self.correspondences, max_error)
 
-    def spread_consensus(self, models: Array, max_error: float, regions: Regions) -> Array:
+    def spread_consensus(self, models: Array, max_error: float) -> Array:
         """Consensus (m,) of models (m, ...) that counts evidence all over the images for more than a heap of it."""
-        return self.model_kernels.spread_consensus(models, self.correspondences, max_error, regions)
+        return self.model_kernels.spread_consensus(models, self.correspondences, max_error, self.regions)
 
     def distances(self, model: Array) -> Array:
         """Sampson distances (n,) of all points to a model."""
         return np.asarray(np.sqrt(self.model_kernels.residuals_sq(model[None], self.correspondences)[0]))
+
+    def right_matches(self, model: Array, near: float) -> tuple[float, float]:
+        """How many points within `near` of a model are more than wrong ones would be, and their median distance."""
+        return self.model_kernels.right_matches(model, self.correspondences, near, self.error_dimensions)
+
+    def near_median(self, model: Array, near: float) -> tuple[int, float]:
+        """How many points are within a distance of a model, and their median one."""
+        return self.model_kernels.near_median(model, self.correspondences, near)
 
     def inliers(self, model: Array) -> NDArray[np.bool_]:
         """Which points (n,) support a model."""

@@ -1,0 +1,121 @@
+// The kinds of models: how many columns a model has in Python, how it is read and written, and what its scores are.
+#pragma once
+
+#include <vector>
+
+#include "arrays.h"
+#include "hot/kernels.h"
+#include "refine.h"
+
+namespace caransac {
+
+// What the kinds of epipolar models share: all of them are measured by the Sampson distance to a matrix.
+template <class Kind>
+struct Epipolar {
+    template <class Model>
+    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
+        kernels().residuals_sq(Kind::matrix(model).data(), points, out);
+    }
+    template <class Model>
+    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
+                    int* index, double* totals) {
+        std::vector<double> matrices(9 * models.size());
+        for (size_t i = 0; i < models.size(); ++i)
+            Eigen::Map<Matrix3>(matrices.data() + 9 * i) = Kind::matrix(models[i]);
+        kernels().top_models(matrices.data(), static_cast<int>(models.size()), points, max_error_sq, k, index, totals);
+    }
+};
+
+// What poses share: a point behind a camera scores nothing.
+template <class Kind>
+struct Oriented : Epipolar<Kind> {
+    template <class Model>
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().pose_scores(Kind::matrix(model).data(), rays_of(model), points, max_error_sq, out);
+    }
+    // The same in single precision, to compare models by.
+    template <class Model>
+    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+        kernels().rough_pose_scores(Kind::matrix(model).data(), rays_of(model), points.single_columns(), max_error_sq,
+                                    out);
+    }
+};
+
+// Rows [R | t] of relative poses.
+struct Poses : Oriented<Poses> {
+    static constexpr int kColumns = 4;
+    using Model = Pose;
+    using Manifold = PoseManifold;
+    static Model read(const double* from) { return read_pose(from); }
+    static void write(const Model& model, double* to) { write_pose(model, to); }
+    static Matrix3 matrix(const Model& model) { return essential_from_pose(model); }
+    static Model model_of(const Manifold& manifold) { return manifold.pose(); }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+// Rows [R | t | a1 | a2] of relative poses with the intrinsics of their cameras.
+struct FocalPoses : Oriented<FocalPoses> {
+    static constexpr int kColumns = 6;
+    using Model = FocalPose;
+    using Manifold = FocalManifold;
+    static Model read(const double* from) { return read_focal_pose(from); }
+    static void write(const Model& model, double* to) { write_focal_pose(model, to); }
+    static Matrix3 matrix(const Model& model) { return matrix_of(model); }
+    static Model model_of(const Manifold& manifold) { return manifold.model(); }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+struct Fundamentals : Epipolar<Fundamentals> {
+    static constexpr int kColumns = 3;
+    using Model = Matrix3;
+    using Manifold = FundamentalManifold;
+    static Model read(const double* from) { return Eigen::Map<const Matrix3>(from); }
+    static void write(const Model& model, double* to) { Eigen::Map<Matrix3>{to} = model; }
+    static Matrix3 matrix(const Model& model) { return model; }
+    static Model model_of(const Manifold& manifold) { return manifold.matrix(); }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().msac_scores(model.data(), points, max_error_sq, out);
+    }
+    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+        kernels().rough_msac_scores(model.data(), points.single_columns(), max_error_sq, out);
+    }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+// x2 ~ H x1, measured by the symmetric transfer error.
+struct Homographies {
+    static constexpr int kColumns = 3;
+    using Model = HomographyManifold;
+    using Manifold = HomographyManifold;
+    static Model read(const double* from) { return Model(Eigen::Map<const Matrix3>(from)); }
+    static void write(const Model& model, double* to) { Eigen::Map<Matrix3>{to} = model.matrix(); }
+    static Model model_of(const Manifold& manifold) { return manifold; }
+    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
+        kernels().transfer_errors_sq(model.both_ways(), points, out);
+    }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().homography_scores(model.both_ways(), points, max_error_sq, out);
+    }
+    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+        msac_scores(model, points.columns(), max_error_sq, out);
+    }
+    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
+                    int* index, double* totals) {
+        std::vector<TwoWayHomography> both;
+        for (const Model& model : models) both.push_back(model.both_ways());
+        kernels().top_homographies(both.data(), static_cast<int>(both.size()), points, max_error_sq, k, index, totals);
+    }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+template <class Kind>
+using ModelIn = In<double, Dim<3>, Dim<Kind::kColumns>>;
+template <class Kind>
+using Models = In<double, Any, Dim<3>, Dim<Kind::kColumns>>;
+
+template <class Kind>
+typename Kind::Model model_at(const Models<Kind>& models, size_t i) {
+    return Kind::read(models.data() + 3 * Kind::kColumns * i);
+}
+
+}  // namespace caransac

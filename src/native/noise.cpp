@@ -1,0 +1,54 @@
+#include "noise.h"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
+namespace caransac {
+
+RightMatches right_matches(std::vector<double> distances, double near, int dimensions) {
+    const auto volume = [&](double distance) { return dimensions == 1 ? distance : distance * distance; };
+    std::vector<double> volumes;
+    for (const double distance : distances)
+        if (distance < near) volumes.push_back(volume(distance));
+    const double all = volume(near), found = static_cast<double>(volumes.size());
+    const auto beyond = std::count_if(volumes.begin(), volumes.end(), [&](double v) { return v >= 0.5 * all; });
+    const double wrong = 2 * static_cast<double>(beyond), right = found - wrong;
+    if (!(right >= 1)) return {0, near};
+    std::sort(volumes.begin(), volumes.end());
+    size_t i = 0;
+    while (i + 1 < volumes.size() && static_cast<double>(i + 1) - wrong * (volumes[i] / all) < 0.5 * right) ++i;
+    return {right, dimensions == 1 ? volumes[i] : std::sqrt(volumes[i])};
+}
+
+double median(std::vector<double>& numbers) {
+    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+    std::nth_element(numbers.begin(), middle, numbers.end());
+    if (numbers.size() % 2 == 1) return *middle;
+    return 0.5 * (*middle + *std::max_element(numbers.begin(), middle));
+}
+
+double width(const double* u, const double* v, int n, int most) {
+    if (n <= 0) return 0;
+    const int stride = std::max(n / std::max(most, 1), 1);
+    std::vector<double> x, y;
+    for (int i = 0; i < n; i += stride) {
+        x.push_back(u[i]);
+        y.push_back(v[i]);
+    }
+    std::vector<double> ranked_x = x, ranked_y = y;
+    const double centre_x = median(ranked_x), centre_y = median(ranked_y);
+    Eigen::Matrix2d moments = Eigen::Matrix2d::Zero();
+    for (size_t i = 0; i < x.size(); ++i) {
+        const Eigen::Vector2d from_centre(x[i] -= centre_x, y[i] -= centre_y);
+        moments += from_centre * from_centre.transpose();
+    }
+    const Eigen::Matrix2d axes = Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d>(moments).eigenvectors();
+    std::vector<double> lengths[2];
+    for (int axis = 0; axis < 2; ++axis)  // across the region first
+        for (size_t i = 0; i < x.size(); ++i)
+            lengths[axis].push_back(std::abs(x[i] * axes(0, axis) + y[i] * axes(1, axis)));
+    return median(lengths[0]) / std::max(median(lengths[1]), 1e-12);
+}
+
+}  // namespace caransac
