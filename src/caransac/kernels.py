@@ -47,6 +47,7 @@ __all__ = [
     "most_likely",
     "neighbour_features",
     "pack",
+    "plane_poses",
     "positive_depths",
     "real_roots",
     "sample_prosac",
@@ -330,6 +331,14 @@ HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
 def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
     """1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n)."""
     return _native.Poses.positive_depths(_reals(poses), correspondences)
+
+
+def plane_poses(H: Array, correspondences: Correspondences) -> Array:
+    """The poses [R | t] that a homography (3, 3) of rays has, with most points in front of the camera: (k, 3, 4).
+
+    Two for a plane, none for a rotation.
+    """
+    return _native.Homographies.plane_poses(_reals(H), correspondences)
 
 
 # Points --------------------------------------------------------------------------------------------------------------

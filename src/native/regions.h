@@ -8,7 +8,7 @@
 namespace caransac {
 
 // The cell of every correspondence in either image, of a grid with kPerSide rows and columns over where most points
-// are: between the first and the last percentile of their coordinates.
+// are: between the first and the last percentile of the coordinates of some of them.
 class Regions {
   public:
     static constexpr int kPerSide = 16, kPerImage = kPerSide * kPerSide;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -9,21 +11,41 @@
 
 namespace caransac {
 
+namespace {
+
+// The bits of a number that is not negative rise with it. The first of them, exponent and four bits of the mantissa,
+// name its bucket.
+constexpr int kMantissaBits = 19, kBuckets = 1 << (31 - kMantissaBits);
+
+std::uint32_t bits_of(float value) {
+    std::uint32_t bits = 0;
+    if (value > 0) std::memcpy(&bits, &value, sizeof(bits));  // also drops NaN
+    return bits;
+}
+
+}  // namespace
+
 std::vector<int> largest(const float* values, int n, int count) {
     std::vector<int> index(std::max(n, 0));
     std::iota(index.begin(), index.end(), 0);
     if (count >= n) return index;
     index.clear();
     if (count <= 0) return index;
-    std::vector<float> numbers(values, values + n);
-    for (float& number : numbers)
-        if (!(number == number)) number = -INFINITY;
-    std::vector<float> ranked = numbers;
-    std::nth_element(ranked.begin(), ranked.begin() + (count - 1), ranked.end(), std::greater<float>());
-    const float least = ranked[count - 1];
-    auto ties = count - std::count_if(numbers.begin(), numbers.end(), [&](float x) { return x > least; });
+    std::vector<std::uint32_t> bits(n);
+    int sizes[kBuckets] = {};
+    for (int i = 0; i < n; ++i) ++sizes[(bits[i] = bits_of(values[i])) >> kMantissaBits];
+    int bucket = kBuckets - 1, above = 0;  // the bucket of the smallest that is chosen, and how many are above it
+    while (above + sizes[bucket] < count) above += sizes[bucket--];
+    std::vector<std::uint32_t> ranked;
+    for (const std::uint32_t each : bits)
+        if (static_cast<int>(each >> kMantissaBits) == bucket) ranked.push_back(each);
+    const auto last = ranked.begin() + (count - above - 1);
+    std::nth_element(ranked.begin(), last, ranked.end(), std::greater<std::uint32_t>());
+    const std::uint32_t least = *last;
+    auto ties = std::count(ranked.begin(), last + 1, least);  // of the equal ones, so many are chosen
+    index.reserve(count);
     for (int i = 0; i < n; ++i)
-        if (numbers[i] > least || (numbers[i] == least && ties-- > 0)) index.push_back(i);
+        if (bits[i] > least || (bits[i] == least && ties-- > 0)) index.push_back(i);
     return index;
 }
 

@@ -59,7 +59,7 @@ def test_regions_cut_each_image_into_a_grid(rng):
     cells = kernels.Regions(kernels.pack(points1, points2)).cells
     assert cells.shape == (2, 4000)
     for own, points in zip(cells, (points1, points2), strict=True):
-        low, high = np.quantile(points, [0.01, 0.99], axis=0)
+        low, high = np.quantile(points[:: max(len(points) // 1024, 1)], [0.01, 0.99], axis=0)
         column, row = np.clip((points - low) / (high - low) * 16, 0, 15).astype(int).T
         assert np.mean(own == 16 * row + column) > 0.99  # but for points on a border
     assert len(set(kernels.Regions(kernels.pack(np.ones((5, 2)), np.ones((5, 2)))).cells.ravel())) == 1

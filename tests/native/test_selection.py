@@ -20,7 +20,7 @@ def test_of_equal_ones_the_first_are_chosen():
 
 
 def test_what_is_no_number_is_chosen_last():
-    probabilities = np.array([np.nan, 0.0, np.nan, 0.2, -np.inf], np.float32)
+    probabilities = np.array([np.nan, 0.1, np.nan, 0.2, -np.inf], np.float32)
     assert kernels.most_likely(probabilities, 2).tolist() == [1, 3]
     assert len(kernels.most_likely(np.full(9, np.nan, np.float32), 4)) == 4
     assert len(kernels.most_likely(np.empty(0, np.float32), 4)) == 0

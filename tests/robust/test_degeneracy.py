@@ -5,8 +5,7 @@ import pytest
 
 import caransac
 from caransac import Options
-from caransac.geometry import cross_matrix, homogeneous, pose_error_deg, rotation_from_vector
-from caransac.robust.degeneracy import poses_from_homography
+from caransac.geometry import pose_error_deg
 from caransac.synthetic.hard_scenes import make_hard_pair
 
 AUTO = Options(max_error_px="auto")
@@ -55,26 +54,3 @@ def test_a_failure_has_no_degeneracy():
     assert not result.success
     assert result.degeneracy is None
     assert result.alternatives == ()
-
-
-def test_the_poses_of_a_homography_are_those_it_was_made_of(rng):
-    for _ in range(100):
-        R, t = rotation_from_vector(0.3 * rng.normal(size=3)), 0.4 * rng.normal(size=3)
-        normal = np.array([*(0.4 * rng.normal(size=2)), 1.0])
-        H = (R + np.outer(t, normal)) * rng.choice([-2.0, 0.5])
-        rays = rng.uniform(-0.4, 0.4, (20, 2))
-        if np.any(homogeneous(rays) @ normal < 0.1) or np.linalg.det(R + np.outer(t, normal)) < 0.05:
-            continue
-        poses = poses_from_homography(H, rays)
-        direction = t / np.linalg.norm(t)
-        assert min(np.abs(pose - np.c_[R, direction]).max() for pose in poses) < 1e-6
-        # Each of them maps the plane as the homography does: the essential matrix vanishes on its pairs.
-        moved = homogeneous(rays) @ H.T
-        for pose in poses:
-            E = cross_matrix(pose[:, 3]) @ pose[:, :3]
-            assert np.abs(np.einsum("ni,ij,nj->n", moved, E, homogeneous(rays))).max() < 1e-9
-
-
-def test_a_rotation_has_no_poses_to_choose_from():
-    R = rotation_from_vector(np.array([0.1, 0.2, 0.0]))
-    assert poses_from_homography(R, np.zeros((4, 2))) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
-from caransac.kernels import RefineOptions, sample_uniform
+from caransac.kernels import Correspondences, RefineOptions, plane_poses, sample_uniform
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
 from caransac.robust.problems import Fundamental, Homography, Problem
@@ -40,7 +40,7 @@ def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degener
     share = float(plane.inliers(H).mean())
     if share < SMALLEST_SHARE:
         return nothing
-    others, margins = _second_poses(problem, found, H, deviation)
+    others, margins = _second_poses(problem, found, H, inliers.correspondences, deviation)
     kind: DegeneracyKind | None = None
     if share >= MIN_SHARE:
         R = None if isinstance(problem, Fundamental) else _rotation(plane, H)
@@ -81,7 +81,9 @@ def _rotation(plane: Homography, H: Array) -> Array | None:
     return R if plane.inliers(R).mean() >= MIN_SHARE else None
 
 
-def _second_poses(problem: Problem, found: Estimate, H: Array, deviation: float) -> tuple[Array, Array]:
+def _second_poses(
+    problem: Problem, found: Estimate, H: Array, inliers: Correspondences, deviation: float
+) -> tuple[Array, Array]:
     """Poses of a plane's homography that are not the answer, refined, and how much better the answer is than each.
 
     Of two poses that explain a plane alike, noise gives now one and now the other the better score of a point: the
@@ -94,7 +96,7 @@ def _second_poses(problem: Problem, found: Estimate, H: Array, deviation: float)
     likely = likely_subset(problem, found.msac_scores, FINE_POINTS)
     weights = likely.msac_scores(found.model[None], likely.max_error)[0] > 0
     options = RefineOptions(loss_scale=LOSS_SCALE_IN_NOISE * problem.median_error * deviation)
-    poses = [problem.from_public(pose) for pose in poses_from_homography(H, problem.points1[found.msac_scores > 0])]
+    poses = [problem.from_public(pose) for pose in plane_poses(H, inliers)]
     if not poses:
         return none
     refined = likely.refine(np.stack(poses), options, weights.astype(float))
@@ -112,31 +114,3 @@ def _differs(model: Array, answer: Array) -> bool:
     """Whether two poses are two answers."""
     turned = rotation_angle_deg(model[:, :3] @ answer[:, :3].T)
     return max(turned, angle_between_deg(model[:, 3], answer[:, 3])) > OTHER_POSE_DEG
-
-
-def poses_from_homography(H: Array, points1: Array) -> list[Array]:
-    """The poses [R | t] that a homography of rays has, up to two, with the points in front of the camera.
-
-    Ma, Soatto, Kosecka and Sastry, "An Invitation to 3-D Vision", 2004, section 5.3.3.
-    """
-    eigenvalues, V = np.linalg.eigh(H.T @ H)  # ascending
-    H = H / np.sqrt(eigenvalues[1]) * np.sign(np.linalg.det(H))
-    low, high = eigenvalues[[0, 2]] / eigenvalues[1]
-    if high - low < 1e-9:
-        return []
-    largest, middle, smallest = V[:, 2], V[:, 1], V[:, 0]
-    poses = []
-    for sign in (1, -1):
-        u = (np.sqrt(max(1 - low, 0)) * largest + sign * np.sqrt(max(high - 1, 0)) * smallest) / np.sqrt(high - low)
-        normal = np.cross(middle, u)
-        before = np.stack([middle, u, normal], axis=1)
-        after = np.stack([H @ middle, H @ u, np.cross(H @ middle, H @ u)], axis=1)
-        R = after @ before.T
-        t = (H - R) @ normal
-        if np.linalg.norm(t) < 1e-9:
-            continue
-        # The plane lies in front of the camera: its normal, on the side of the points, has positive inner products.
-        t *= np.sign(np.median(np.sum(homogeneous(points1) * normal, axis=1))) / np.linalg.norm(t)
-        U, _, Vt = np.linalg.svd(R)
-        poses.append(np.concatenate([U @ Vt, t[:, None]], axis=1))
-    return poses

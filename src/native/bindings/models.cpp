@@ -11,6 +11,7 @@
 
 #include "deviations.h"
 #include "kinds.h"
+#include "plane_poses.h"
 #include "regions.h"
 #include "rounds.h"
 
@@ -166,6 +167,15 @@ std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const 
     return {std::move(residuals).to_numpy({n}), std::move(derivatives).to_numpy({n, Manifold::kDof})};
 }
 
+Out<double> plane_poses(const ModelIn<Homographies>& model, const Correspondences& correspondences) {
+    std::vector<Pose> poses;
+    {
+        nb::gil_scoped_release release;
+        poses = poses_from_homography(Eigen::Map<const Matrix3>(model.data()), correspondences.columns());
+    }
+    return write_models<Poses>(poses);
+}
+
 template <class Kind>
 Out<double> retract(const ModelIn<Kind>& model, const In<double, Dim<Kind::Manifold::kDof>>& delta) {
     using Manifold = typename Kind::Manifold;
@@ -213,7 +223,8 @@ void bind_models(nb::module_& m) {
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
     bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
-    bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.");
+    bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.")
+        .def_static("plane_poses", &plane_poses, "model"_a, "correspondences"_a);
 }
 
 }  // namespace caransac
