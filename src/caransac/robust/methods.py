@@ -182,7 +182,7 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
     side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     belief = first_belief(problem, network, side)
     chosen = most_likely(belief.probabilities, WORKED_ON)
-    part, found = work_on(problem.subset(chosen), network, part_of(belief, chosen), info.take(chosen), options)
+    part, found = work_on(*part_of(problem, belief, info, chosen), network, options)
     degeneracy = find_degeneracy(part, found, options.seed)
     found = replace(found, degeneracy=degeneracy, confidence=confidence(network, part, found, degeneracy))
     if options.max_error_px == "auto":
@@ -191,22 +191,29 @@ def run_ca_ransac(problem: SomeProblem, info: MatchInfo, options: Options) -> tu
     return problem, judge_all(problem, network, belief, chosen, found, options)
 
 
-def part_of(record: Round, chosen: Indices) -> Round:
-    """The belief before any model of the chosen points only."""
-    return replace(
-        record,
-        msac_scores=record.msac_scores[:, chosen],
-        state=record.state[chosen],
-        probabilities=record.probabilities[chosen],
+def part_of(
+    problem: SomeProblem, belief: Round, info: MatchInfo, chosen: Indices
+) -> tuple[SomeProblem, Round, MatchInfo]:
+    """The problem of the chosen points only, the belief before any model about them, and what is known of them."""
+    if len(chosen) == problem.num_points:
+        return problem, belief, info
+    part = replace(
+        belief,
+        msac_scores=belief.msac_scores[:, chosen],
+        state=belief.state[chosen],
+        probabilities=belief.probabilities[chosen],
     )
+    return problem.subset(chosen), part, info.take(chosen)
 
 
 def work_on(
-    problem: SomeProblem, network: StateNetwork, belief: Round, info: MatchInfo, options: Options
+    problem: SomeProblem, belief: Round, info: MatchInfo, network: StateNetwork, options: Options
 ) -> tuple[SomeProblem, Estimate]:
     """Look for the noise, and for a threshold where nobody gave one; then adapt."""
     problem, start = look_ahead(problem, belief, options)
-    return problem, adapt(problem, network, start, options, _static_pool(info), _best_first(info))
+    static_pool = None if options.adaptive_sampling else _static_pool(info)
+    best_first = _best_first(info) if problem.by_score > 0 else None
+    return problem, adapt(problem, network, start, options, static_pool, best_first)
 
 
 def look_ahead(problem: SomeProblem, belief: Round, options: Options) -> tuple[SomeProblem, Round]:

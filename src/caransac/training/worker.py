@@ -89,7 +89,7 @@ class Worker:
         belief = first_belief(problem, network, example.side)
         chosen = most_likely(belief.probabilities, WORKED_ON)
         options = Options(seed=index, max_error_px="auto" if automatic else MAX_ERROR_PX)
-        part, found = work_on(problem.subset(chosen), network, part_of(belief, chosen), MatchInfo(), options)
+        part, found = work_on(*part_of(problem, belief, MatchInfo(), chosen), network, options)
         if found.model is None:
             return None
         numbers = evidence(network, part, found, find_degeneracy(part, found, index))
