@@ -42,6 +42,7 @@ __all__ = [
     "five_point_poses",
     "four_point",
     "gather_rows",
+    "inner_products",
     "instruction_set",
     "mlp",
     "most_likely",
@@ -287,6 +288,7 @@ class ModelKernels:
         weights: Array,
         rates: Array,
         variance: float,
+        prior: Array,
         dropped: int,
     ) -> tuple[float, float]:
         """Largest standard deviation of what a model says: the covariance of its degrees of freedom, carried over.
@@ -297,13 +299,14 @@ class ModelKernels:
             weights: (n,) their weights, not negative.
             rates: (f, k) how what it says moves with each degree of freedom.
             variance: of the residuals.
+            prior: (f, f) information that does not come from the points; infinity on the diagonal holds a number fixed.
             dropped: points of the largest influence that may agree by chance.
 
         Returns:
             The deviation, and that without the dropped points; of homographies both are the first.
         """
         return self.native.outcome_deviations(
-            _reals(model), correspondences, _reals(weights), _reals(rates), variance, dropped
+            _reals(model), correspondences, _reals(weights), _reals(rates), variance, _reals(prior), dropped
         )
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
@@ -347,6 +350,11 @@ def plane_poses(H: Array, correspondences: Correspondences) -> Array:
 def most_likely(probabilities: Floats, count: int) -> Indices:
     """Indices (k,) of the `count` most probable points, ascending; of equal ones the first, and all if no more."""
     return _native.most_likely(_aligned(np.ascontiguousarray(probabilities, np.float32)), count)
+
+
+def inner_products(rows: Floats, row: Floats) -> Floats:
+    """Inner products (m,) of rows (m, n) with one (n,): the same from any number of threads of any library."""
+    return _native.inner_products(*(_aligned(np.ascontiguousarray(array, np.float32)) for array in (rows, row)))
 
 
 def widths(correspondences: Correspondences, most: int) -> tuple[float, float]:

@@ -9,11 +9,17 @@
 
 namespace caransac {
 
-Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance) {
+Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior) {
+    constexpr double kSure = 1e12;  // information about what is held fixed
     Eigen::MatrixXd information = at_noise_one / variance;
     const double floor = 1e-9 * information.trace() + 1e-12 / variance;
     information.diagonal().array() += floor;
-    return information;
+    for (Eigen::Index k = 0; k < prior.rows(); ++k) {
+        if (!std::isinf(prior(k, k))) continue;
+        information.row(k).setZero();
+        information.col(k).setZero();
+    }
+    return information + prior.cwiseMin(kSure);
 }
 
 double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates) {

@@ -11,6 +11,8 @@ namespace caransac {
 using Rates = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+using Prior = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
 struct Deviations {
     double all, supported;
 };
@@ -18,8 +20,9 @@ struct Deviations {
 // Of any kind of model, so that they are compiled once
 // ------------------------------------------------------------------
 
-// Information, at noise one, about a model's degrees of freedom, at a variance of the residuals; it can be inverted.
-Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance);
+// Information, at noise one, about a model's degrees of freedom, at a variance of the residuals, and a prior on top of it;
+// infinity on the prior's diagonal holds a degree of freedom fixed. It can be inverted.
+Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior);
 
 double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates);
 
@@ -33,13 +36,14 @@ void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, 
 //   weights:  of the points that the model was fitted to
 //   rates:    degrees of freedom x numbers
 //   variance: of the residuals
+//   prior:    information about the degrees of freedom that does not come from the points
 //   dropped:  so many points of the largest influence may agree by chance: `supported` is the deviation without them.
 //             Residuals of more than one number, those of homographies, have none dropped.
 template <class Manifold>
 Deviations deviations(const Manifold& at, const Columns<double>& points, std::vector<double> weights,
-                      const Rates& rates, double variance, int dropped) {
+                      const Rates& rates, double variance, const Prior& prior, int dropped) {
     const auto information = [&] {
-        return regular_information(Refiner(points, weights.data(), RefineOptions()).information(at), variance);
+        return regular_information(Refiner(points, weights.data(), RefineOptions()).information(at), variance, prior);
     };
     const double all = largest_deviation(information(), rates);
     if constexpr (std::is_same_v<Manifold, HomographyManifold>) {

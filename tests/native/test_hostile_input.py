@@ -39,13 +39,14 @@ def test_points_in_spreads_stay_finite(rng):
 @pytest.mark.parametrize("entry", [np.nan, np.inf, HUGE, 0.0])
 def test_deviations_of_any_model_are_numbers(rng, kind, entry):
     verbs, points = KINDS[kind], kernels.pack(*rng.normal(size=(2, 50, 2)))
-    rates = rng.normal(size=(verbs.degrees_of_freedom, 3))
+    rates, prior = rng.normal(size=(verbs.degrees_of_freedom, 3)), np.eye(verbs.degrees_of_freedom)
+    prior[0, 0] = np.inf
     for dropped in (0, 7, 2**31 - 1):
-        found = verbs.outcome_deviations(np.full(verbs.shape, entry), points, np.ones(50), rates, 1.0, dropped)
+        found = verbs.outcome_deviations(np.full(verbs.shape, entry), points, np.ones(50), rates, 1.0, prior, dropped)
         assert len(found) == 2
     for variance, count in ((0.0, 1), (np.nan, 1), (1.0, -1)):
         with pytest.raises(ValueError, match=r"variance|dropped"):
-            verbs.outcome_deviations(np.ones(verbs.shape), points, np.ones(50), rates, variance, count)
+            verbs.outcome_deviations(np.ones(verbs.shape), points, np.ones(50), rates, variance, prior, count)
 
 
 @pytest.mark.parametrize("min_distance", [np.inf, 0.0, 1e300])

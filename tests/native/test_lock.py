@@ -42,6 +42,7 @@ def calls():
         "Correspondences": lambda: kernels.pack(many1, many2),
         "Regions": lambda: kernels.Regions(many),
         "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
+        "inner_products": lambda: kernels.inner_products(np.ones((300, 40_000), "f"), np.ones(40_000, "f")),
         "widths": lambda: kernels.widths(many, len(many)),
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
     }
@@ -67,7 +68,7 @@ def calls():
             f"{name}.information": lambda kind=kind, models=models: kind.information(models[0], many, ones),
             f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),
             f"{name}.outcome_deviations": lambda kind=kind, models=models: kind.outcome_deviations(
-                models[0], many, ones, np.ones((kind.degrees_of_freedom, 1)), 1.0, 10
+                models[0], many, ones, np.ones((kind.degrees_of_freedom, 1)), 1.0, np.eye(kind.degrees_of_freedom), 10
             ),
         }
     return long

@@ -28,6 +28,15 @@ def test_what_is_no_number_is_chosen_last():
         kernels.most_likely(probabilities, -1)
 
 
+@pytest.mark.parametrize("num_points", [0, 1, 15, 64, 203])
+def test_inner_products_are_those_of_numpy(rng, num_points):
+    rows, row = rng.uniform(size=(7, num_points)).astype(np.float32), rng.uniform(size=num_points).astype(np.float32)
+    assert np.allclose(kernels.inner_products(rows, row), rows @ row, rtol=1e-5)
+    assert kernels.inner_products(rows[:0], row).shape == (0,)
+    with pytest.raises(ValueError, match="as long as rows"):
+        kernels.inner_products(rows, np.ones(num_points + 1, np.float32))
+
+
 @pytest.mark.parametrize("num_points", [3, 200, 1001])
 def test_widths_are_medians_across_in_those_along(rng, num_points):
     along, across = rng.uniform(-1, 1, (2, num_points)) * [[1.0], [0.1]]

@@ -1,5 +1,7 @@
 """The confidence: its evidence, and that it tells right from wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ from caransac.robust.confidence import (
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
 from caransac.robust.methods import adapt
-from caransac.robust.problems import Essential, Fundamental
+from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.synthetic import make_pair
 from caransac.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
 
@@ -158,10 +160,14 @@ def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     assert all(supported > every for every, supported in deviations)
 
 
-@pytest.mark.parametrize("problem_class", [Essential, Fundamental])
+@pytest.mark.parametrize("problem_class", [Essential, Fundamental, FocalPose])
 def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class):
     pair = make_pair(200, outlier_ratio=0.0, seed=4)
-    if problem_class is Essential:
+    if problem_class is FocalPose:  # of which one focal length is exact
+        doubtful = replace(pair.camera2, focal_deviation=0.1)
+        problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, doubtful, 1.0, shared=False)
+        model = np.c_[join_pose(pair.R, pair.t), np.zeros((3, 2))]
+    elif problem_class is Essential:
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
         model = join_pose(pair.R, pair.t)
     else:
@@ -171,12 +177,13 @@ def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class)
     slopes = problem.jacobian(model)[1]
 
     def deviation(weights):
-        information = (weights * slopes.T) @ slopes / (noise * problem.max_error) ** 2
+        information = problem.information(model, weights, noise)
         return np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1])
 
     left = weights.copy()
     for count in (4, 3):
-        influence = left * np.einsum("ni,ij,nj->n", slopes, np.linalg.inv((left * slopes.T) @ slopes), slopes)
+        covariance = np.linalg.inv(problem.information(model, left, noise))
+        influence = left * np.einsum("ni,ij,nj->n", slopes, covariance, slopes)
         left[np.argsort(-influence)[:count]] = 0
     found = problem.outcome_deviations(model, weights, noise, rates, dropped=7)
     assert np.allclose(found, [deviation(weights), deviation(left)], rtol=1e-4)

@@ -91,5 +91,5 @@ def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
     K = np.diag([TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0])
     model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)
     problem = Fundamental(pair.points1, pair.points2, 1.0)
-    angle = angle_between_deg(problem.outcome(model), pair.t)
+    angle = angle_between_deg(problem.outcomes(model[None])[0], pair.t)
     assert min(angle, 180 - angle) < 1e-6

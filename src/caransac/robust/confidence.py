@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import widths
+from caransac.kernels import inner_products, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.camera_doubt import doubt_cameras
 from caransac.robust.estimate import Degeneracy, Estimate
@@ -57,12 +56,12 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
     """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). The answer must exist."""
     assert found.model is not None and found.msac_scores is not None
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
-    support = _inner(last.probabilities, answer)
-    trusted = prior > LOOKED_RIGHT
-    others = [_inner(last.probabilities, other) for other in last.msac_scores[1:]]
-    inliers = answer > 0
-    fitted = problem.subset(np.flatnonzero(inliers).astype(np.int32))
-    weights = belief_weights(network, last.probabilities[inliers], prior[inliers])
+    support = float(inner_products(answer[None], last.probabilities)[0])
+    others = inner_products(last.msac_scores[1:], last.probabilities)
+    inliers, trusted = answer > 0, prior > LOOKED_RIGHT
+    index = np.flatnonzero(inliers)
+    fitted = problem.subset(index.astype(np.int32))
+    weights = belief_weights(network, last.probabilities[index], prior[index])
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found.model)
@@ -70,31 +69,35 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
     deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
     deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
+    doubt = doubt_cameras(problem, found)
     return np.array(
         [
-            np.log1p(support),
-            np.log(problem.num_points),
-            np.log1p(last.probabilities.sum()),
-            (answer[trusted] > 0).sum() / (trusted.sum() + FEW),
-            max(others, default=0.0) / max(support, 1e-6),
-            np.log(last.noise * problem.max_error / problem.extent),
-            np.log(deviation + 1e-5),
-            np.mean(agreeing),
-            np.log(safe_deviation + 1e-5),
+            math.log1p(support),
+            math.log(problem.num_points),
+            math.log1p(float(last.probabilities.sum())),
+            np.count_nonzero(inliers & trusted) / (np.count_nonzero(trusted) + FEW),
+            float(others.max(initial=0.0)) / max(support, 1e-6),
+            math.log(last.noise * problem.max_error / problem.extent),
+            math.log(deviation + 1e-5),
+            sum(agreeing) / len(agreeing),
+            math.log(safe_deviation + 1e-5),
             degeneracy.margin,
             degeneracy.share,
-            *astuple(doubt_cameras(problem, found)),
-            np.log(min(inlier_width(fitted), WIDE)),
+            doubt.gain,
+            doubt.shift,
+            doubt.deviation,
+            doubt.unusual,
+            math.log(min(inlier_width(fitted), WIDE)),
         ]
     )
 
 
 def outcome_rates(problem: Problem, model: Array) -> Array:
     """How a model's outcome moves with each of its degrees of freedom: (f, k)."""
-    direction = problem.outcome(model)
     steps = STEP * np.eye(problem.model_kernels.degrees_of_freedom)
-    moved = np.stack([problem.outcome(problem.retract(model, step)) for step in steps])
-    return np.asarray((moved * np.sign(moved @ direction)[:, None] - direction) / STEP)
+    models = np.stack([model, *(problem.retract(model, step) for step in steps)])
+    direction, *moved = problem.outcomes(models)
+    return np.stack([(each * np.sign(each @ direction) - direction) / STEP for each in moved])
 
 
 def chance_matches(problem: Problem, model: Array) -> float:
@@ -110,13 +113,10 @@ def inlier_width(inliers: Problem) -> float:
 
 
 def cosine(a: Floats, b: Floats) -> float:
-    """Cosine of the angle between two vectors, 0 where one vanishes."""
-    return _inner(a, b) / max(math.sqrt(_inner(a, a) * _inner(b, b)), 1e-12)
-
-
-def _inner(a: Floats, b: Floats) -> float:
-    """Inner product, the same from any number of threads, which matrix libraries do not promise."""
-    return float(np.sum(a * b))
+    """Cosine of the angle between two vectors (n,), 0 where one vanishes."""
+    both = np.stack([a, b])
+    (aa, ab), (_, bb) = inner_products(both, a).tolist(), inner_products(both, b).tolist()
+    return float(ab / max(math.sqrt(aa * bb), 1e-12))
 
 
 def confidence(network: StateNetwork, problem: Problem, found: Estimate, degeneracy: Degeneracy) -> float | None:

@@ -15,11 +15,12 @@ from caransac.robust.selection import FINE_POINTS, likely_subset
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
 # keypoint: 98 in 100 right matches of a plane are that close.
 MIN_SHARE, ERRORS_IN_DEVIATION = 0.9, 4.0
-SAMPLES, REFINED = 48, 4  # minimal samples of four points, and how many of their homographies are refined
+SAMPLES, REFINED = 48, 2  # minimal samples of four points, and how many of their homographies are refined
 SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not looked at any further
 # Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
 # no more than so many deviations of what noise makes of it.
 OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
+STEPS, MIN_DECREASE = 10, 1e-4  # of the other poses' refinement, which need not be precise
 CLEAR = 8.0  # deviations: more say no more
 
 
@@ -95,7 +96,12 @@ def _second_poses(
         return none
     likely = likely_subset(problem, found.msac_scores, FINE_POINTS)
     weights = likely.msac_scores(found.model[None], likely.max_error)[0] > 0
-    options = RefineOptions(loss_scale=LOSS_SCALE_IN_NOISE * problem.median_error * deviation)
+    options = RefineOptions(
+        loss_scale=LOSS_SCALE_IN_NOISE * problem.median_error * deviation,
+        max_steps=STEPS,
+        min_decrease=MIN_DECREASE,
+        single_precision=True,
+    )
     poses = [problem.from_public(pose) for pose in plane_poses(H, inliers)]
     if not poses:
         return none

@@ -122,7 +122,7 @@ def is_right(example: Example, H: Array | None, model: Array) -> bool:
     if isinstance(problem, Homography):
         if H is None:
             return False
-        error = problem.outcome(model) - problem.outcome(problem.from_public(H))
+        error = np.subtract(*problem.outcomes(np.stack([model, problem.from_public(H)])))
         return bool(np.linalg.norm(error.reshape(-1, 2), axis=1).mean() < problem.outcome_limit)
     return example.R is not None and example.pose_error_deg(model) < math.degrees(problem.outcome_limit)
 

@@ -132,20 +132,24 @@ Out<double> information(const ModelIn<Kind>& model, const Correspondences& corre
     return std::move(result).to_numpy({kDof, kDof});
 }
 
+template <int kSize>
+using Square = In<double, Dim<kSize>, Dim<kSize>>;
+
 // Largest deviations of what a model says, by all points and without the most influential ones.
 template <class Kind>
 std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const Correspondences& correspondences,
                                              const Numbers& weights,
                                              const In<double, Dim<Kind::Manifold::kDof>, Any>& rates, double variance,
-                                             int dropped) {
+                                             const Square<Kind::Manifold::kDof>& prior, int dropped) {
     require(variance > 0, "variance must be positive");
     require(dropped >= 0, "dropped must not be negative");
     require(rates.shape(1) > 0, "rates must have a column");
     nb::gil_scoped_release release;
     const typename Kind::Manifold at(Kind::read(model.data()));
     const Eigen::Map<const Rates> moved(rates.data(), Kind::Manifold::kDof, static_cast<Eigen::Index>(rates.shape(1)));
-    const Deviations found =
-        deviations(at, correspondences.columns(), checked_weights(weights, correspondences), moved, variance, dropped);
+    const Prior added = Eigen::Map<const Prior>(prior.data(), Kind::Manifold::kDof, Kind::Manifold::kDof);
+    const Deviations found = deviations(at, correspondences.columns(), checked_weights(weights, correspondences), moved,
+                                        variance, added, dropped);
     return {found.all, found.supported};
 }
 
@@ -206,7 +210,7 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
         .def_static("outcome_deviations", &outcome_deviations<Kind>, "model"_a, "correspondences"_a, "weights"_a,
-                    "rates"_a, "variance"_a, "dropped"_a)
+                    "rates"_a, "variance"_a, "prior"_a, "dropped"_a)
         .def_static("retract", &retract<Kind>, "model"_a, "delta"_a);
 }
 

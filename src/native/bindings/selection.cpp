@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "arrays.h"
+#include "hot/kernels.h"
 #include "noise.h"
 
 namespace caransac {
@@ -25,6 +26,18 @@ Out<int> most_likely(const In<float, Any>& probabilities, int count) {
     return to_numpy(std::move(chosen), {size});
 }
 
+Out<float> inner_products(const In<float, Any, Any>& rows, const In<float, Any>& row) {
+    const size_t m = count_of(rows.shape(0));
+    const int n = count_of(rows.shape(1));
+    require(row.shape(0) == rows.shape(1), "row must be as long as rows are");
+    Buffer<float> products(m);
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < m; ++i) products.data()[i] = kernels().dot(rows.data() + i * n, row.data(), n);
+    }
+    return std::move(products).to_numpy({m});
+}
+
 std::pair<double, double> widths(const Correspondences& correspondences, int most) {
     require(most > 0, "most must be positive");
     nb::gil_scoped_release release;
@@ -36,6 +49,7 @@ std::pair<double, double> widths(const Correspondences& correspondences, int mos
 
 void bind_selection(nb::module_& m) {
     m.def("most_likely", &most_likely, "probabilities"_a, "count"_a);
+    m.def("inner_products", &inner_products, "rows"_a, "row"_a);
     m.def("widths", &widths, "correspondences"_a, "most"_a);
 }
 

@@ -22,6 +22,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 START_IN_EXTENT = 0.0075  # threshold to start from where nobody knows it: 2 or 3 px of 1000
 SMALLEST_EXTENT = 1e-9
+SURE = 1e12  # information about what is held fixed
 
 
 class Problem(ABC):
@@ -33,7 +34,7 @@ class Problem(ABC):
     Attributes:
         name: what its weights are called in a weights file.
         sample_size: points in a minimal sample.
-        outcome_limit: an answer whose `outcome` is farther from the truth is wrong.
+        outcome_limit: an answer whose outcome (see `outcomes`) is farther from the truth is wrong.
         model_kernels: what can be done with its models.
         correspondences: the points, packed for the kernels.
         error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
@@ -142,8 +143,8 @@ class Problem(ABC):
         """The model (...) that users see so: the inverse of `public` for one."""
 
     @abstractmethod
-    def outcome(self, model: Array) -> Array:
-        """What of a model must be right, up to its sign, (k,), and what `confidence` is about.
+    def outcomes(self, models: Array) -> Array:
+        """What of models (m, ...) must be right, up to the sign, (m, k), and what `confidence` is about.
 
         Of epipolar geometry the direction from camera to camera, of length one: the hardest part to find.
         """
@@ -207,7 +208,12 @@ class Problem(ABC):
     def information(self, model: Array, weights: Array, noise: float) -> Array:
         """Information (f, f) about a model's degrees of freedom in points of weights (n,), at a noise in thresholds."""
         information = self.model_kernels.information(model, self.correspondences, weights)
-        return np.asarray(information / (noise * self.max_error) ** 2)
+        return with_prior(information / (noise * self.max_error) ** 2, self.prior_information)
+
+    @property
+    def prior_information(self) -> Array:
+        """Information (f, f) that does not come from the points; infinity on the diagonal holds a number fixed."""
+        return np.zeros((self.model_kernels.degrees_of_freedom,) * 2)
 
     def outcome_deviations(
         self, model: Array, weights: Array, noise: float, rates: Array, dropped: int
@@ -224,11 +230,21 @@ class Problem(ABC):
             dropped: how many.
         """
         variance = (noise * self.max_error) ** 2
-        return self.model_kernels.outcome_deviations(model, self.correspondences, weights, rates, variance, dropped)
+        prior = self.prior_information
+        return self.model_kernels.outcome_deviations(
+            model, self.correspondences, weights, rates, variance, prior, dropped
+        )
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""
         return self.model_kernels.retract(model, delta)
+
+
+def with_prior(information: Array, prior: Array) -> Array:
+    """Information (f, f) from points and from a prior, of which infinity on the diagonal holds a number fixed."""
+    fixed = np.isinf(np.diag(prior))
+    information[fixed] = information[:, fixed] = 0.0
+    return np.asarray(information + np.minimum(prior, SURE))
 
 
 SomeProblem = TypeVar("SomeProblem", bound=Problem)

@@ -42,6 +42,6 @@ class Essential(Problem):
         """See `Problem.from_public`."""
         return model
 
-    def outcome(self, model: Array) -> Array:
-        """See `Problem.outcome`."""
-        return model[:, 3]
+    def outcomes(self, models: Array) -> Array:
+        """See `Problem.outcomes`."""
+        return models[:, :, 3]

@@ -13,7 +13,7 @@ from caransac.camera import UNKNOWN_FOCAL, Camera, mean_pixel
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.options import MaxError
-from caransac.robust.problems.base import Problem
+from caransac.robust.problems.base import Problem, with_prior
 
 # Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
 # the focal length: lenses and outliers bend them together, and data that hardly show it would override the prior.
@@ -26,7 +26,6 @@ CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with a doubtful 
 FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
 # Focal lengths that samples are solved at, in deviations; where the prior is sharper, that of the camera alone.
 GUESSES, SHARP = (-1.5, 0.0, 1.5), 0.07
-SURE = 1e12  # information about what is held fixed
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,9 @@ class FocalPose(Problem):
         """See `Problem.from_public`: with the cameras as given."""
         return np.concatenate([model, np.zeros((3, 2))], axis=1)
 
-    def outcome(self, model: Array) -> Array:
-        """See `Problem.outcome`."""
-        return model[:, 3]
+    def outcomes(self, models: Array) -> Array:
+        """See `Problem.outcomes`."""
+        return models[:, :, 3]
 
     def intrinsics_prior(
         self, noise: float, model: Array | None = None, weights: Array | None = None
@@ -147,7 +146,9 @@ class FocalPose(Problem):
 
     def _temper(self, model: Array, weights: Array, noise: float) -> float:
         """How much the prior counts: the more, the less the matches say about the focal length."""
-        said = np.linalg.pinv(self._information(model, weights, noise * TEMPER**0.5, focal_prior=False), hermitian=True)
+        points = self.model_kernels.information(model, self.correspondences, weights)
+        points /= TEMPER * (noise * self.max_error) ** 2
+        said = np.linalg.pinv(with_prior(points, self._prior_information(focal_prior=False)), hermitian=True)
         ratios = [
             said[5 + 3 * camera, 5 + 3 * camera] / doubt.focal**2
             for camera, doubt in enumerate(self._doubts)
@@ -155,25 +156,25 @@ class FocalPose(Problem):
         ]
         return TEMPER * float(np.clip(WEAK**2 * max(ratios, default=0.0), 1.0, MOST_TEMPER))
 
-    def information(self, model: Array, weights: Array, noise: float) -> Array:
-        """See `Problem.information`: matches and prior together."""
-        return self._information(model, weights, noise, focal_prior=True)
+    @property
+    def prior_information(self) -> Array:
+        """See `Problem.prior_information`: what is known of the cameras."""
+        return self._prior_information(focal_prior=True)
 
-    def _information(self, model: Array, weights: Array, noise: float, *, focal_prior: bool) -> Array:
+    def _prior_information(self, *, focal_prior: bool) -> Array:
+        """The same, with or without what is known of doubtful focal lengths."""
         prior = np.zeros(self.model_kernels.degrees_of_freedom)
         share = 0.5 if self.shared else 1.0
         for camera, doubt in enumerate(self._doubts):
             focal = _precision(share, doubt.focal) if focal_prior or doubt.focal == 0 else 0.0
             centre = _precision(share, doubt.centre)
             prior[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
-        fixed = np.isinf(prior)
-        information = super().information(model, weights, noise)
-        information[fixed], information[:, fixed], prior[fixed] = 0.0, 0.0, SURE
+        together = np.diag(prior)
         if self.shared:
             for k, deviation in enumerate((FOCAL_DIFFERENCE, CENTRE_DIFFERENCE, CENTRE_DIFFERENCE)):
                 pair = np.ix_([5 + k, 8 + k], [5 + k, 8 + k])
-                information[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
-        return np.asarray(information + np.diag(prior))
+                together[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
+        return together
 
     def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
         """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""

@@ -33,8 +33,8 @@ class Fundamental(PixelProblem):
         F = np.linalg.inv(self._normalise2).T @ model @ np.linalg.inv(self._normalise1)
         return np.asarray(F / np.linalg.norm(F))
 
-    def outcome(self, model: Array) -> Array:
-        """See `Problem.outcome`: the epipole in image 2, seen by a camera of ordinary focal length."""
-        epipole = np.linalg.svd(model)[0][:, 2]
-        direction = epipole / (TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0)
-        return np.asarray(direction / np.linalg.norm(direction))
+    def outcomes(self, models: Array) -> Array:
+        """See `Problem.outcomes`: the epipole in image 2, seen by a camera of ordinary focal length."""
+        epipoles = np.linalg.svd(models)[0][:, :, 2]
+        directions = epipoles / (TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0)
+        return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

@@ -36,11 +36,11 @@ class Homography(PixelProblem):
         depths = np.sum(self.points1 * H[2, :2], axis=1) + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
 
-    def outcome(self, model: Array) -> Array:
-        """See `Problem.outcome`: where the corners of the matched region go, in units of its extent, (8,)."""
+    def outcomes(self, models: Array) -> Array:
+        """See `Problem.outcomes`: where the corners of the matched region go, in units of its extent, (m, 8)."""
         points1 = self.points1
         low, high = points1.min(axis=0), points1.max(axis=0)
         corners = np.array([low, (low[0], high[1]), high, (high[0], low[1])])
-        moved = homogeneous(corners) @ model.T
+        moved = homogeneous(corners) @ models.swapaxes(1, 2)
         extent = float(np.linalg.norm(np.ptp(self.points2, axis=0)))
-        return np.asarray((moved[:, :2] / moved[:, 2:] / extent).ravel())
+        return np.asarray(moved[..., :2] / moved[..., 2:] / extent).reshape(len(models), 8)
