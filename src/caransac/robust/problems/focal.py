@@ -76,9 +76,6 @@ class FocalPose(Problem):
         super().__init__(points1, points2, max_error_px, mean_pixel(*cameras), usable)
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0]), Doubt.of(cameras[1])
-        self._guesses = [
-            (guess, pack(points1 * exp(-guess[0]), points2 * exp(-guess[1]))) for guess in self._log_scales()
-        ]
 
     @classmethod
     def from_pixels(
@@ -99,8 +96,12 @@ class FocalPose(Problem):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
         solved = []
-        for turn, (log_scales, points) in enumerate(self._guesses):
-            poses, _ = five_point_poses(points, samples[turn :: len(self._guesses)])
+        guesses = self._log_scales()
+        for turn, log_scales in enumerate(guesses):
+            own = samples[turn :: len(guesses)]
+            given = self.correspondences.subset(own.ravel())
+            points = pack(given.points1 * exp(-log_scales[0]), given.points2 * exp(-log_scales[1]))
+            poses, _ = five_point_poses(points, np.arange(own.size, dtype=np.int32).reshape(own.shape))
             intrinsics = np.zeros((len(poses), 3, 2))
             intrinsics[:, 0] = log_scales
             solved.append(np.concatenate([poses, intrinsics], axis=2))
