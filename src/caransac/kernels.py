@@ -85,7 +85,10 @@ def pack(points1: Array, points2: Array) -> Correspondences:
 
     ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index,
     ``spreads`` says of either image where its points are, (2, 3): their centre and the spread around it, blind to a few
-    absurd ones, and ``in_spreads`` gives the points relative to that.
+    absurd ones, and ``in_spreads`` gives the points relative to that. ``calibrated`` gives the normalised image
+    coordinates of pixels of two cameras without distortion, of which intrinsics (2, 4) has the rows fx, fy, cx, cy.
+    ``normalised`` gives points of the order of one, ``(pixels - centre) * scale``, the medians (2, 2) of both images
+    that are the centres, and the scale, which both images share.
     """
     return Correspondences(_reals(points1), _reals(points2))
 

@@ -1,6 +1,8 @@
 // The correspondences of a problem, packed into columns once.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "hot/points.h"
@@ -15,6 +17,16 @@ class Correspondences {
     Correspondences(const double* points1, const double* points2, int n);
     // Some of them, in the given order. index: numbers from 0 to size() - 1.
     Correspondences subset(const std::vector<int>& index) const;
+    // All of them elsewhere: map(c, value) is the new value of column c, of u1, v1, u2, v2.
+    template <class Map>
+    Correspondences mapped(Map map) const {
+        Correspondences moved(n_);
+        for (int c = 0; c < 4; ++c) {
+            const double* from = column(doubles_, c);
+            moved.fill(c, [=](int i) { return map(c, from[i]); });
+        }
+        return moved;
+    }
 
     int size() const { return n_; }
     Columns<double> columns() const { return view(doubles_); }
@@ -22,16 +34,27 @@ class Correspondences {
 
   private:
     explicit Correspondences(int n);
-    void set(int i, double u1, double v1, double u2, double v2);
     template <class Real>
-    Columns<Real> view(const std::vector<Real>& data) const {
-        const int stride = padded(n_);
-        return {data.data(), data.data() + stride, data.data() + 2 * stride, data.data() + 3 * stride, n_};
+    Real* column(const std::unique_ptr<Real[]>& data, int c) const {
+        return data.get() + static_cast<size_t>(c) * padded(n_);
+    }
+    template <class Real>
+    Columns<Real> view(const std::unique_ptr<Real[]>& data) const {
+        return {column(data, 0), column(data, 1), column(data, 2), column(data, 3), n_};
+    }
+    template <class Value>
+    void fill(int c, Value value) {
+        double* const doubles = column(doubles_, c);
+        float* const floats = column(floats_, c);
+        for (int i = 0; i < n_; ++i) {
+            doubles[i] = value(i);
+            floats[i] = static_cast<float>(doubles[i]);
+        }
     }
 
     int n_;
-    std::vector<double> doubles_;
-    std::vector<float> floats_;
+    std::unique_ptr<double[]> doubles_;
+    std::unique_ptr<float[]> floats_;
 };
 
 }  // namespace caransac

@@ -1,5 +1,10 @@
 #include "correspondences.h"
 
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
 #include "arrays.h"
 #include "regions.h"
 #include "spreads.h"
@@ -84,6 +89,35 @@ Correspondences points_in_spreads(const Correspondences& self, const In<double, 
     return moved;
 }
 
+// intrinsics: fx, fy, cx, cy of either camera, a row.
+Correspondences calibrated(const Correspondences& self, const In<double, Dim<2>, Dim<4>>& intrinsics) {
+    double focal[4], centre[4];
+    for (int c = 0; c < 4; ++c) {
+        const double* row = intrinsics.data() + 4 * (c / 2);
+        focal[c] = row[c % 2];
+        centre[c] = row[2 + c % 2];
+    }
+    nb::gil_scoped_release release;
+    Correspondences rays = self.mapped([&](int c, double value) { return (value - centre[c]) / focal[c]; });
+    require(all_finite(rays), "intrinsics must leave the points finite");
+    return rays;
+}
+
+// The points normalised, and how: the centres of both images, and the scale.
+std::tuple<Correspondences, Out<double>, double> normalised(const Correspondences& self) {
+    Buffer<double> centres(4);
+    Normalisation by;
+    Correspondences points = [&] {
+        nb::gil_scoped_release release;
+        by = normalisation_of(self);
+        Correspondences points = normalise(self, by);
+        require(all_finite(points), "points must stay finite when they are normalised");
+        return points;
+    }();
+    std::copy(by.centre, by.centre + 4, centres.data());
+    return {std::move(points), std::move(centres).to_numpy({2, 2}), by.scale};
+}
+
 }  // namespace
 
 void bind_correspondences(nb::module_& m) {
@@ -92,6 +126,8 @@ void bind_correspondences(nb::module_& m) {
         .def("__len__", &Correspondences::size)
         .def("subset", &subset, "index"_a)
         .def("spreads", &spreads)
+        .def("calibrated", &calibrated, "intrinsics"_a)
+        .def("normalised", &normalised)
         .def("in_spreads", &points_in_spreads, "spreads"_a)
         .def_prop_ro(
             "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::move)

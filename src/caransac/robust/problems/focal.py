@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from caransac.camera import UNKNOWN_FOCAL, Camera, mean_pixel
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
-from caransac.kernels import FOCAL_POSES, Indices, IntrinsicsPrior, five_point_poses, pack
+from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
+from caransac.robust.problems.rays import pack_rays
 
 # Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
 # the focal length: lenses and outliers bend them together, and data that hardly show it would override the prior.
@@ -66,14 +67,13 @@ class FocalPose(Problem):
 
     def __init__(
         self,
-        points1: Array,
-        points2: Array,
+        correspondences: Correspondences,
         max_error_px: MaxError,
         cameras: tuple[Camera, Camera],
         shared: bool,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
-        super().__init__(points1, points2, max_error_px, mean_pixel(*cameras), usable)
+        super().__init__(correspondences, max_error_px, mean_pixel(*cameras), usable)
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0]), Doubt.of(cameras[1])
 
@@ -82,9 +82,8 @@ class FocalPose(Problem):
         cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: MaxError, shared: bool
     ) -> FocalPose:
         """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`."""
-        rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
-        usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
-        return cls(rays1[usable], rays2[usable], max_error_px, (camera1, camera2), shared, usable)
+        rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
+        return cls(rays, max_error_px, (camera1, camera2), shared, usable)
 
     def _log_scales(self) -> list[tuple[float, float]]:
         """Pairs of log_scale that samples are solved at."""
