@@ -38,6 +38,7 @@ __all__ = [
     "RefineOptions",
     "Regions",
     "ScoreKind",
+    "calibrate",
     "distinct",
     "five_point",
     "five_point_poses",
@@ -46,6 +47,7 @@ __all__ = [
     "instruction_set",
     "mlp",
     "neighbour_features",
+    "normalise",
     "pack",
     "positive_depths",
     "real_roots",
@@ -73,10 +75,7 @@ def _integers(array: ArrayLike) -> Indices:
 
 
 def instruction_set() -> str:
-    """Instruction set in use: "baseline", "avx2" or "avx512".
-
-    The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
-    """
+    """The CPU's best of "baseline", "avx2" and "avx512", unless the variable CARANSAC_INSTRUCTION_SET asks for less."""
     return _native.instruction_set()
 
 
@@ -85,12 +84,19 @@ def pack(points1: Array, points2: Array) -> Correspondences:
 
     ``len`` of it is n, ``points1`` and ``points2`` are copies of the points, ``subset`` takes some of them by index,
     ``spreads`` says of either image where its points are, (2, 3): their centre and the spread around it, blind to a few
-    absurd ones, and ``in_spreads`` gives the points relative to that. ``calibrated`` gives the normalised image
-    coordinates of pixels of two cameras without distortion, of which intrinsics (2, 4) has the rows fx, fy, cx, cy.
-    ``normalised`` gives points of the order of one, ``(pixels - centre) * scale``, the medians (2, 2) of both images
-    that are the centres, and the scale, which both images share.
+    absurd ones, and ``in_spreads`` gives the points relative to that.
     """
-    return Correspondences(_reals(points1), _reals(points2))
+    return _native.pack(_reals(points1), _reals(points2))
+
+
+def calibrate(pixels1: Array, pixels2: Array, intrinsics: Array) -> Correspondences:
+    """Normalised image coordinates of pixels (n, 2) of two cameras, the rows fx, fy, cx, cy of intrinsics (2, 4)."""
+    return _native.calibrate(_reals(pixels1), _reals(pixels2), _reals(intrinsics))
+
+
+def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, float]:
+    """Points ``(pixels - centre) * scale`` of the order of one of pixels (n, 2) of two images; centres (2, 2); scale."""
+    return _native.normalise(_reals(pixels1), _reals(pixels2))
 
 
 # Solvers -------------------------------------------------------------------------------------------------------------

@@ -22,6 +22,10 @@ Correspondences::Correspondences(const double* points1, const double* points2, i
     }
 }
 
+Correspondences::Correspondences(const Correspondences& other) : Correspondences(other.n_) {
+    for (int c = 0; c < 4; ++c) fill(c, [from = other.column(other.doubles_, c)](int i) { return from[i]; });
+}
+
 Correspondences Correspondences::subset(const std::vector<int>& index) const {
     Correspondences chosen(static_cast<int>(index.size()));
     const int* rows = index.data();

@@ -9,23 +9,20 @@
 
 namespace caransac {
 
-// Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once it is made, so
-// that any number of threads may read it.
+// Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once Python has it,
+// so that any number of threads may read it.
 class Correspondences {
   public:
     // points1, points2: n x 2 finite coordinates.
     Correspondences(const double* points1, const double* points2, int n);
+    Correspondences(const Correspondences& other);
+    Correspondences(Correspondences&& other) = default;
     // Some of them, in the given order. index: numbers from 0 to size() - 1.
     Correspondences subset(const std::vector<int>& index) const;
-    // All of them elsewhere: map(c, value) is the new value of column c, of u1, v1, u2, v2.
+    // Moves all of them while they are made: map(c, value) is the new value of column c, of u1, v1, u2, v2.
     template <class Map>
-    Correspondences mapped(Map map) const {
-        Correspondences moved(n_);
-        for (int c = 0; c < 4; ++c) {
-            const double* from = column(doubles_, c);
-            moved.fill(c, [=](int i) { return map(c, from[i]); });
-        }
-        return moved;
+    void map(Map map) {
+        for (int c = 0; c < 4; ++c) fill(c, [=, from = column(doubles_, c)](int i) { return map(c, from[i]); });
     }
 
     int size() const { return n_; }

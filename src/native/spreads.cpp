@@ -73,12 +73,14 @@ Spread spread_of(const double* u, const double* v, int n) {
 }
 
 Correspondences in_spreads(const Correspondences& correspondences, const Spread spreads[2]) {
-    return correspondences.mapped([=](int column, double value) {
+    Correspondences moved = correspondences;
+    moved.map([=](int column, double value) {
         const Spread& spread = spreads[column / 2];
         const double shifted = value - spread.centre[column % 2];
         const double scaled = spread.size > 0 ? shifted / spread.size : shifted;
         return std::clamp(scaled, -kFarthest, kFarthest);
     });
+    return moved;
 }
 
 Normalisation normalisation_of(const Correspondences& pixels) {
@@ -95,10 +97,6 @@ Normalisation normalisation_of(const Correspondences& pixels) {
     const double spread = median(std::move(distances));
     if (spread > kSmallestSpread) found.scale = 0.5 / spread;
     return found;
-}
-
-Correspondences normalise(const Correspondences& pixels, const Normalisation& by) {
-    return pixels.mapped([by](int column, double value) { return (value - by.centre[column]) * by.scale; });
 }
 
 }  // namespace caransac

@@ -28,6 +28,5 @@ struct Normalisation {
 // Each image is centred but both are scaled alike: distances in an image then only change their unit. Medians, because
 // a single absurd match would otherwise squeeze all others into a point.
 Normalisation normalisation_of(const Correspondences& pixels);
-Correspondences normalise(const Correspondences& pixels, const Normalisation& by);
 
 }  // namespace caransac

@@ -56,11 +56,11 @@ def test_unequal_lengths_and_wrong_shapes_are_refused():
 
 def test_calibrated_points_are_normalised_image_coordinates(rng):
     pixels1, pixels2 = rng.uniform(0, 1000, size=(2, 40, 2))
-    rays = kernels.pack(pixels1, pixels2).calibrated(np.array([[900, 910, 320, 240], [500, 510, 330, 250.0]]))
+    rays = kernels.calibrate(pixels1, pixels2, np.array([[900, 910, 320, 240], [500, 510, 330, 250.0]]))
     assert np.array_equal(rays.points1, (pixels1 - (320, 240)) / (900, 910))
     assert np.array_equal(rays.points2, (pixels2 - (330, 250)) / (500, 510))
     with pytest.raises(ValueError, match="intrinsics must leave the points finite"):
-        rays.calibrated(np.zeros((2, 4)))
+        kernels.calibrate(pixels1, pixels2, np.zeros((2, 4)))
 
 
 ORDERS = {
@@ -77,7 +77,7 @@ ORDERS = {
 @pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 66, 1000, 5001])
 def test_normalised_pixels_are_centred_and_scaled_by_medians(rng, order, count):
     both = 300 * ORDERS[order](rng, count) + 500
-    normalised, centres, scale = kernels.pack(*both).normalised()
+    normalised, centres, scale = kernels.normalise(*both)
     assert np.array_equal(centres, np.median(both, axis=1))
     shifted = both - centres[:, None]
     spread = np.median(np.abs(shifted))
@@ -86,13 +86,13 @@ def test_normalised_pixels_are_centred_and_scaled_by_medians(rng, order, count):
 
 
 def test_no_pixels_are_normalised_as_well():
-    normalised, centres, scale = kernels.pack(*np.empty((2, 0, 2))).normalised()
+    normalised, centres, scale = kernels.normalise(*np.empty((2, 0, 2)))
     assert (len(normalised), centres.tolist(), scale) == (0, [[0, 0], [0, 0]], 1)
 
 
 def test_numbers_that_overflow_are_refused_when_they_are_normalised():
     with pytest.raises(ValueError, match="finite"):
-        kernels.pack(*np.array([[[-1.7e308, 0], [1.7e308, 0], [1.7e308, 0]]] * 2)).normalised()
+        kernels.normalise(*np.array([[[-1.7e308, 0], [1.7e308, 0], [1.7e308, 0]]] * 2))
 
 
 def test_regions_cut_each_image_into_a_grid(rng):

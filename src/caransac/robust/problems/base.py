@@ -98,7 +98,7 @@ class Problem(ABC):
     @cached_property
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
-        return max(float(self.spreads[:, 2].mean()), SMALLEST_EXTENT) if self.num_points else 1.0
+        return max(float(self.spreads[0, 2] + self.spreads[1, 2]) / 2, SMALLEST_EXTENT) if self.num_points else 1.0
 
     @property
     def num_points(self) -> int:

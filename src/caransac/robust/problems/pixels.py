@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import Correspondences, pack
+from caransac.kernels import Correspondences, normalise
 from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
 
@@ -25,7 +25,7 @@ class PixelProblem(Problem):
     @classmethod
     def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: MaxError) -> Self:
         """The problem of pixels (n, 2)."""
-        points, centres, scale = pack(pixels1, pixels2).normalised()
+        points, centres, scale = normalise(pixels1, pixels2)
         problem = cls(points, max_error_px, scale)
         problem._normalise1, problem._normalise2 = (
             np.array([[scale, 0, -scale * x], [0, scale, -scale * y], [0, 0, 1]]) for x, y in centres

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.kernels import Correspondences, pack
+from caransac.kernels import Correspondences, calibrate, pack
 
 
 def pack_rays(
@@ -18,7 +18,7 @@ def pack_rays(
     Where a lens has no ray for a pixel, its match is left out.
     """
     if not camera1.is_distorted and not camera2.is_distorted:
-        return pack(pixels1, pixels2).calibrated(np.array([camera1.intrinsics, camera2.intrinsics])), None
+        return calibrate(pixels1, pixels2, np.array([camera1.intrinsics, camera2.intrinsics])), None
     rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
     usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
     return (pack(rays1, rays2), None) if usable.all() else (pack(rays1[usable], rays2[usable]), usable)
