@@ -95,7 +95,7 @@ def calibrate(pixels1: Array, pixels2: Array, intrinsics: Array) -> Corresponden
 
 
 def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, float]:
-    """Points ``(pixels - centre) * scale`` of the order of one of pixels (n, 2) of two images, centres (2, 2), scale."""
+    """Points ``(pixels - centre) * scale`` of about one for pixels (n, 2) of two images; centres (2, 2); scale."""
     return _native.normalise(_reals(pixels1), _reals(pixels2))
 
 
