@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "ranks.h"
-
 namespace caransac {
 namespace {
 
@@ -13,11 +11,13 @@ namespace {
 struct Interval {
     double low, cell;
     Interval(const double* values, int n) {
-        const auto ranked = [&](size_t percent) {
-            return value_of_rank({values, values + n}, percent * static_cast<size_t>(n) / 100);
+        std::vector<double> sorted(values, values + n);
+        const auto ranked = [&](int rank) {
+            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
+            return sorted[rank];
         };
-        low = ranked(1);
-        cell = std::max(ranked(99) - low, 1e-12) / Regions::kPerSide;
+        low = ranked(n / 100);
+        cell = std::max(ranked(99 * static_cast<long long>(n) / 100) - low, 1e-12) / Regions::kPerSide;
     }
     int index(double value) const {
         const double offset = (value - low) / cell;  // not a number where lengths overflow: the first cell then

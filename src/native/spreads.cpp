@@ -4,9 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
-
-#include "ranks.h"
 
 namespace caransac {
 namespace {
@@ -15,8 +12,49 @@ constexpr double kSpreadInMedians = 1.6;  // of points all over an image
 constexpr double kFarthest = 1e100;       // coordinates saturate here: a spread may be as small as a number can be
 constexpr int kEnough = 2048;             // evenly spread points tell the median of many more
 constexpr double kSmallestSpread = 1e-6;  // pixels; below, all points are one
+constexpr size_t kFew = 64;               // values that std::nth_element is as fast for
+constexpr int kMostPasses = 64;           // a few suffice but for values that were made to need many
+
+double median_of(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
+
+// About the median, by nine values.
+double pivot_of(const double* values, size_t n) {
+    const auto at = [&](size_t tenth) { return values[tenth * n / 10]; };
+    return median_of(median_of(at(1), at(2), at(3)), median_of(at(4), at(5), at(6)), median_of(at(7), at(8), at(9)));
+}
 
 }  // namespace
+
+// Quickselect from memory to memory, without the branches of std::nth_element that nobody can predict: a quarter of its
+// time.
+double median(std::vector<double> values) {
+    std::vector<double> others(values.size());
+    double *from = values.data(), *to = others.data();
+    size_t n = values.size(), low = (n - 1) / 2, high = n / 2;
+    for (int pass = 0; pass < kMostPasses && n > kFew; ++pass) {
+        const double pivot = pivot_of(from, n);
+        size_t below = 0, end = n;  // those below the pivot come first, the others last
+        for (size_t i = 0; i < n; ++i) {
+            const double value = from[i];
+            const bool less = value < pivot;
+            to[below] = to[end - 1] = value;
+            below += less;
+            end -= !less;
+        }
+        if (below == 0 || (low < below && below <= high)) break;  // nothing is told apart, or the two in the middle are
+        std::swap(from, to);
+        if (high < below) {
+            n = below;
+        } else {
+            from += below;
+            n -= below;
+            low -= below;
+            high -= below;
+        }
+    }
+    std::nth_element(from, from + high, from + n);
+    return low == high ? from[high] : 0.5 * (from[high] + *std::max_element(from, from + high));
+}
 
 Spread spread_of(const double* u, const double* v, int n) {
     Spread spread;

@@ -1,9 +1,14 @@
 // Where the points of an image are, whatever a few absurd ones do.
 #pragma once
 
+#include <vector>
+
 #include "correspondences.h"
 
 namespace caransac {
+
+// The mean of the two in the middle where their number is even; there must be one.
+double median(std::vector<double> values);
 
 // Medians of the coordinates, and the spread around them: about the root mean square for points all over an image.
 struct Spread {

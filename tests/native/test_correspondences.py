@@ -100,8 +100,8 @@ def test_regions_cut_each_image_into_a_grid(rng):
     cells = kernels.Regions(kernels.pack(points1, points2)).cells
     assert cells.shape == (2, 4000)
     for own, points in zip(cells, (points1, points2), strict=True):
-        low, high = np.sort(points, axis=0)[[40, 3960]]
-        column, row = np.clip((points - low) / ((high - low) / 16), 0, 15).astype(int).T
-        assert np.array_equal(own, 16 * row + column)
+        low, high = np.quantile(points, [0.01, 0.99], axis=0)
+        column, row = np.clip((points - low) / (high - low) * 16, 0, 15).astype(int).T
+        assert np.mean(own == 16 * row + column) > 0.99  # but for points on a border
     assert len(set(kernels.Regions(kernels.pack(np.ones((5, 2)), np.ones((5, 2)))).cells.ravel())) == 1
     assert kernels.Regions(kernels.pack(np.empty((0, 2)), np.empty((0, 2)))).cells.shape == (2, 0)
