@@ -75,7 +75,10 @@ def _integers(array: ArrayLike) -> Indices:
 
 
 def instruction_set() -> str:
-    """The CPU's best of "baseline", "avx2" and "avx512", unless the variable CARANSAC_INSTRUCTION_SET asks for less."""
+    """Instruction set in use: "baseline", "avx2" or "avx512".
+
+    The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
+    """
     return _native.instruction_set()
 
 
@@ -95,7 +98,10 @@ def calibrate(pixels1: Array, pixels2: Array, intrinsics: Array) -> Corresponden
 
 
 def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, float]:
-    """Points ``(pixels - centre) * scale`` of about one for pixels (n, 2) of two images; centres (2, 2); scale."""
+    """Points ``(pixels - centre) * scale`` of about one for pixels (n, 2) of two images; centres (2, 2); scale.
+
+    Each image is centred by medians, and both are scaled alike.
+    """
     return _native.normalise(_reals(pixels1), _reals(pixels2))
 
 
