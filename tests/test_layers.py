@@ -20,7 +20,7 @@ LAYERS = [
     {"learned.side_information", "learned.sample_quality"},
     {"learned"},
     {"robust.problems.base"},
-    {"robust.problems.pixels"},
+    {"robust.problems.pixels", "robust.problems.rays"},
     {
         "robust.problems.essential",
         "robust.problems.fundamental",

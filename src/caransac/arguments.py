@@ -13,6 +13,7 @@ from caransac.robust.methods import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
 LARGEST_SIDE = 1e6  # pixels
+DEFAULTS = Options()
 
 
 def check_matches(
@@ -31,7 +32,7 @@ def check_matches(
         if features.ndim != 2 or len(features) != len(pixels1):
             raise ValueError(f"features must have shape ({len(pixels1)}, d), one row per match, got {features.shape}")
     if options is None:
-        options = Options()
+        options = DEFAULTS
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
     return pixels1, pixels2, MatchInfo(numbers, kind, features), options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_reals, is_real, shorten
 from caransac.geometry import Array
-from caransac.lens import NO_DISTORTION, Distortion, fisheye_from_rays, rays_from_fisheye
+from caransac.lens import Distortion, fisheye_from_rays, rays_from_fisheye
 
 # Parameters of each COLMAP camera model, in COLMAP's order.
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -71,12 +72,13 @@ class Camera:
         names = PARAMETERS[self.model]
         if len(params) != len(names):
             raise ValueError(f"params of {self.model} must be ({', '.join(names)}), got {len(params)} numbers")
-        if not np.all(np.isfinite(params)):
+        if not all(map(isfinite, params)):
             raise ValueError("params must be finite")
         object.__setattr__(self, "params", params)
-        if self.fx <= 0 or self.fy <= 0:
+        shorter = min(self.fx, self.fy)
+        if shorter <= 0:
             raise ValueError("params must have a positive focal length")
-        if min(self.fx, self.fy) < SHORTEST or max(map(abs, params)) > LONGEST:
+        if shorter < SHORTEST or max(map(abs, params)) > LONGEST:
             raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
         for name in ("width", "height"):
             object.__setattr__(self, name, _as_pixels(getattr(self, name), name))
@@ -92,11 +94,11 @@ class Camera:
         K = as_reals(K, "K")
         if K.shape != (3, 3):
             raise ValueError(f"K must be 3x3, got shape {K.shape}")
-        scale = float(np.abs(K).max())
-        expected = np.array([[K[0, 0], 0, K[0, 2]], [0, K[1, 1], K[1, 2]], [0, 0, 1]])
-        if not np.all(np.isfinite(K)) or np.abs(K - expected).max() > 1e-9 * scale:
+        (fx, skew, cx), (zero, fy, cy), (*zeros, one) = K.tolist()  # numbers of Python: numpy takes longer for nine
+        largest = max(map(abs, (fx, skew, cx, zero, fy, cy, *zeros, one)))
+        if max(map(abs, (skew, zero, *zeros, one - 1))) > 1e-9 * largest:
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
-        return cls("PINHOLE", (K[0, 0], K[1, 1], K[0, 2], K[1, 2]), width, height, focal_deviation)
+        return cls("PINHOLE", (fx, fy, cx, cy), width, height, focal_deviation)
 
     @classmethod
     def from_opencv(cls, K: ArrayLike, distortion: ArrayLike | None) -> Camera:
@@ -177,21 +179,21 @@ class Camera:
         except ValueError as error:
             raise ValueError(f"camera {text!r}: {error}") from error
 
-    def _parameter(self, *names: str) -> float:
-        for name in names:
-            if name in PARAMETERS[self.model]:
-                return self.params[PARAMETERS[self.model].index(name)]
-        return 0.0
-
     @property
     def fx(self) -> float:
         """Focal length along x in pixels."""
-        return self._parameter("fx", "f")
+        return self.params[0]
 
     @property
     def fy(self) -> float:
         """Focal length along y in pixels."""
-        return self._parameter("fy", "f")
+        return self.params[_centre_place(self.model) - 1]
+
+    @property
+    def intrinsics(self) -> tuple[float, float, float, float]:
+        """Focal lengths and principal point in pixels: fx, fy, cx, cy."""
+        place = _centre_place(self.model)
+        return self.fx, self.fy, self.params[place], self.params[place + 1]
 
     @property
     def mean_focal(self) -> float:
@@ -201,12 +203,13 @@ class Camera:
     @property
     def K(self) -> Array:
         """Calibration matrix (3, 3), without the distortion."""
-        return np.array([[self.fx, 0, self._parameter("cx")], [0, self.fy, self._parameter("cy")], [0, 0, 1]])
+        fx, fy, cx, cy = self.intrinsics
+        return np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
 
     @property
     def is_distorted(self) -> bool:
         """Whether any distortion coefficient differs from zero, or the lens is a fisheye."""
-        return self.is_fisheye or self.distortion != NO_DISTORTION
+        return self.is_fisheye or any(self.params[_centre_place(self.model) + 2 :])
 
     @property
     def is_fisheye(self) -> bool:
@@ -226,8 +229,8 @@ class Camera:
 
         NaN where the distortion has no inverse, and beyond `lens.MAX_FISHEYE_ANGLE_DEG` of a fisheye.
         """
-        principal = np.array([self._parameter("cx"), self._parameter("cy")])
-        distorted = (points - principal) / np.array([self.fx, self.fy])
+        fx, fy, cx, cy = self.intrinsics
+        distorted = (points - (cx, cy)) / (fx, fy)
         if not self.is_distorted:
             return np.asarray(distorted)
         found = self.distortion.invert(distorted)
@@ -235,15 +238,14 @@ class Camera:
 
     def rays_to_pixels(self, rays: Array) -> Array:
         """Pixels of normalised image coordinates: (n, 2) -> (n, 2)."""
-        principal = np.array([self._parameter("cx"), self._parameter("cy")])
+        fx, fy, cx, cy = self.intrinsics
         seen = fisheye_from_rays(rays) if self.is_fisheye else rays
-        return np.asarray(self.distortion.apply(seen)[0] * np.array([self.fx, self.fy]) + principal)
+        return np.asarray(self.distortion.apply(seen)[0] * (fx, fy) + (cx, cy))
 
     @property
     def pinhole(self) -> Camera:
         """The camera with the same calibration matrix and a perfect lens."""
-        params = (self.fx, self.fy, self._parameter("cx"), self._parameter("cy"))
-        return Camera("PINHOLE", params, self.width, self.height, self.focal_deviation)
+        return Camera("PINHOLE", self.intrinsics, self.width, self.height, self.focal_deviation)
 
     def adjusted(self, scale: float, offset_px: tuple[float, float], focal_deviation: float) -> Camera:
         """The camera with its focal length times `scale` and its principal point moved, of another deviation."""
@@ -315,9 +317,14 @@ def as_camera(value: CameraLike, name: str) -> Camera:
         raise ValueError(f"{name}: {error}") from error
 
 
+def _centre_place(model: str) -> int:
+    """Where the principal point is among the parameters: behind one focal length or two, before any distortion."""
+    return 1 if PARAMETERS[model][0] == "f" else 2
+
+
 def _as_number(value: Any) -> float:
     """A number as a float; a TypeError for what only looks like one."""
-    if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating):
+    if isinstance(value, (bool, np.bool_, str, bytes, np.complexfloating)):
         raise TypeError(f"{value!r} is no real number")
     return float(value)
 

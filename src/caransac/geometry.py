@@ -18,10 +18,12 @@ def homogeneous(points: ArrayLike) -> Array:
 
 def cross_matrix(vectors: ArrayLike) -> Array:
     """Matrices of the cross product, ``cross_matrix(t) @ x == np.cross(t, x)``: (..., 3) -> (..., 3, 3)."""
-    x, y, z = np.moveaxis(np.asarray(vectors, float), -1, 0)
-    zero = np.zeros_like(x)
-    rows = [np.stack(row, axis=-1) for row in ((zero, -z, y), (z, zero, -x), (-y, x, zero))]
-    return np.stack(rows, axis=-2)
+    given = np.asarray(vectors, float)
+    x, y, z = given[..., 0], given[..., 1], given[..., 2]
+    matrices = np.zeros((*given.shape, 3))
+    matrices[..., 0, 1], matrices[..., 0, 2], matrices[..., 1, 2] = -z, y, -x
+    matrices[..., 1, 0], matrices[..., 2, 0], matrices[..., 2, 1] = z, -y, x
+    return matrices
 
 
 def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) -> tuple[Array, Array]:

@@ -38,6 +38,7 @@ __all__ = [
     "RefineOptions",
     "Regions",
     "ScoreKind",
+    "calibrate",
     "five_point",
     "five_point_poses",
     "four_point",
@@ -47,6 +48,7 @@ __all__ = [
     "mlp",
     "most_likely",
     "neighbour_features",
+    "normalise",
     "pack",
     "plane_poses",
     "positive_depths",
@@ -90,7 +92,20 @@ def pack(points1: Array, points2: Array) -> Correspondences:
     ``spreads`` says of either image where its points are, (2, 3): their centre and the spread around it, blind to a few
     absurd ones, and ``in_spreads`` gives the points relative to that.
     """
-    return Correspondences(_reals(points1), _reals(points2))
+    return _native.pack(_reals(points1), _reals(points2))
+
+
+def calibrate(pixels1: Array, pixels2: Array, intrinsics: Array) -> Correspondences:
+    """Normalised image coordinates of pixels (n, 2) of two cameras, the rows fx, fy, cx, cy of intrinsics (2, 4)."""
+    return _native.calibrate(_reals(pixels1), _reals(pixels2), _reals(intrinsics))
+
+
+def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, float]:
+    """Points ``(pixels - centre) * scale`` of about one for pixels (n, 2) of two images; centres (2, 2); scale.
+
+    Each image is centred by medians, and both are scaled alike.
+    """
+    return _native.normalise(_reals(pixels1), _reals(pixels2))
 
 
 # Solvers -------------------------------------------------------------------------------------------------------------

@@ -108,9 +108,6 @@ def _roots(polynomial: Polynomial) -> Array:
     return np.asarray(Polynomial(coefficients).roots())
 
 
-NO_DISTORTION = Distortion()
-
-
 def fisheye_from_rays(rays: Array) -> Array:
     """Rays (n, 2) as points (n, 2) at the angle to the optical axis, in radians, instead of at its tangent."""
     radius = np.linalg.norm(rays, axis=1, keepdims=True)

@@ -1,20 +1,29 @@
 // The correspondences of a problem, packed into columns once.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "hot/points.h"
 
 namespace caransac {
 
-// Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once it is made, so
-// that any number of threads may read it.
+// Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once Python has it,
+// so that any number of threads may read it.
 class Correspondences {
   public:
     // points1, points2: n x 2 finite coordinates.
     Correspondences(const double* points1, const double* points2, int n);
+    Correspondences(const Correspondences& other);
+    Correspondences(Correspondences&& other) = default;
     // Some of them, in the given order. index: numbers from 0 to size() - 1.
     Correspondences subset(const std::vector<int>& index) const;
+    // Moves all of them while they are made: map(c, value) is the new value of column c, of u1, v1, u2, v2.
+    template <class Map>
+    void map(Map map) {
+        for (int c = 0; c < 4; ++c) fill(c, [=, from = column(doubles_, c)](int i) { return map(c, from[i]); });
+    }
 
     int size() const { return n_; }
     Columns<double> columns() const { return view(doubles_); }
@@ -22,16 +31,27 @@ class Correspondences {
 
   private:
     explicit Correspondences(int n);
-    void set(int i, double u1, double v1, double u2, double v2);
     template <class Real>
-    Columns<Real> view(const std::vector<Real>& data) const {
-        const int stride = padded(n_);
-        return {data.data(), data.data() + stride, data.data() + 2 * stride, data.data() + 3 * stride, n_};
+    Real* column(const std::unique_ptr<Real[]>& data, int c) const {
+        return data.get() + static_cast<size_t>(c) * padded(n_);
+    }
+    template <class Real>
+    Columns<Real> view(const std::unique_ptr<Real[]>& data) const {
+        return {column(data, 0), column(data, 1), column(data, 2), column(data, 3), n_};
+    }
+    template <class Value>
+    void fill(int c, Value value) {
+        double* const doubles = column(doubles_, c);
+        float* const floats = column(floats_, c);
+        for (int i = 0; i < n_; ++i) {
+            doubles[i] = value(i);
+            floats[i] = static_cast<float>(doubles[i]);
+        }
     }
 
     int n_;
-    std::vector<double> doubles_;
-    std::vector<float> floats_;
+    std::unique_ptr<double[]> doubles_;
+    std::unique_ptr<float[]> floats_;
 };
 
 }  // namespace caransac

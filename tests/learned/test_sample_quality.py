@@ -11,7 +11,7 @@ from caransac import Options, estimate_fundamental, estimate_relative_pose
 from caransac.cli import main
 from caransac.datasets import make_synthetic
 from caransac.geometry import pose_error_deg, split_pose
-from caransac.kernels import five_point_poses
+from caransac.kernels import five_point_poses, pack
 from caransac.learned.sample_quality import (
     closest_distance_sq,
     extent_across_sq,
@@ -56,7 +56,7 @@ def selective(sampler, problem, oversampling, quality=geometric_quality):
 @pytest.mark.parametrize("kind", [UniformSampler, ProsacSampler])
 def test_the_best_of_every_few_samples_is_kept(rng, kind):
     points1, points2 = rng.normal(size=(2, 200, 2))
-    problem = Essential(points1, points2, 1e-3)
+    problem = Essential(pack(points1, points2), 1e-3)
     plain = kind(np.arange(200, dtype=np.int32), 5, 3)
     candidates = plain.draw(0, 40 * 8).reshape(40, 8, 5)
     kept = selective(plain, problem, 8).draw(0, 40)

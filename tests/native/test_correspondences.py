@@ -54,6 +54,47 @@ def test_unequal_lengths_and_wrong_shapes_are_refused():
         kernels.pack(np.zeros((3, 3)), np.zeros((3, 3)))
 
 
+def test_calibrated_points_are_normalised_image_coordinates(rng):
+    pixels1, pixels2 = rng.uniform(0, 1000, size=(2, 40, 2))
+    rays = kernels.calibrate(pixels1, pixels2, np.array([[900, 910, 320, 240], [500, 510, 330, 250.0]]))
+    assert np.array_equal(rays.points1, (pixels1 - (320, 240)) / (900, 910))
+    assert np.array_equal(rays.points2, (pixels2 - (330, 250)) / (500, 510))
+    with pytest.raises(ValueError, match="intrinsics must leave the points finite"):
+        kernels.calibrate(pixels1, pixels2, np.zeros((2, 4)))
+
+
+ORDERS = {
+    "random": lambda rng, n: rng.normal(size=(2, n, 2)),
+    "sorted": lambda rng, n: np.sort(rng.normal(size=(2, n, 2)), axis=1),
+    "rising and falling": lambda _, n: np.minimum(np.arange(n), n - np.arange(n))[None, :, None] * np.ones((2, n, 2)),
+    "of two values": lambda rng, n: rng.integers(0, 2, size=(2, n, 2)).astype(float),
+    "mostly one": lambda rng, n: np.where(rng.random((2, n, 2)) < 0.1, rng.normal(size=(2, n, 2)), 0.5),
+    "some absurd": lambda rng, n: rng.normal(size=(2, n, 2)) * 10.0 ** rng.integers(0, 12, size=(2, n, 2)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 66, 1000, 5001])
+def test_normalised_pixels_are_centred_and_scaled_by_medians(rng, order, count):
+    both = 300 * ORDERS[order](rng, count) + 500
+    normalised, centres, scale = kernels.normalise(*both)
+    assert np.array_equal(centres, np.median(both, axis=1))
+    shifted = both - centres[:, None]
+    spread = np.median(np.abs(shifted))
+    assert scale == (0.5 / spread if spread > 1e-6 else 1)
+    assert np.array_equal([normalised.points1, normalised.points2], shifted * scale)
+
+
+def test_no_pixels_are_normalised_as_well():
+    normalised, centres, scale = kernels.normalise(*np.empty((2, 0, 2)))
+    assert (len(normalised), centres.tolist(), scale) == (0, [[0, 0], [0, 0]], 1)
+
+
+def test_numbers_that_overflow_are_refused_when_they_are_normalised():
+    with pytest.raises(ValueError, match="finite"):
+        kernels.normalise(*np.array([[[-1.7e308, 0], [1.7e308, 0], [1.7e308, 0]]] * 2))
+
+
 def test_regions_cut_each_image_into_a_grid(rng):
     points1, points2 = rng.uniform(size=(2, 4000, 2))
     cells = kernels.Regions(kernels.pack(points1, points2)).cells

@@ -39,7 +39,9 @@ def calls():
         "side_information": lambda: kernels.side_information(
             many.subset(np.arange(100_000, dtype=np.int32)), None, kernels.ScoreKind.RATIO
         ),
-        "Correspondences": lambda: kernels.pack(many1, many2),
+        "pack": lambda: kernels.pack(many1, many2),
+        "calibrate": lambda: kernels.calibrate(many1, many2, np.ones((2, 4))),
+        "normalise": lambda: kernels.normalise(many1, many2),
         "Regions": lambda: kernels.Regions(many),
         "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
         "inner_products": lambda: kernels.inner_products(np.ones((300, 40_000), "f"), np.ones(40_000, "f")),

@@ -7,6 +7,7 @@ import caransac
 from caransac import Options
 from caransac.camera import Camera
 from caransac.geometry import pose_error_deg, rotation_from_vector
+from caransac.kernels import pack
 from caransac.robust.dense import CELLS, DENSE, WORKED_ON, spread_matches
 from caransac.robust.problems import Essential
 
@@ -82,7 +83,7 @@ def test_no_model_of_dense_matches_is_a_failure_like_any_other():
 
 def test_the_matches_worked_on_are_spread_and_the_best_of_their_place(rng):
     points = np.concatenate([rng.normal(size=(40_000, 2)) * 0.01, rng.uniform(-1, 1, (5000, 2))])
-    problem = Essential(points, points, 1e-3)
+    problem = Essential(pack(points, points), 1e-3)
     quality = rng.random(len(points))
     chosen = spread_matches(problem, quality, 0)
     assert len(chosen) == len(np.unique(chosen)) == WORKED_ON

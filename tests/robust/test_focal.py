@@ -190,3 +190,14 @@ def test_models_are_poses_to_users():
     problem = FocalPose.from_pixels(*points, *stated, 1.0, shared=True)
     pose = join_pose(result.R, result.t)
     assert np.array_equal(problem.public(problem.from_public(pose)[None])[0], pose)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_samples_of_a_part_are_solved_on_its_own_points(shared):
+    points, cameras, *_ = scene(0)
+    lenses = [off(camera, 1.1, 0.15) for camera in cameras]
+    problem = FocalPose.from_pixels(*points, *lenses, 1.0, shared)
+    index = np.arange(100, 50, -1, dtype=np.int32)
+    samples = np.arange(50, dtype=np.int32).reshape(10, 5)
+    assert len(problem.solve(samples)) > 0
+    assert np.array_equal(problem.subset(index).solve(samples), problem.solve(index[samples]))

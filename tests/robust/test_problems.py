@@ -11,6 +11,7 @@ from caransac.geometry import (
     join_pose,
     sampson_sq,
 )
+from caransac.kernels import pack
 from caransac.robust.problems import Essential, Fundamental
 from caransac.robust.problems.fundamental import TYPICAL_FOCAL
 from caransac.robust.refinement import refine_weighted
@@ -90,6 +91,6 @@ def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
     pair = make_pair(10, seed=4)
     K = np.diag([TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0])
     model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)
-    problem = Fundamental(pair.points1, pair.points2, 1.0)
+    problem = Fundamental(pack(pair.points1, pair.points2), 1.0)
     angle = angle_between_deg(problem.outcomes(model[None])[0], pair.t)
     assert min(angle, 180 - angle) < 1e-6

@@ -3,13 +3,14 @@
 import numpy as np
 from scenes import contaminated_scene
 
+from caransac import kernels
 from caransac.geometry import join_pose
 from caransac.robust.problems import Essential
 from caransac.robust.selection import likely_subset, most_supported
 
 
 def test_a_likely_subset_has_the_most_probable_points(rng):
-    problem = Essential(*rng.normal(size=(2, 100, 2)), 1e-3)
+    problem = Essential(kernels.pack(*rng.normal(size=(2, 100, 2))), 1e-3)
     probabilities = rng.permutation(100).astype(np.float32)
     chosen = likely_subset(problem, probabilities, 10)
     assert chosen.num_points == 10
@@ -27,7 +28,7 @@ def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
     follow = np.where(heap[:, None], x2, x2 @ turned[:2, :2].T)
     others = np.flatnonzero(~heap)[: int(0.95 * heap.sum())]
     chosen = np.concatenate([np.flatnonzero(heap), others])
-    problem = Essential(x1[chosen], follow[chosen], 1e-3)
+    problem = Essential(kernels.pack(x1[chosen], follow[chosen]), 1e-3)
     models = np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)])
     totals = problem.msac_scores(models, problem.max_error).sum(axis=1)
     assert totals[0] > totals[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,12 @@ LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are sti
 
 def is_integer(value: object) -> bool:
     """Whether something is a whole number of Python or numpy; a bool is none."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_real(value: object) -> bool:
     """Whether something is a real number of Python or numpy; a bool is none."""
-    return is_integer(value) or isinstance(value, float | np.floating)
+    return isinstance(value, (float, np.floating)) or is_integer(value)
 
 
 def shorten(value: object) -> str:
@@ -45,12 +46,12 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Finite real numbers of any dtype, strides and shape."""
     array = as_array(values, name)
-    if np.ma.isMaskedArray(values):
+    if "numpy.ma" in sys.modules and np.ma.isMaskedArray(values):  # else there are none; importing it takes 20 ms
         raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
     array = np.ascontiguousarray(array, dtype=np.float64)
-    if not np.all(np.abs(array) < LARGEST):
+    if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
 

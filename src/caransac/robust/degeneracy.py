@@ -34,7 +34,7 @@ def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degener
         return nothing
     inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
     deviation = _keypoint_deviation(problem, found)
-    plane = Homography(inliers.points1, inliers.points2, ERRORS_IN_DEVIATION * deviation)
+    plane = Homography(inliers.correspondences, ERRORS_IN_DEVIATION * deviation)
     H = _fit(plane, seed)
     if H is None:
         return nothing

@@ -1,5 +1,10 @@
 #include "correspondences.h"
 
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
 #include "arrays.h"
 #include "regions.h"
 #include "spreads.h"
@@ -23,20 +28,15 @@ bool all_finite(const Correspondences& correspondences) {
     return true;
 }
 
-void construct(Correspondences* self, const Points& points1, const Points& points2) {
+Correspondences pack(const Points& points1, const Points& points2) {
     require(points1.shape(0) == points2.shape(0), "points1 and points2 must have the same length");
     const int n = count_of(points1.shape(0));
-    const char* wrong = nullptr;
-    {
-        nb::gil_scoped_release release;
-        new (self) Correspondences(points1.data(), points2.data(), n);
-        const Columns<double> own = self->columns();  // of which, unlike of the arrays, nobody else can change an entry
-        if (!all_finite(own.u1, n) || !all_finite(own.v1, n)) wrong = "points1 must be finite";
-        if (!all_finite(own.u2, n) || !all_finite(own.v2, n)) wrong = "points2 must be finite";
-    }
-    if (wrong == nullptr) return;
-    self->~Correspondences();
-    throw std::invalid_argument(wrong);
+    nb::gil_scoped_release release;
+    Correspondences packed(points1.data(), points2.data(), n);
+    const Columns<double> own = packed.columns();  // of which, unlike of the arrays, nobody else can change an entry
+    require(all_finite(own.u1, n) && all_finite(own.v1, n), "points1 must be finite");
+    require(all_finite(own.u2, n) && all_finite(own.v2, n), "points2 must be finite");
+    return packed;
 }
 
 Correspondences subset(const Correspondences& self, const Indices& index) {
@@ -84,11 +84,40 @@ Correspondences points_in_spreads(const Correspondences& self, const In<double, 
     return moved;
 }
 
+// Normalised image coordinates of pixels. intrinsics: fx, fy, cx, cy of either camera, a row.
+Correspondences calibrate(const Points& pixels1, const Points& pixels2, const In<double, Dim<2>, Dim<4>>& intrinsics) {
+    double focal[4], centre[4];
+    for (int c = 0; c < 4; ++c) {
+        const double* row = intrinsics.data() + 4 * (c / 2);
+        focal[c] = row[c % 2];
+        centre[c] = row[2 + c % 2];
+    }
+    Correspondences points = pack(pixels1, pixels2);
+    nb::gil_scoped_release release;
+    points.map([&](int c, double value) { return (value - centre[c]) / focal[c]; });
+    require(all_finite(points), "intrinsics must leave the points finite");
+    return points;
+}
+
+// Pixels as points of the order of one, the centres of both images, and the scale.
+std::tuple<Correspondences, Out<double>, double> normalise(const Points& pixels1, const Points& pixels2) {
+    Correspondences points = pack(pixels1, pixels2);
+    Normalisation by;
+    {
+        nb::gil_scoped_release release;
+        by = normalisation_of(points);
+        points.map([=](int c, double value) { return (value - by.centre[c]) * by.scale; });
+        require(all_finite(points), "points must stay finite when they are normalised");
+    }
+    Buffer<double> centres(4);
+    std::copy(by.centre, by.centre + 4, centres.data());
+    return {std::move(points), std::move(centres).to_numpy({2, 2}), by.scale};
+}
+
 }  // namespace
 
 void bind_correspondences(nb::module_& m) {
     nb::class_<Correspondences>(m, "Correspondences", "Correspondences packed once for all kernels; immutable.")
-        .def("__init__", &construct, "points1"_a, "points2"_a)
         .def("__len__", &Correspondences::size)
         .def("subset", &subset, "index"_a)
         .def("spreads", &spreads)
@@ -96,6 +125,10 @@ void bind_correspondences(nb::module_& m) {
         .def_prop_ro(
             "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::move)
         .def_prop_ro("points2", [](const Correspondences& self) { return points(self, 1); }, nb::rv_policy::move);
+
+    m.def("pack", &pack, "points1"_a, "points2"_a);
+    m.def("calibrate", &calibrate, "pixels1"_a, "pixels2"_a, "intrinsics"_a);
+    m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a);
 
     nb::class_<Regions>(m, "Regions", "The cell of every correspondence in a grid over each image; immutable.")
         .def(nb::init<const Correspondences&>(), "correspondences"_a, nb::call_guard<nb::gil_scoped_release>())

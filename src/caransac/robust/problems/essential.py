@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
 from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
+from caransac.robust.problems.rays import pack_rays
 
 
 class Essential(Problem):
@@ -23,12 +22,8 @@ class Essential(Problem):
         cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: MaxError
     ) -> Essential:
         """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable."""
-        rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
-        pixel = mean_pixel(camera1, camera2)
-        if np.isfinite(rays1).all() and np.isfinite(rays2).all():
-            return cls(rays1, rays2, max_error_px, pixel)
-        usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
-        return cls(rays1[usable], rays2[usable], max_error_px, pixel, usable)
+        rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
+        return cls(rays, max_error_px, mean_pixel(camera1, camera2), usable)
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from caransac.camera import UNKNOWN_FOCAL, Camera, mean_pixel
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
-from caransac.kernels import FOCAL_POSES, Indices, IntrinsicsPrior, five_point_poses, pack
+from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.options import MaxError
 from caransac.robust.problems.base import Problem, with_prior
+from caransac.robust.problems.rays import pack_rays
 
 # Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
 # the focal length: lenses and outliers bend them together, and data that hardly show it would override the prior.
@@ -65,28 +66,23 @@ class FocalPose(Problem):
 
     def __init__(
         self,
-        points1: Array,
-        points2: Array,
+        correspondences: Correspondences,
         max_error_px: MaxError,
         cameras: tuple[Camera, Camera],
         shared: bool,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
-        super().__init__(points1, points2, max_error_px, mean_pixel(*cameras), usable)
+        super().__init__(correspondences, max_error_px, mean_pixel(*cameras), usable)
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0]), Doubt.of(cameras[1])
-        self._guesses = [
-            (guess, pack(points1 * exp(-guess[0]), points2 * exp(-guess[1]))) for guess in self._log_scales()
-        ]
 
     @classmethod
     def from_pixels(
         cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: MaxError, shared: bool
     ) -> FocalPose:
         """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`."""
-        rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
-        usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
-        return cls(rays1[usable], rays2[usable], max_error_px, (camera1, camera2), shared, usable)
+        rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
+        return cls(rays, max_error_px, (camera1, camera2), shared, usable)
 
     def _log_scales(self) -> list[tuple[float, float]]:
         """Pairs of log_scale that samples are solved at."""
@@ -98,8 +94,12 @@ class FocalPose(Problem):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
         solved = []
-        for turn, (log_scales, points) in enumerate(self._guesses):
-            poses, _ = five_point_poses(points, samples[turn :: len(self._guesses)])
+        guesses = self._log_scales()
+        for turn, log_scales in enumerate(guesses):
+            own = samples[turn :: len(guesses)]
+            given = self.correspondences.subset(own.ravel())
+            points = pack(given.points1 * exp(-log_scales[0]), given.points2 * exp(-log_scales[1]))
+            poses, _ = five_point_poses(points, np.arange(own.size, dtype=np.int32).reshape(own.shape))
             intrinsics = np.zeros((len(poses), 3, 2))
             intrinsics[:, 0] = log_scales
             solved.append(np.concatenate([poses, intrinsics], axis=2))

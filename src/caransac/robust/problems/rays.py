@@ -1,0 +1,24 @@
+"""What problems of cameras share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.camera import Camera
+from caransac.geometry import Array
+from caransac.kernels import Correspondences, calibrate, pack
+
+
+def pack_rays(
+    pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera
+) -> tuple[Correspondences, NDArray[np.bool_] | None]:
+    """Pixels (N, 2) of two cameras as normalised image coordinates, and which matches have them: (N,), None for all.
+
+    Where a lens has no ray for a pixel, its match is left out.
+    """
+    if not camera1.is_distorted and not camera2.is_distorted:
+        return calibrate(pixels1, pixels2, np.array([camera1.intrinsics, camera2.intrinsics])), None
+    rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
+    usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
+    return (pack(rays1, rays2), None) if usable.all() else (pack(rays1[usable], rays2[usable]), usable)
