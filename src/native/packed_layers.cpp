@@ -7,8 +7,8 @@ namespace caransac {
 namespace {
 
 // The panels of kPadding columns that the kernels read, zero beyond the last column.
-std::vector<float> panels(const float* matrix, size_t rows, size_t columns) {
-    std::vector<float> result(rows * padded(static_cast<int>(columns)));
+AlignedFloats panels(const float* matrix, size_t rows, size_t columns) {
+    AlignedFloats result(rows * padded(static_cast<int>(columns)));
     for (size_t i = 0; i < rows; ++i)
         for (size_t first = 0; first < columns; first += kPadding)
             std::copy_n(matrix + i * columns + first, std::min<size_t>(kPadding, columns - first),

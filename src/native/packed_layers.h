@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "aligned_floats.h"
 #include "hot/layers.h"
 
 namespace caransac {
@@ -23,7 +24,7 @@ class PackedLayers {
     Layers view() const { return {layers_.data(), static_cast<int>(layers_.size())}; }
 
   private:
-    std::vector<std::vector<float>> memory_;  // each stays in place when the vector of them grows
+    std::vector<AlignedFloats> memory_;  // each stays in place when the vector of them grows
     std::vector<Layer> layers_;
 };
 

@@ -31,7 +31,7 @@ StateNetwork::Affine StateNetwork::affine(const PlainLayer& layer) {
 StateNetwork::Matrix StateNetwork::digest_without_scores(const StateParts& parts) {
     const PackedLayers packed(without_last(parts.digest));
     const Layers network = packed.view();
-    std::vector<float> scratch(mlp_scratch(network)), result(outputs_of(network));
+    AlignedFloats scratch(mlp_scratch(network)), result(outputs_of(network));
     const float zero = 0;
     const Input zeros{&zero, 0, 0, inputs_of(network)};
     kernels().mlp(&zeros, 1, 1, network, scratch.data(), result.data());
@@ -73,19 +73,19 @@ StateNetwork::StateNetwork(const StateParts& parts)
 
 void StateNetwork::first(const float* side, int n, const Beliefs& out) const {
     const Layers init = init_.view(), decoder = decoder_.view();
-    const std::unique_ptr<float[]> scratch(new float[first_scratch(init, decoder)]);
-    kernels().first_states(side, n, init, decoder, scratch.get(), out);
+    AlignedFloats scratch(first_scratch(init, decoder));
+    kernels().first_states(side, n, init, decoder, scratch.data(), out);
 }
 
 std::vector<float> StateNetwork::digest_weight(const float* states, const Scores& scores, const int* rows,
                                                int count) const {
     const Layers message = message_.view();
-    const std::unique_ptr<float[]> scratch(new float[message_scratch(message, scores.k)]);
+    AlignedFloats scratch(message_scratch(message, scores.k));
     Matrix sums = Matrix::Zero(scores.k, padded(outputs_of(message)));
-    Matrix totals = Matrix::Zero(scores.k, 1);
-    kernels().gather_messages(states, scores, rows, count, message, scratch.get(), sums.data(), totals.data());
-    const Matrix products =
-        product(sums.leftCols(outputs_of(message)), gathered_.weight) + product(totals, gathered_.bias);
+    Matrix totals = Matrix::Zero(padded(scores.k), 1);
+    kernels().gather_messages(states, scores, rows, count, message, scratch.data(), sums.data(), totals.data());
+    const Matrix products = product(sums.leftCols(outputs_of(message)), gathered_.weight) +
+                            product(totals.topRows(scores.k), gathered_.bias);
     const double total = std::max(totals.sum(), kSmallestTotal);
     std::vector<float> weight(products.size());
     for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(products.data()[i] / total);
@@ -105,8 +105,8 @@ void StateNetwork::update(const float* states, const Scores& scores, const Belie
     digest[0] = start.view().layers[0];
 
     const UpdateLayers layers{{digest.data(), hidden.count}, explained_.view(), unexplained_.view(), decoder_.view()};
-    const std::unique_ptr<float[]> scratch(new float[update_scratch(layers)]);
-    kernels().update_states(states, scores, rows.get(), num_explained, layers, scratch.get(), out);
+    AlignedFloats scratch(update_scratch(layers));
+    kernels().update_states(states, scores, rows.get(), num_explained, layers, scratch.data(), out);
 }
 
 }  // namespace caransac

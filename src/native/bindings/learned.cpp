@@ -25,6 +25,7 @@ using LayerIn =
     std::tuple<In<float, Any, Any>, In<float, Any>, Activation, bool>;  // weight, bias, activation, residual
 
 using LayersIn = std::vector<LayerIn>;
+using BeliefsOut = std::pair<Out<float>, Out<float>>;  // states (n, width) and probabilities (n,)
 
 // The layers of a network of so many inputs, which must fit together.
 std::vector<PlainLayer> checked_layers(size_t inputs, const LayersIn& layers) {
@@ -61,8 +62,8 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const LayersIn& layers)
         nb::gil_scoped_release release;
         const PackedLayers packed(plain);
         const Layers network = packed.view();
-        const std::unique_ptr<float[]> scratch(new float[mlp_scratch(network)]);
-        kernels().mlp(inputs.data(), static_cast<int>(inputs.size()), rows, network, scratch.get(), result.data());
+        AlignedFloats scratch(mlp_scratch(network));
+        kernels().mlp(inputs.data(), static_cast<int>(inputs.size()), rows, network, scratch.data(), result.data());
     }
     return std::move(result).to_numpy({static_cast<size_t>(rows), outputs});
 }
@@ -97,30 +98,25 @@ void make_state_network(StateNetwork* self, const LayersIn& init, const LayersIn
     new (self) StateNetwork(parts);
 }
 
-// (n, width) states and (n,) probabilities in one piece of memory, which costs less than two.
-class BeliefBuffer {
+// Memory of its own for either, as a caller may keep the probabilities and drop the states.
+class BeliefBuffers {
   public:
-    BeliefBuffer(size_t n, size_t width) : n_(n), width_(width), memory_(n * (width + 1)) {}
-    Beliefs view() { return {memory_.data(), memory_.data() + n_ * width_}; }
-    std::pair<Out<float>, Out<float>> to_numpy() && {
-        const Beliefs beliefs = view();
-        Out<float> whole = std::move(memory_).to_numpy({n_ * (width_ + 1)});
-        nb::object owner = whole.cast();
-        return {Out<float>(beliefs.states, {n_, width_}, owner), Out<float>(beliefs.probabilities, {n_}, owner)};
+    BeliefBuffers(size_t n, size_t width) : n_(n), width_(width), states_(n * width), probabilities_(n) {}
+    Beliefs view() { return {states_.data(), probabilities_.data()}; }
+    BeliefsOut to_numpy() && {
+        return {std::move(states_).to_numpy({n_, width_}), std::move(probabilities_).to_numpy({n_})};
     }
 
   private:
     size_t n_, width_;
-    Buffer<float> memory_;
+    Buffer<float> states_, probabilities_;
 };
-
-using BeliefsOut = std::pair<Out<float>, Out<float>>;
 
 BeliefsOut first_beliefs(const StateNetwork& network, const In<float, Any, Any>& side) {
     require(side.shape(1) == static_cast<size_t>(network.num_features()),
             "side must have a column for every input of init");
     const int n = count_of(side.shape(0));
-    BeliefBuffer result(n, network.width());
+    BeliefBuffers result(n, network.width());
     {
         nb::gil_scoped_release release;
         network.first(side.data(), n, result.view());
@@ -134,7 +130,7 @@ BeliefsOut updated_beliefs(const StateNetwork& network, const In<float, Any, Any
     require(msac_scores.shape(1) == state.shape(0), "msac_scores must have a column for every row of state");
     require(msac_scores.shape(0) >= 1 && msac_scores.shape(0) <= kMaxInputs, "msac_scores must have 1 to 1024 rows");
     const int n = count_of(state.shape(0));
-    BeliefBuffer result(n, network.width());
+    BeliefBuffers result(n, network.width());
     {
         nb::gil_scoped_release release;
         network.update(state.data(), {msac_scores.data(), static_cast<int>(msac_scores.shape(0)), n}, result.view());

@@ -4,34 +4,35 @@
 // for larger matrices, and leave the bias and the activation to further passes over memory.
 #pragma once
 
+#include "activation.h"
 #include "layers.h"
 #include "pack.h"
 
 namespace caransac::CARANSAC_ISA {
 
-// tanh x = x P(x^2) / Q(x^2), the ratio of degrees 4 and 4 nearest in the maximum norm up to where tanh is one to
-// single precision; good to 4e-7 with the rounding.
-constexpr float kSaturated = 9;
-constexpr float kNumerator[] = {1.31842219e-08f, 2.04718296e-05f, 0.00348658186f, 0.133731977f, 0.999999906f};
-constexpr float kDenominator[] = {7.70266285e-07f, 0.000327138531f, 0.0258419791f, 0.467064945f, 1.0f};
-
-inline Floats polynomial(const float (&coefficients)[5], const Floats& x) {
-    Floats value = broadcast(coefficients[0]);
-    for (int k = 1; k < 5; ++k) value = value * x + coefficients[k];
-    return value;
+// Rows are short: a call of memcpy would take longer than the copy.
+inline void copy(const float* from, int count, float* to) {
+    int i = 0;
+    for (; i + kFloats <= count; i += kFloats) store(to + i, load(from + i));
+    for (; i < count; ++i) to[i] = from[i];
 }
 
-inline Floats hyperbolic_tangent(const Floats& x) {
-    const Floats clamped = smaller(broadcast(kSaturated), larger(broadcast(-kSaturated), x));
-    const Floats square = clamped * clamped;
-    return clamped * polynomial(kNumerator, square) / polynomial(kDenominator, square);
+// Where the number of a row and a column is.
+inline float* at(float* block, int r, int column) {
+    return block + column / kPadding * kPanel + r * kPadding + column % kPadding;
 }
 
-template <Activation kActivation>
-inline Floats activation(const Floats& x) {
-    if constexpr (kActivation == Activation::kTanh) return hyperbolic_tangent(x);
-    if constexpr (kActivation == Activation::kLeakyRelu) return larger(kLeak * x, x);
-    return x;
+// Row r of a block from `columns` numbers, and back.
+inline void copy_to_block(const float* from, int columns, int r, float* block) {
+    int first = 0;
+    for (; first + kPadding <= columns; first += kPadding) copy(from + first, kPadding, at(block, r, first));
+    if (first < columns) copy(from + first, columns - first, at(block, r, first));
+}
+
+inline void copy_from_block(float* block, int columns, int r, float* to) {
+    int first = 0;
+    for (; first + kPadding <= columns; first += kPadding) copy(at(block, r, first), kPadding, to + first);
+    if (first < columns) copy(at(block, r, first), columns - first, to + first);
 }
 
 // The layer's outputs of kRows rows and of kPacks packs of columns, whose sums stay in registers.
@@ -61,9 +62,8 @@ inline void tile(const float* x, const Layer& layer, int column, float* out) {
 }
 
 template <Activation kActivation, int kPacks>
-inline void apply_columns(const float* x, int rows, const Layer& layer, int column, float* out) {
-    constexpr int kRows =
-        kTile / kPacks;  // enough independent sums to hide their latency, few enough for the registers
+inline void apply_panel(const float* x, int rows, const Layer& layer, int column, float* out) {
+    constexpr int kRows = kTile / kPacks;  // sums enough to hide their latency, few enough for the registers
     for (int r = 0; r < rows; r += kRows)
         tile<kActivation, kRows, kPacks>(x + r * kPadding, layer, column, out + r * kPadding);
 }
@@ -73,43 +73,13 @@ void apply(const float* x, int rows, const Layer& layer, float* out) {
     constexpr int kPacks = kFloats < kPadding ? 2 : 1;
     for (int column = 0; column < layer.outputs; column += kPacks * kFloats) {
         if (kPacks == 1 || layer.outputs - column <= kFloats)
-            apply_columns<kActivation, 1>(x, rows, layer, column, out);
+            apply_panel<kActivation, 1>(x, rows, layer, column, out);
         else
-            apply_columns<kActivation, kPacks>(x, rows, layer, column, out);
+            apply_panel<kActivation, kPacks>(x, rows, layer, column, out);
     }
 }
 
-// Rows are short: a call of memcpy would take longer than the copy.
-inline void copy(const float* from, int count, float* to) {
-    int i = 0;
-    for (; i + kFloats <= count; i += kFloats) store(to + i, load(from + i));
-    for (; i < count; ++i) to[i] = from[i];
-}
-
-// Row r of a block from `columns` numbers, zero up to the padding; and back.
-inline void copy_to_block(const float* from, int columns, int r, float* block) {
-    for (int first = 0; first < columns; first += kPadding) {
-        float* to = block + first / kPadding * kPanel + r * kPadding;
-        const int count = columns - first < kPadding ? columns - first : kPadding;
-        if (count < kPadding)
-            for (int i = 0; i < kPadding; i += kFloats) store(to + i, broadcast(0.0f));
-        copy(from + first, count, to);
-    }
-}
-
-inline void copy_from_block(const float* block, int columns, int r, float* to) {
-    for (int first = 0; first < columns; first += kPadding)
-        copy(block + first / kPadding * kPanel + r * kPadding, columns - first < kPadding ? columns - first : kPadding,
-             to + first);
-}
-
-// Zeros in the rows from `rows` to the end of the last tile.
-inline void clear_rest(int columns, int rows, float* block) {
-    for (int first = 0; first < columns; first += kPadding, block += kPanel)
-        for (int i = rows * kPadding; i < whole_tiles(rows) * kPadding; i += kFloats) store(block + i, broadcast(0.0f));
-}
-
-// A block of rows through one layer; out is another block, all of whose columns are written up to the padding.
+// A block of rows through one layer; out is another block.
 inline void apply(const float* x, int rows, const Layer& layer, float* out) {
     switch (layer.activation) {
         case Activation::kNone:

@@ -29,7 +29,7 @@ static inline int inputs_of(const Layers& network) { return network.layers[0].in
 static inline int outputs_of(const Layers& network) { return network.layers[network.count - 1].outputs; }
 
 // A block: rows of numbers that go through all layers together, as panels of kPadding columns, row by row. Layers
-// compute whole tiles of rows, the last of which may hold no rows of anybody.
+// compute whole tiles of rows; those beyond the last row, and columns beyond the last, hold any numbers.
 constexpr int kBlock = 48;
 constexpr int kTile = 12;
 constexpr int kPanel = kBlock * kPadding;

@@ -33,7 +33,6 @@ void mlp(const Input* inputs, int num_inputs, int rows, const Layers& network, f
                 copy_to_block(inputs[0].data + (first + r) * inputs[0].row_stride, columns, r, block);
         else
             gather(inputs, num_inputs, first, count, block);
-        clear_rest(columns, count, block);
         apply(block, count, network, hidden, results);
         for (int r = 0; r < count; ++r)
             copy_from_block(results, outputs, r, out + static_cast<long long>(first + r) * outputs);

@@ -13,7 +13,8 @@ struct Input {
     int columns;
 };
 
-// Floats that the kernel needs beside: blocks of inputs, of the outputs of hidden layers, and of results.
+// Floats that the kernel needs beside, zeros when it is called: blocks of inputs, of the outputs of hidden layers, and
+// of results.
 static inline int mlp_scratch(const Layers& network) {
     return block_size(inputs_of(network)) + hidden_size(network) + block_size(outputs_of(network));
 }

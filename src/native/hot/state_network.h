@@ -25,31 +25,31 @@ struct UpdateLayers {
     Layers decoder;
 };
 
-// Floats that the kernels need beside.
+// Floats that the kernels need beside, zeros when they are called.
 static inline int first_scratch(const Layers& init, const Layers& decoder) {
-    return block_size(inputs_of(init)) + block_size(outputs_of(init)) + block_size(1) + hidden_size(init) +
-           hidden_size(decoder);
+    return block_size(inputs_of(init)) + 2 * block_size(outputs_of(init)) + hidden_size(init) + hidden_size(decoder);
 }
 static inline int message_scratch(const Layers& message, int k) {
     return block_size(inputs_of(message)) + block_size(outputs_of(message)) + block_size(k) + hidden_size(message);
 }
 static inline int update_scratch(const UpdateLayers& layers) {
     return block_size(inputs_of(layers.digest)) + block_size(inputs_of(layers.explained)) +
-           block_size(outputs_of(layers.explained)) + block_size(1) + hidden_size(layers.digest) +
-           hidden_size(layers.explained) + hidden_size(layers.decoder);
+           2 * block_size(outputs_of(layers.explained)) + hidden_size(layers.digest) + hidden_size(layers.explained) +
+           hidden_size(layers.decoder);
 }
 
 namespace CARANSAC_ISA {
 
-// Matches with a score for some model, then those without, in their order: rows (n). Returns the number of the former.
+// rows (n): matches with a score for some model, then those without, the last one first. Returns the number of the
+// former.
 int explained_first(const Scores& scores, int* rows);
 
 // States and probabilities from side information (n x inputs of init). scratch: first_scratch floats.
 void first_states(const float* side, int n, const Layers& init, const Layers& decoder, float* scratch,
                   const Beliefs& out);
 
-// sums (k x padded(outputs)) = scores message(states) and totals (k) of the scores, over `count` rows: the same to the
-// last bit on every run. scratch: message_scratch floats.
+// Adds scores message(states) to sums (k x padded(outputs)) and the scores to totals (padded(k)), over `count` rows:
+// the same to the last bit on every run. scratch: message_scratch floats.
 void gather_messages(const float* states, const Scores& scores, const int* rows, int count, const Layers& message,
                      float* scratch, double* sums, double* totals);
 
