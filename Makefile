@@ -78,7 +78,8 @@ docs: $(VENV)/docs.stamp  ## guides and API reference, to be opened from the dis
 
 # Environments of their own, with a module that was built with sanitizers. Python was not: their libraries are loaded before it.
 SANITIZE := $(VENV)-sanitize
-KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_side_information.py
+KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_side_information.py \
+    tests/learned/test_state_network.py
 # What leads to the kernels from outside: public calls and the readers of files.
 OUTER_TESTS := tests/test_api.py tests/test_api_hostile.py tests/test_api_homography.py tests/test_any_scene.py \
     tests/test_matches.py tests/properties/test_any_arguments.py tests/learned/test_weights_file.py tests/datasets/test_npz.py \

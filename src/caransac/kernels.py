@@ -38,11 +38,11 @@ __all__ = [
     "RefineOptions",
     "Regions",
     "ScoreKind",
+    "StateKernels",
     "calibrate",
     "five_point",
     "five_point_poses",
     "four_point",
-    "gather_rows",
     "inner_products",
     "instruction_set",
     "mlp",
@@ -67,6 +67,10 @@ def _aligned(array: _Numbers) -> _Numbers:
 
 def _reals(array: object) -> Array:
     return _aligned(np.ascontiguousarray(array, dtype=np.float64))
+
+
+def _floats(array: ArrayLike) -> Floats:
+    return _aligned(np.ascontiguousarray(array, dtype=np.float32))
 
 
 def _integers(array: ArrayLike) -> Indices:
@@ -364,12 +368,12 @@ def plane_poses(H: Array, correspondences: Correspondences) -> Array:
 
 def most_likely(probabilities: Floats, count: int) -> Indices:
     """Indices (k,) of the `count` most probable points, ascending; of equal ones the first, and all if no more."""
-    return _native.most_likely(_aligned(np.ascontiguousarray(probabilities, np.float32)), count)
+    return _native.most_likely(_floats(probabilities), count)
 
 
 def inner_products(rows: Floats, row: Floats) -> Floats:
     """Inner products (m,) of rows (m, n) with one (n,): the same from any number of threads of any library."""
-    return _native.inner_products(*(_aligned(np.ascontiguousarray(array, np.float32)) for array in (rows, row)))
+    return _native.inner_products(_floats(rows), _floats(row))
 
 
 def widths(correspondences: Correspondences, most: int) -> tuple[float, float]:
@@ -421,9 +425,34 @@ def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
     return _native.mlp([_aligned(np.asarray(part, np.float32)) for part in x], list(layers))
 
 
-def gather_rows(scores: Floats, rows: Floats) -> Floats:
-    """``scores @ rows``, (k, n) and (n, c) -> (k, c), with the same bits from any number of threads of any library."""
-    return _native.gather_rows(*(_aligned(np.ascontiguousarray(array, np.float32)) for array in (scores, rows)))
+class StateKernels:
+    """The state network with its weights packed: all layers in one call. See `caransac.learned.state_network`."""
+
+    def __init__(
+        self,
+        init: Sequence[Layer],
+        decoder: Sequence[Layer],
+        message: Sequence[Layer],
+        digest: Sequence[Layer],
+        update: Sequence[Layer],
+    ) -> None:
+        """Layers as in `mlp`; message and digest have hidden layers and end without an activation."""
+        self._parts = [list(part) for part in (init, decoder, message, digest, update)]
+        self._native = _native.StateNetwork(*self._parts)
+
+    def __reduce__(self) -> tuple[type[StateKernels], tuple[list[Layer], ...]]:
+        return StateKernels, tuple(self._parts)  # to be pickled, which the packed weights cannot be
+
+    def first(self, side: Floats) -> tuple[Floats, Floats]:
+        """States (n, c) and inlier probabilities (n,) from side information (n, d)."""
+        return self._native.first(_floats(side))
+
+    def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
+        """States (n, c) and inlier probabilities (n,) after seeing scores (k, n), k from 1 to 1024.
+
+        Of the same bits from any number of threads of any library.
+        """
+        return self._native.update(_floats(state), _floats(msac_scores))
 
 
 def side_information(

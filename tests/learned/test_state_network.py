@@ -1,6 +1,7 @@
 """The state network: the low-rank shortcuts are exact, and the invariants of the attention hold."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -8,17 +9,17 @@ import pytest
 from caransac.learned.side_information import NUM_FEATURES
 from caransac.learned.state_network import StateNetwork, load_network
 
+pytestmark = pytest.mark.kernels
 
-@pytest.fixture
-def network(rng):
-    """Random weights."""
-    c = 12
+
+def random_network(rng, c=12, hidden=12):
+    """States of c numbers, everything between of `hidden` ones; nothing is as wide as its neighbour by chance."""
     sizes = {
-        "init": [7, c, c],
+        "init": [7, max(c - 3, 1), c],
         "decoder": [c, 6, 3, 1],
-        "message": [c] * 4,
-        "digest": [c] * 4,
-        "update": [2 * c, c, c, c],
+        "message": [c, hidden, hidden, hidden + 2],
+        "digest": [hidden + 2, hidden, hidden, hidden + 1],
+        "update": [c + hidden + 1, c, c, c],
     }
     weights = {"alpha": np.array(1.0), "beta": np.array(0.5)}
     for name, widths in sizes.items():
@@ -28,23 +29,89 @@ def network(rng):
     return StateNetwork(weights)
 
 
+@pytest.fixture
+def network(rng):
+    """Random weights."""
+    return random_network(rng)
+
+
+def by_numpy(network, name, x, activation):
+    """A part of the network in double precision."""
+    depth = sum(key.startswith(f"{name}.") for key in network.weights) // 2
+    for layer in range(depth):
+        weight, bias = (network.weights[f"{name}.{layer}.{part}"] for part in ("weight", "bias"))
+        y = x.astype(float) @ weight + bias
+        y = activation(y) if layer + 1 < depth else y
+        x = y + x if 0 < layer < depth - 1 and x.shape == y.shape else y
+    return x
+
+
+def leaky_relu(x):
+    return np.maximum(x, 0.01 * x)
+
+
 def naive_update(network, state, scores):
     """``F <- update([F, digest(A message(F))])`` with the (n, n) attention written out."""
-    w = network.weights
-
-    def mlp(name, x, activation):
-        hidden = activation(x @ w[f"{name}.0.weight"] + w[f"{name}.0.bias"])
-        hidden = activation(hidden @ w[f"{name}.1.weight"] + w[f"{name}.1.bias"]) + hidden
-        return hidden @ w[f"{name}.2.weight"] + w[f"{name}.2.bias"]
-
-    attention = scores.T @ scores / scores.sum()
-    digest = mlp("digest", attention @ mlp("message", state, np.tanh), np.tanh)
-    return mlp("update", np.concatenate([state, digest], axis=1), lambda x: np.maximum(x, 0.01 * x))
+    attention = scores.T @ scores / max(scores.sum(), 1e-6)
+    digest = by_numpy(network, "digest", attention @ by_numpy(network, "message", state, np.tanh), np.tanh)
+    return by_numpy(network, "update", np.concatenate([state, digest], axis=1), leaky_relu)
 
 
-def test_the_shortcuts_are_exact(rng, network):
-    state, scores = rng.normal(size=(40, 12)), rng.uniform(size=(4, 40)) * (rng.uniform(size=(4, 40)) < 0.5)
-    assert np.allclose(network.update(state, scores), naive_update(network, state, scores), atol=1e-5)
+def naive_probabilities(network, state):
+    return 1 / (1 + np.exp(-by_numpy(network, "decoder", state, leaky_relu)[:, 0]))
+
+
+def some_scores(rng, k, n, share):
+    """MSAC scores (k, n) of models; a share of the matches has one, of half of the models."""
+    return rng.uniform(size=(k, n)) * (rng.uniform(size=(k, n)) < 0.5) * (rng.uniform(size=n) < share)
+
+
+@pytest.mark.parametrize("n", [0, 1, 11, 48, 200])
+@pytest.mark.parametrize(("c", "hidden"), [(12, 12), (16, 16), (8, 20), (33, 7), (128, 120)])
+def test_the_first_belief_is_that_of_the_equations(rng, n, c, hidden):
+    network, side = random_network(rng, c, hidden), rng.normal(size=(n, 7))
+    state, probabilities = network.first(side)
+    assert state.shape == (n, c) and probabilities.shape == (n,)
+    assert np.allclose(state, by_numpy(network, "init", side, leaky_relu), atol=1e-5)
+    assert np.allclose(probabilities, naive_probabilities(network, state), atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+@pytest.mark.parametrize(("k", "n"), [(1, 0), (1, 1), (3, 12), (4, 40), (20, 300)])
+@pytest.mark.parametrize(("c", "hidden"), [(12, 12), (16, 16), (8, 20), (33, 7), (128, 120)])
+def test_the_shortcuts_are_exact(rng, k, n, share, c, hidden):
+    network = random_network(rng, c, hidden)
+    before, scores = rng.normal(size=(n, c)), some_scores(rng, k, n, share)
+    state, probabilities = network.update(before, scores)
+    assert state.dtype == probabilities.dtype == np.float32
+    assert np.allclose(state, naive_update(network, before, scores), atol=1e-5)
+    assert np.allclose(probabilities, naive_probabilities(network, state), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("state", "scores", "message"),
+    [
+        ((5, 11), (4, 5), "state must be as wide"),
+        ((5, 12), (4, 6), "column for every row of state"),
+        ((5, 12), (0, 5), "1 to 1024 rows"),
+        ((1, 12), (1025, 1), "1 to 1024 rows"),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(network, state, scores, message):
+    with pytest.raises(ValueError, match=message):
+        network.update(np.zeros(state), np.zeros(scores))
+
+
+def test_side_information_of_another_width_is_refused(network):
+    with pytest.raises(ValueError, match="side must have a column"):
+        network.first(np.zeros((5, 8)))
+
+
+def test_a_network_that_was_used_can_be_pickled(rng, network):
+    side = rng.normal(size=(9, 7))
+    expected = network.first(side)
+    again = pickle.loads(pickle.dumps(network)).first(side)
+    assert all(np.array_equal(*pair) for pair in zip(again, expected, strict=True))
 
 
 def test_row_sums_of_the_attention_lie_between_zero_and_one(rng):
@@ -56,7 +123,10 @@ def test_row_sums_of_the_attention_lie_between_zero_and_one(rng):
 
 def test_the_order_of_the_points_does_not_matter(rng, network):
     state, scores, order = rng.normal(size=(40, 12)), rng.uniform(size=(4, 40)), rng.permutation(40)
-    assert np.allclose(network.update(state, scores)[order], network.update(state[order], scores[:, order]), atol=1e-5)
+    for given, permuted in zip(
+        network.update(state, scores), network.update(state[order], scores[:, order]), strict=True
+    ):
+        assert np.allclose(given[order], permuted, atol=1e-5)
 
 
 def test_a_point_no_model_explains_is_updated_by_its_own_state_alone(rng, network):
@@ -64,18 +134,20 @@ def test_a_point_no_model_explains_is_updated_by_its_own_state_alone(rng, networ
     scores[:, 5] = 0
     others = rng.normal(size=(40, 12))
     others[5] = state[5]
-    assert np.allclose(
-        network.update(state, scores)[5], network.update(others, rng.permuted(scores, axis=0))[5], atol=1e-5
-    )
+    for one, other in zip(
+        network.update(state, scores), network.update(others, rng.permuted(scores, axis=0)), strict=True
+    ):
+        assert np.array_equal(one[5], other[5])
 
 
 def test_no_consensus_at_all_is_no_division_by_zero(rng, network):
-    assert np.isfinite(network.update(rng.normal(size=(10, 12)), np.zeros((4, 10)))).all()
+    state, probabilities = network.update(rng.normal(size=(10, 12)), np.zeros((4, 10)))
+    assert np.isfinite(state).all() and np.isfinite(probabilities).all()
 
 
 def test_the_shipped_weights_fit_the_side_information():
     network = load_network("default")
     assert network.num_features == NUM_FEATURES
-    probabilities = network.decode(network.init_state(np.zeros((3, NUM_FEATURES), np.float32)))
+    _, probabilities = network.first(np.zeros((3, NUM_FEATURES), np.float32))
     assert probabilities.dtype == np.float32
     assert np.all((probabilities > 0) & (probabilities < 1))

@@ -7,6 +7,7 @@ import pytest
 
 from caransac import kernels
 from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, Activation, RefineOptions
+from caransac.learned.state_network import load_network
 
 pytestmark = pytest.mark.kernels
 
@@ -21,6 +22,8 @@ def calls(rng):
     pool, five = np.arange(300, dtype=np.int32), np.ascontiguousarray(samples[:, :5])
     x, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((200, 20), (20, 20)))
     layers, weights = [(weight, weight[0], Activation.TANH, True)] * 2, rng.uniform(size=300)
+    states, side = load_network("default").kernels, rng.normal(size=(300, 36))
+    scores = rng.uniform(size=(4, 300)) * (rng.uniform(size=300) < 0.5)
     calls = [
         lambda: kernels.five_point_poses(points, five)[0],
         lambda: kernels.seven_point(points, samples)[0],
@@ -28,6 +31,8 @@ def calls(rng):
         lambda: kernels.sample_prosac(pool, 5, 200, seed=1),
         lambda: kernels.neighbour_features(points),
         lambda: kernels.mlp([x], layers),
+        lambda: np.column_stack(states.first(side)),
+        lambda: np.column_stack(states.update(side[:, :16], scores)),
         lambda: points.subset(samples[0]).points1,
         lambda: kernels.Regions(points).cells,
     ]

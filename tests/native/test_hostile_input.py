@@ -8,6 +8,7 @@ import pytest
 
 from caransac import kernels
 from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, Activation, RefineOptions
+from caransac.learned.state_network import load_network
 
 pytestmark = pytest.mark.kernels
 
@@ -134,6 +135,12 @@ def test_arrays_at_odd_addresses_are_read(rng):
     assert np.array_equal(kernels.mlp([displaced(x)], layers), kernels.mlp([x], layers))
     probabilities = rng.uniform(size=9).astype(np.float32)
     assert np.array_equal(kernels.most_likely(displaced(probabilities), 3), kernels.most_likely(probabilities, 3))
+    scores = rng.uniform(size=(4, 6)).astype(np.float32)
+    states, state = load_network("default").kernels, rng.normal(size=(6, 16)).astype(np.float32)
+    for answer, expected in zip(
+        states.update(displaced(state), displaced(scores)), states.update(state, scores), strict=True
+    ):
+        assert np.array_equal(answer, expected)
 
 
 def test_polynomials_of_any_numbers_have_their_roots_or_none():
@@ -152,3 +159,15 @@ def test_empty_networks_and_absurd_sizes_are_answered():
     for horizon in (5e-324, HUGE, np.inf):
         samples = kernels.sample_prosac(np.arange(10), 3, 5, seed=0, first=2**62, horizon=horizon)
         assert all(len(set(sample)) == 3 for sample in samples.tolist())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, 1e-45])
+def test_absurd_states_and_scores_leave_other_matches_as_they_are(rng, value):
+    """But for the models' messages, which go to the matches with scores."""
+    states = load_network("default").kernels
+    state, scores = rng.normal(size=(100, 16)), rng.uniform(size=(4, 100))
+    scores[:, 50:] = 0
+    expected = [answer[51:] for answer in states.update(state, scores)]
+    state[50, 3], scores[2, 10] = value, value
+    for answer, before in zip(states.update(state, scores), expected, strict=True):
+        assert np.array_equal(answer[51:], before)

@@ -9,6 +9,7 @@ import pytest
 from caransac import _native, kernels
 from caransac.geometry import essential_from_pose, split_pose
 from caransac.kernels import FUNDAMENTALS, POSES, RefineOptions
+from caransac.learned.state_network import load_network
 from caransac.synthetic import make_pair
 
 QUICK = {"instruction_set", "retract"}  # over before anybody could notice
@@ -25,6 +26,7 @@ def calls():
     five, seven = (kernels.sample_uniform(pool, size, 30_000, seed=0) for size in (5, 7))
     poses, _ = kernels.five_point_poses(points, five)
     layer = (np.ones((100, 100), np.float32), np.ones(100, np.float32), kernels.Activation.TANH, False)
+    states = load_network("default").kernels
     long = {
         "five_point": lambda: kernels.five_point(points, five),
         "five_point_poses": lambda: kernels.five_point_poses(points, five),
@@ -34,7 +36,8 @@ def calls():
         "sample_uniform": lambda: kernels.sample_uniform(pool, 5, 1_000_000, seed=0),
         "sample_prosac": lambda: kernels.sample_prosac(pool, 5, 1_000_000, seed=0),
         "mlp": lambda: kernels.mlp([np.ones((30_000, 100), np.float32)], [layer] * 3),
-        "gather_rows": lambda: kernels.gather_rows(np.ones((20, 200_000), "f"), np.ones((200_000, 64), "f")),
+        "StateNetwork.first": lambda: states.first(np.ones((200_000, 36), np.float32)),
+        "StateNetwork.update": lambda: states.update(np.ones((100_000, 16), "f"), np.ones((20, 100_000), "f")),
         "neighbour_features": lambda: kernels.neighbour_features(many.subset(np.arange(100_000, dtype=np.int32))),
         "side_information": lambda: kernels.side_information(
             many.subset(np.arange(100_000, dtype=np.int32)), None, kernels.ScoreKind.RATIO
@@ -104,5 +107,9 @@ def test_other_threads_run_meanwhile(calls):
 def test_no_kernel_is_forgotten(calls):
     tested = {name.rpartition(".")[2] for name in calls} | QUICK
     functions = {name for name in dir(_native) if callable(getattr(_native, name)) and name[0].islower()}
-    verbs = {name for name in dir(_native.Poses) + dir(_native.Fundamentals) if not name.startswith("_")}
+    verbs = {
+        name
+        for name in dir(_native.Poses) + dir(_native.Fundamentals) + dir(_native.StateNetwork)
+        if not name.startswith("_")
+    }
     assert functions | verbs <= tested

@@ -87,15 +87,3 @@ def test_inputs_must_fit():
     ]:
         with pytest.raises(ValueError, match=message):
             kernels.mlp(x, layers)
-
-
-@pytest.mark.kernels
-@pytest.mark.parametrize(("k", "n", "c"), [(0, 5, 3), (1, 1, 1), (4, 3000, 16), (3, 700, 17), (2, 0, 4)])
-def test_gathered_rows_are_a_product(rng, k, n, c):
-    scores, rows = (rng.normal(size=shape).astype(np.float32) for shape in ((k, n), (n, c)))
-    scores[scores < 0] = 0
-    found = kernels.gather_rows(scores, rows)
-    assert found.dtype == np.float32
-    assert np.allclose(found, scores.astype(float) @ rows, rtol=1e-5, atol=1e-4)
-    with pytest.raises(ValueError, match="column for every row"):
-        kernels.gather_rows(scores, rows[:-1] if n else np.ones((1, c), np.float32))

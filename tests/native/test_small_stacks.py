@@ -32,12 +32,18 @@ def test_kernels_run_on_small_stacks(rng):
         (np.zeros((inputs, 128), np.float32), np.zeros(128, np.float32), Activation.TANH, False)
         for inputs in (1024, 128)
     ]
+    wide, last = (layers[1], (np.zeros((128, 1), np.float32), np.zeros(1, np.float32), Activation.NONE, False))
+    affine = (*wide[:2], Activation.NONE, False)
+    both = (np.zeros((256, 128), np.float32), *wide[1:])
+    states = kernels.StateKernels(layers, [wide, last], [wide, affine], [wide, affine], [both, affine])
     calls = [
         lambda: kernels.five_point_poses(points, np.ascontiguousarray(samples[:, :5])),
         lambda: kernels.seven_point(points, samples),
         lambda: kernels.four_point(points, np.ascontiguousarray(samples[:, :4])),
         lambda: kernels.real_roots(np.ones((3, 11))),
         lambda: kernels.mlp([np.zeros((100, 1024), np.float32)], layers),
+        lambda: states.first(np.zeros((100, 1024))),
+        lambda: states.update(np.zeros((100, 128)), np.ones((1024, 100))),
         lambda: kernels.neighbour_features(points),
     ]
     for verbs in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES):

@@ -88,4 +88,4 @@ def test_memory_grows_with_the_matches_not_with_their_square():
     network = load_network("default")
     state = np.zeros((100_000, len(network.weights["decoder.0.weight"])), np.float32)
     scores = np.ones((4, 100_000), np.float32)
-    assert network.update(state, scores).shape == state.shape
+    assert network.update(state, scores)[0].shape == state.shape

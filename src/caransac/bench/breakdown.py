@@ -42,7 +42,6 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
     (Problem, "refine", "refine"),
     (methods, "first_belief", "network"),
     (StateNetwork, "update", "network"),
-    (StateNetwork, "decode", "network"),
     (methods, "find_degeneracy", "degeneracy"),
     (methods, "confidence", "confidence"),
     (methods, "with_inliers", "all matches"),

@@ -1,8 +1,17 @@
 """The state network: a latent state per match, updated from the consensus of models, decoded to inlier probabilities.
 
-Single precision; every network runs through one kernel, `kernels.mlp`. The attention is ``A = S S^T / sum C`` with S
-the (n, k) MSAC scores of k models and C their totals; it is never formed. Two identities keep the cost at k rows
-instead of n wherever a layer is affine: ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)``.
+With S the (n, k) MSAC scores of k models and C their totals, the attention is ``A = S S^T / sum C``, and a round is
+
+    F <- update([F, digest(A message(F))]),    p = sigmoid(decoder(F)),
+
+from ``F = init(side information)``. A is never formed. The kernel (`kernels.StateKernels`, single precision) saves what
+it can without changing the result:
+
+- ``message`` and ``digest`` end with affine layers, which commute with sums over the matches:
+  ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)`` keep the cost at k rows instead of n;
+- the end of ``digest`` and the start of ``update`` are one affine layer;
+- a match without any score, as most wrong ones are, sends no message, and its digest is ``digest(0)``: its update reads
+  its state alone.
 """
 
 from __future__ import annotations
@@ -13,9 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac import kernels
 from caransac.geometry import Floats
-from caransac.kernels import Layer
+from caransac.kernels import Layer, StateKernels
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
 
 
@@ -57,35 +65,22 @@ class StateNetwork:
         }
         return {name: layers_of(self.weights, name, *each) for name, each in activations.items()}
 
-    def init_state(self, side: Floats) -> Floats:
-        """State (n, c) from side information (n, d)."""
-        return kernels.mlp([side], self.layers["init"])
+    @cached_property
+    def kernels(self) -> StateKernels:
+        """All of it, compiled."""
+        return StateKernels(**self.layers)
 
-    def decode(self, state: Floats) -> Floats:
-        """Inlier probabilities (n,) from states (n, c)."""
-        log_odds = kernels.mlp([state], self.layers["decoder"])[:, 0]
-        return np.asarray(0.5 * (1 + np.tanh(0.5 * log_odds)))
+    def first(self, side: Floats) -> tuple[Floats, Floats]:
+        """State (n, c) and inlier probabilities (n,) from side information (n, d)."""
+        return self.kernels.first(side)
 
-    def update(self, state: Floats, msac_scores: Floats) -> Floats:
-        """State (n, c) after seeing the MSAC scores (k, n) of k models."""
-        *hidden_layers, (weight, bias, _, _) = self.layers["message"]
-        hidden = kernels.mlp([state], hidden_layers)
-        totals = msac_scores.sum(axis=1, keepdims=True)
-        gathered = kernels.gather_rows(msac_scores, hidden) @ weight + totals * bias  # (k, c)
-        gathered /= max(float(totals.sum()), 1e-6)
-
-        (weight, bias, activation, residual), *layers = self.layers["digest"]
-        digest = kernels.mlp([msac_scores.T], [(gathered @ weight, bias, activation, residual), *layers])
-
-        return kernels.mlp([state, digest], self.layers["update"])
+    def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
+        """State (n, c) and inlier probabilities (n,) after seeing the MSAC scores (k, n) of k models."""
+        return self.kernels.update(state, msac_scores)
 
     def try_out(self) -> None:
         """See `weights_file.Network.try_out`."""
-        state = self.init_state(np.zeros((1, self.num_features), np.float32))
-        for _ in range(2):  # the second time on what the first has made
-            state = self.update(state, np.zeros((1, 1), np.float32))
-        self.decode(state)
-        _ = self.alpha, self.beta
+        _ = self.kernels, self.alpha, self.beta
         for name in self.weights:
             if name.startswith("confidence."):  # optional, but whole
                 problem = name.rpartition(".")[0]

@@ -64,14 +64,14 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
 
 def first_belief(problem: Problem, network: StateNetwork, side: Floats) -> Round:
     """The record before any model was tried, from side information (n, d)."""
-    state = network.init_state(side)
+    state, probabilities = network.first(side)
     return Round(
         samples=np.empty((0, problem.sample_size), np.int32),
         num_hypotheses=0,
         models=problem.no_models,
         msac_scores=np.empty((0, len(side)), np.float32),
         state=state,
-        probabilities=network.decode(state),
+        probabilities=probabilities,
         best=None,
         noise=0.0,
     )

@@ -238,8 +238,9 @@ def judge_all(
     judged = []
     for each in found.rounds[1:] if options.keep_trace else found.rounds[1:][-1:]:
         msac_scores = problem.msac_scores(each.models, problem.max_error)
-        state = network.update(belief.state, msac_scores) if options.state_update else belief.state
-        probabilities = network.decode(state)
+        state, probabilities = belief.state, belief.probabilities
+        if options.state_update:
+            state, probabilities = network.update(state, msac_scores)
         samples = chosen[each.samples]
         judged.append(replace(each, samples=samples, msac_scores=msac_scores, state=state, probabilities=probabilities))
     found = replace(found, rounds=(belief, *judged))

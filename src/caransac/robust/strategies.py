@@ -74,8 +74,7 @@ def choose_strategies(
         return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
 
     def update(last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
-        state = network.update(last.state, msac_scores)
-        return state, network.decode(state)
+        return network.update(last.state, msac_scores)
 
     def refine_by_belief(model: Array, probabilities: Floats) -> tuple[Array, float]:
         noise = estimate_noise(trusted, model)

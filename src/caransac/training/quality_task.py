@@ -70,7 +70,7 @@ def good_samples(example: Example, samples: Indices) -> NDArray[np.bool_]:
 def draw_samples(example: Example, seed: int) -> Indices:
     """Samples (S, 5) as the first round of CA-RANSAC with its default weights draws them."""
     network = load_network("default")
-    prior = network.decode(network.init_state(example.side))
+    _, prior = network.first(example.side)
     pool = likely_inliers(prior, 5, SAMPLES_PER_ROUND)
     return UniformSampler(pool, 5, seed).draw(0, NUM_SAMPLES)
 

@@ -1,5 +1,6 @@
 // Networks and what they read.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -8,10 +9,11 @@
 #include <tuple>
 
 #include "arrays.h"
-#include "attention.h"
 #include "grid_buffer.h"
 #include "hot/kernels.h"
+#include "packed_layers.h"
 #include "side_information.h"
+#include "state_network.h"
 
 namespace caransac {
 namespace {
@@ -22,67 +24,118 @@ using StridedMatrix = nb::ndarray<const float, nb::shape<-1, -1>, nb::device::cp
 using LayerIn =
     std::tuple<In<float, Any, Any>, In<float, Any>, Activation, bool>;  // weight, bias, activation, residual
 
-// The panels of kPadding columns that the kernel reads, zero beyond the last column.
-std::vector<float> panels(const float* matrix, size_t rows, size_t columns) {
-    std::vector<float> result(rows * padded(static_cast<int>(columns)));
-    for (size_t i = 0; i < rows; ++i)
-        for (size_t first = 0; first < columns; first += kPadding)
-            std::copy_n(matrix + i * columns + first, std::min<size_t>(kPadding, columns - first),
-                        result.data() + first * rows + i * kPadding);
-    return result;
-}
+using LayersIn = std::vector<LayerIn>;
+using BeliefsOut = std::pair<Out<float>, Out<float>>;  // states (n, width) and probabilities (n,)
 
-Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const std::vector<LayerIn>& layers) {
-    require(!x.empty() && !layers.empty(), "x and layers must not be empty");
-    const int rows = count_of(x[0].shape(0));
-    std::vector<Input> inputs;
-    size_t outputs = 0;
-    for (const StridedMatrix& part : x) {
-        require(part.shape(0) == x[0].shape(0), "all parts of x must have the same length");
-        outputs += part.shape(1);
-        require(outputs <= kMaxInputs, "x must not have more than 1024 columns");
-        inputs.push_back({part.data(), part.stride(0), part.stride(1), static_cast<int>(part.shape(1))});
-    }
-    require(outputs >= 1, "x must have columns");
+// The layers of a network of so many inputs, which must fit together.
+std::vector<PlainLayer> checked_layers(size_t inputs, const LayersIn& layers) {
+    std::vector<PlainLayer> result;
     for (const auto& [weight, bias, activation, residual] : layers) {
-        const size_t width = outputs;
-        outputs = weight.shape(1);
+        const size_t width = inputs, outputs = weight.shape(1);
         require(weight.shape(0) == width, "weight must have a row for every input of its layer");
         require(bias.shape(0) == outputs, "bias must have an entry for every column of weight");
         require(outputs >= 1 && outputs <= kMaxLayerWidth, "layers must have 1 to 128 outputs");
         require(!residual || width == outputs, "a residual layer must keep the width");
+        result.push_back(
+            {weight.data(), bias.data(), static_cast<int>(width), static_cast<int>(outputs), activation, residual});
+        inputs = outputs;
     }
+    return result;
+}
+
+Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const LayersIn& layers) {
+    require(!x.empty() && !layers.empty(), "x and layers must not be empty");
+    const int rows = count_of(x[0].shape(0));
+    std::vector<Input> inputs;
+    size_t columns = 0;
+    for (const StridedMatrix& part : x) {
+        require(part.shape(0) == x[0].shape(0), "all parts of x must have the same length");
+        columns += part.shape(1);
+        require(columns <= kMaxInputs, "x must not have more than 1024 columns");
+        inputs.push_back({part.data(), part.stride(0), part.stride(1), static_cast<int>(part.shape(1))});
+    }
+    require(columns >= 1, "x must have columns");
+    const std::vector<PlainLayer> plain = checked_layers(columns, layers);
+    const size_t outputs = plain.back().outputs;
     Buffer<float> result(rows * outputs);
     {
         nb::gil_scoped_release release;
-        std::vector<std::vector<float>> storage;
-        std::vector<Layer> packed;
-        for (const auto& [weight, bias, activation, residual] : layers) {
-            const size_t in = weight.shape(0), width = weight.shape(1);
-            storage.push_back(panels(weight.data(), in, width));
-            const float* packed_weight = storage.back().data();  // stays in place when the vector moves
-            storage.push_back(panels(bias.data(), 1, width));
-            packed.push_back({packed_weight, storage.back().data(), static_cast<int>(in), static_cast<int>(width),
-                              activation, residual});
-        }
-        const std::unique_ptr<float[]> scratch(new float[mlp_scratch(packed.data(), static_cast<int>(packed.size()))]);
-        kernels().mlp(inputs.data(), static_cast<int>(inputs.size()), rows, packed.data(),
-                      static_cast<int>(packed.size()), scratch.get(), result.data());
+        const PackedLayers packed(plain);
+        const Layers network = packed.view();
+        AlignedFloats scratch(mlp_scratch(network));
+        kernels().mlp(inputs.data(), static_cast<int>(inputs.size()), rows, network, scratch.data(), result.data());
     }
     return std::move(result).to_numpy({static_cast<size_t>(rows), outputs});
 }
 
-Out<float> gather(const In<float, Any, Any>& scores, const In<float, Any, Any>& rows) {
-    require(scores.shape(1) == rows.shape(0), "scores must have a column for every row");
-    require(rows.shape(1) <= kMaxInputs, "rows must not have more than 1024 columns");
-    const size_t k = scores.shape(0), c = rows.shape(1);
-    const int models = count_of(k), n = count_of(rows.shape(0));
-    Buffer<float> sums(k * c);
+// What the kernels take for granted of a part whose end is joined to what follows.
+void require_joinable(const std::vector<PlainLayer>& layers) {
+    require(layers.size() >= 2, "message and digest must have hidden layers");
+    const PlainLayer& last = layers.back();
+    require(last.activation == Activation::kNone && !last.residual && !layers.front().residual,
+            "message and digest must end with an affine layer");
+}
+
+void make_state_network(StateNetwork* self, const LayersIn& init, const LayersIn& decoder, const LayersIn& message,
+                        const LayersIn& digest, const LayersIn& update) {
+    for (const LayersIn* part : {&init, &decoder, &message, &digest, &update})
+        require(!part->empty(), "every part must have layers");
+    const size_t features = std::get<0>(init[0]).shape(0);
+    require(features >= 1 && features <= kMaxInputs, "init must have 1 to 1024 inputs");
+    StateParts parts;
+    parts.init = checked_layers(features, init);
+    const size_t width = parts.init.back().outputs;
+    parts.decoder = checked_layers(width, decoder);
+    parts.message = checked_layers(width, message);
+    parts.digest = checked_layers(parts.message.back().outputs, digest);
+    parts.update = checked_layers(width + parts.digest.back().outputs, update);
+    require(parts.decoder.back().outputs == 1, "decoder must have one output");
+    require(static_cast<size_t>(parts.update.back().outputs) == width,
+            "update must have an output for every number of a state");
+    require_joinable(parts.message);
+    require_joinable(parts.digest);
+    require(!parts.update.front().residual, "update must not start with a residual layer");
+    new (self) StateNetwork(parts);
+}
+
+// Memory of its own for either, as a caller may keep the probabilities and drop the states.
+class BeliefBuffers {
+  public:
+    BeliefBuffers(size_t n, size_t width) : n_(n), width_(width), states_(n * width), probabilities_(n) {}
+    Beliefs view() { return {states_.data(), probabilities_.data()}; }
+    BeliefsOut to_numpy() && {
+        return {std::move(states_).to_numpy({n_, width_}), std::move(probabilities_).to_numpy({n_})};
+    }
+
+  private:
+    size_t n_, width_;
+    Buffer<float> states_, probabilities_;
+};
+
+BeliefsOut first_beliefs(const StateNetwork& network, const In<float, Any, Any>& side) {
+    require(side.shape(1) == static_cast<size_t>(network.num_features()),
+            "side must have a column for every input of init");
+    const int n = count_of(side.shape(0));
+    BeliefBuffers result(n, network.width());
     {
         nb::gil_scoped_release release;
-        gather_rows(scores.data(), models, rows.data(), n, static_cast<int>(c), sums.data());
+        network.first(side.data(), n, result.view());
     }
-    return std::move(sums).to_numpy({k, c});
+    return std::move(result).to_numpy();
+}
+
+BeliefsOut updated_beliefs(const StateNetwork& network, const In<float, Any, Any>& state,
+                           const In<float, Any, Any>& msac_scores) {
+    require(state.shape(1) == static_cast<size_t>(network.width()), "state must be as wide as the network's states");
+    require(msac_scores.shape(1) == state.shape(0), "msac_scores must have a column for every row of state");
+    require(msac_scores.shape(0) >= 1 && msac_scores.shape(0) <= kMaxInputs, "msac_scores must have 1 to 1024 rows");
+    const int n = count_of(state.shape(0));
+    BeliefBuffers result(n, network.width());
+    {
+        nb::gil_scoped_release release;
+        network.update(state.data(), {msac_scores.data(), static_cast<int>(msac_scores.shape(0)), n}, result.view());
+    }
+    return std::move(result).to_numpy();
 }
 
 void fill_neighbour_features(const Correspondences& correspondences, double min_distance, int stride, float* out) {
@@ -127,7 +180,10 @@ void bind_learned(nb::module_& m) {
         .value("TANH", Activation::kTanh);
 
     m.def("mlp", &mlp_rows, "x"_a, "layers"_a);
-    m.def("gather_rows", &gather, "scores"_a, "rows"_a);
+    nb::class_<StateNetwork>(m, "StateNetwork", "The state network with its weights packed.")
+        .def("__init__", &make_state_network, "init"_a, "decoder"_a, "message"_a, "digest"_a, "update"_a)
+        .def("first", &first_beliefs, "side"_a)
+        .def("update", &updated_beliefs, "state"_a, "msac_scores"_a);
     nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);

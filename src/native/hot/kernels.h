@@ -10,6 +10,7 @@
 #include "points.h"
 #include "score.h"
 #include "seven_point.h"
+#include "state_network.h"
 
 // Every hot kernel, once: the table's entries have these names, the types of the functions, and this order.
 // clang-format off
@@ -33,6 +34,10 @@
     entry(top_homographies) \
     entry(transfer_equations) \
     entry(mlp) \
+    entry(explained_first) \
+    entry(first_states) \
+    entry(gather_messages) \
+    entry(update_states) \
     entry(neighbour_features)
 // clang-format on
 

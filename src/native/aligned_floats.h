@@ -1,0 +1,24 @@
+// Zeros for the kernels, where packs do not straddle lines of the cache.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "hot/points.h"
+
+namespace caransac {
+
+class AlignedFloats {
+  public:
+    explicit AlignedFloats(size_t size) : lines_((size + kPadding - 1) / kPadding) {}
+    float* data() { return lines_.data()->numbers; }
+    const float* data() const { return lines_.data()->numbers; }
+
+  private:
+    struct alignas(kPadding * sizeof(float)) Line {
+        float numbers[kPadding];
+    };
+    std::vector<Line> lines_;
+};
+
+}  // namespace caransac

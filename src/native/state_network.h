@@ -1,0 +1,44 @@
+// The state network with its weights packed; caransac/learned/state_network.py has the equations.
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+#include "hot/state_network.h"
+#include "packed_layers.h"
+
+namespace caransac {
+
+// The layers of its parts, which fit together: message and digest have hidden layers and end without an activation.
+struct StateParts {
+    std::vector<PlainLayer> init, decoder, message, digest, update;
+};
+
+class StateNetwork {
+  public:
+    explicit StateNetwork(const StateParts& parts);  // copies the weights
+    int num_features() const { return inputs_of(init_.view()); }
+    int width() const { return outputs_of(init_.view()); }
+    // From side information (n x num_features).
+    void first(const float* side, int n, const Beliefs& out) const;
+    // After seeing the scores of one model or more, from states (n x width).
+    void update(const float* states, const Scores& scores, const Beliefs& out) const;
+
+  private:
+    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    // An affine map: rows weight + bias.
+    struct Affine {
+        Matrix weight, bias;
+    };
+    static Affine affine(const PlainLayer& layer);
+    static Matrix digest_without_scores(const StateParts& parts);
+    // The first layer of the digest, by the scores of this call.
+    std::vector<float> digest_weight(const float* states, const Scores& scores, const int* rows, int count) const;
+
+    // Affine maps that follow each other are one: the end of the message and the start of the digest, with the sum over
+    // the matches between; the end of the digest and the start of the update. The layers below lack these ends.
+    PackedLayers init_, decoder_, message_, digest_, explained_, unexplained_;
+    Affine gathered_;
+};
+
+}  // namespace caransac
