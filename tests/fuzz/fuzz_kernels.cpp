@@ -12,7 +12,7 @@
 #include "deviations.h"
 #include "grid_buffer.h"
 #include "hot/kernels.h"
-#include "hot/polynomial.h"
+#include "hot/real_roots.h"
 #include "pose.h"
 #include "refine.h"
 #include "regions.h"
@@ -186,6 +186,11 @@ void find_roots(FuzzedDataProvider& data) {
     double roots[10];
     check(baseline::real_roots<3>(coefficients.data(), roots) <= 3);
     check(baseline::real_roots<10>(coefficients.data(), roots) <= 10);
+    baseline::Doubles packs[11], packed_roots[10];
+    int count[baseline::kDoubles];
+    for (int i = 0; i < 11; ++i) packs[i] = baseline::broadcast(coefficients[i]);
+    check(baseline::real_roots<3>(packs, packed_roots, count) <= 3);
+    check(baseline::real_roots<10>(packs, packed_roots, count) <= 10);
 }
 
 void run_network(FuzzedDataProvider& data) {

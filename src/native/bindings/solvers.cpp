@@ -9,7 +9,7 @@
 #include "arrays.h"
 #include "hot/five_point.h"
 #include "hot/kernels.h"
-#include "hot/polynomial.h"
+#include "hot/real_roots.h"
 #include "hot/seven_point.h"
 #include "pose.h"
 
@@ -96,6 +96,21 @@ Solutions four_point(const Correspondences& correspondences, const In<int, Any, 
     return solve<4, 1>(correspondences, samples, kernels().four_point, 3, keep_matrix);
 }
 
+// Fills rows of `roots` with the real roots of polynomials of degree N.
+template <int N>
+void fill_roots(const double* coefficients, size_t m, double* roots) {
+    using namespace baseline;
+    for (size_t first = 0; first < m; first += kDoubles) {
+        Doubles p[N + 1], found[N];
+        int count[kDoubles];
+        for (int l = 0; l < kDoubles; ++l)
+            for (int i = 0; i <= N; ++i) set_lane(p[i], l, coefficients[std::min(first + l, m - 1) * (N + 1) + i]);
+        real_roots<N>(p, found, count);
+        for (int l = 0; l < kDoubles && first + l < m; ++l)
+            for (int r = 0; r < count[l]; ++r) roots[(first + l) * N + r] = lane(found[r], l);
+    }
+}
+
 // Real roots of cubics (m, 4) or polynomials of degree ten (m, 11), constant term first: (m, degree), padded with NaN.
 Out<double> real_roots(const In<double, Any, Any>& coefficients) {
     const size_t m = coefficients.shape(0), width = coefficients.shape(1);
@@ -104,12 +119,7 @@ Out<double> real_roots(const In<double, Any, Any>& coefficients) {
     {
         nb::gil_scoped_release release;
         roots.assign(m * (width - 1), std::numeric_limits<double>::quiet_NaN());
-        for (size_t i = 0; i < m; ++i) {
-            double found[10];
-            const double* row = coefficients.data() + width * i;
-            const int count = width == 4 ? baseline::real_roots<3>(row, found) : baseline::real_roots<10>(row, found);
-            std::copy_n(found, count, roots.data() + (width - 1) * i);
-        }
+        (width == 4 ? fill_roots<3> : fill_roots<10>)(coefficients.data(), m, roots.data());
     }
     return to_numpy(std::move(roots), {m, width - 1});
 }

@@ -1,7 +1,7 @@
 #include "five_point.h"
 
 #include "null_space.h"
-#include "polynomial.h"
+#include "real_roots.h"
 
 namespace caransac::CARANSAC_ISA {
 namespace {
@@ -156,29 +156,26 @@ inline void determinant(const HiddenRow rows[3], Doubles det[11]) {
     }
 }
 
-// x and y from B(z) (x, y, 1)^T = 0 by the best conditioned pair of rows; false when no pair determines them.
-inline bool solve_hidden(const HiddenRow rows[3], int l, double z, double& x, double& y) {
-    double a[3], b[3], c[3];
+// x and y from B(z) (x, y, 1)^T = 0 by the best conditioned pair of rows; not finite where no pair determines them.
+inline void solve_hidden(const HiddenRow rows[3], const Doubles& z, Doubles& x, Doubles& y) {
+    Doubles a[3], b[3], c[3];
     for (int r = 0; r < 3; ++r) {
-        a[r] = ((lane(rows[r].x[3], l) * z + lane(rows[r].x[2], l)) * z + lane(rows[r].x[1], l)) * z +
-               lane(rows[r].x[0], l);
-        b[r] = ((lane(rows[r].y[3], l) * z + lane(rows[r].y[2], l)) * z + lane(rows[r].y[1], l)) * z +
-               lane(rows[r].y[0], l);
-        c[r] = (((lane(rows[r].one[4], l) * z + lane(rows[r].one[3], l)) * z + lane(rows[r].one[2], l)) * z +
-                lane(rows[r].one[1], l)) *
-                   z +
-               lane(rows[r].one[0], l);
+        a[r] = evaluate<3>(rows[r].x, z);
+        b[r] = evaluate<3>(rows[r].y, z);
+        c[r] = evaluate<4>(rows[r].one, z);
     }
-    double best = 0;
+    Doubles denominator{}, numerator_x{}, numerator_y{};
     for (int r = 0; r < 3; ++r) {
         const int p = (r + 1) % 3, q = (r + 2) % 3;
-        const double denominator = a[p] * b[q] - a[q] * b[p];
-        if (magnitude(denominator) <= magnitude(best)) continue;
-        best = denominator;
-        x = (b[p] * c[q] - b[q] * c[p]) / denominator;
-        y = (a[q] * c[p] - a[p] * c[q]) / denominator;
+        const Doubles minor = a[p] * b[q] - a[q] * b[p];
+        const auto better = magnitude(minor) > magnitude(denominator);
+        denominator = better ? minor : denominator;
+        numerator_x = better ? b[p] * c[q] - b[q] * c[p] : numerator_x;
+        numerator_y = better ? a[q] * c[p] - a[p] * c[q] : numerator_y;
     }
-    return best != 0;
+    const Doubles inverse = 1.0 / denominator;
+    x = numerator_x * inverse;
+    y = numerator_y * inverse;
 }
 
 // Solutions collected until they fill a pack: which sample, its basis, and the coordinates of E in that basis.
@@ -188,9 +185,12 @@ struct Candidates {
     int count = 0;
 };
 
+// A candidate whose last step was not shorter than this is no solution.
+constexpr double kConvergedSq = 1e-14;
+
 // One Gauss-Newton step of the ten constraints along three directions, no longer than kLongest; returns the squared
-// length it wanted to have.
-inline Doubles constraint_step(const Doubles direction[3][9], Doubles e[9]) {
+// length it wanted to have. Lanes whose last step was short enough rest, so that no lane depends on its neighbours.
+inline Doubles constraint_step(const Doubles direction[3][9], const Doubles& last_step_sq, Doubles e[9]) {
     // Residuals: A E with A = E E^T - trace / 2, and det E.
     Doubles a[9], residual[10], cofactor[9];
     for (int i = 0; i < 9; i += 3)
@@ -243,16 +243,16 @@ inline Doubles constraint_step(const Doubles direction[3][9], Doubles e[9]) {
     const Doubles length_sq = step[0] * step[0] + step[1] * step[1] + step[2] * step[2];
     constexpr double kLongest = 0.03;
     const Doubles shrink = length_sq > kLongest * kLongest ? kLongest / square_root(length_sq) : broadcast(1.0);
-    for (int k = 0; k < 3; ++k) step[k] *= shrink;
+    const auto resting = last_step_sq < kConvergedSq;
+    for (int k = 0; k < 3; ++k) step[k] = resting ? Doubles{} : step[k] * shrink;
     for (int i = 0; i < 9; ++i)
         e[i] -= step[0] * direction[0][i] + step[1] * direction[1][i] + step[2] * direction[2][i];
-    return length_sq;
+    return resting ? last_step_sq : length_sq;
 }
 
 // E from its coordinates, improved on the unit sphere of the null space: what the elimination and the polynomial of
 // degree ten lose in precision (one sample in a thousand ends up beyond 1e-6) comes back, nearly always in one step.
-// Returns the squared length of the last step: a candidate that did not get below kConvergedSq is none.
-constexpr double kConvergedSq = 1e-14;
+// Returns the squared length of the last step.
 inline Doubles polish(const Candidates& candidates, Doubles e[9]) {
     Doubles norm_sq{}, c[4];
     for (int b = 0; b < 4; ++b) norm_sq += candidates.coordinates[b] * candidates.coordinates[b];
@@ -270,18 +270,18 @@ inline Doubles polish(const Candidates& candidates, Doubles e[9]) {
         for (int i = 0; i < 9; ++i)
             direction[k][i] = candidates.basis[k][i] - c[k] * inverse_head * (e[i] + sign * candidates.basis[3][i]);
 
-    Doubles length_sq;
+    Doubles last_step_sq = broadcast(1.0);
     for (int steps = 0; steps < 6; ++steps) {
-        length_sq = constraint_step(direction, e);
+        last_step_sq = constraint_step(direction, last_step_sq, e);
         bool converged = true;
-        for (int l = 0; l < kDoubles; ++l) converged = converged && lane(length_sq, l) < kConvergedSq;
+        for (int l = 0; l < kDoubles; ++l) converged = converged && lane(last_step_sq, l) < kConvergedSq;
         if (converged) break;
     }
     norm_sq = Doubles{};
     for (int i = 0; i < 9; ++i) norm_sq += e[i] * e[i];
     const Doubles scale = square_root(2.0 / norm_sq);
     for (int i = 0; i < 9; ++i) e[i] *= scale;
-    return length_sq;
+    return last_step_sq;
 }
 
 // Writes the candidates that turn out to be solutions, and empties the collection.
@@ -320,14 +320,15 @@ int five_point(const double* x1, const double* x2, int num_samples, double* mode
         Doubles det[11];
         determinant(rows, det);
 
+        Doubles x[10], y[10], z[10];
+        int num_roots[kDoubles];
+        const int most = real_roots<10>(det, z, num_roots);
+        for (int r = 0; r < most; ++r) solve_hidden(rows, z[r], x[r], y[r]);
+
         for (int l = 0; l < kDoubles && first + l < num_samples; ++l) {
             if (!(lane(independence, l) > kMinIndependence)) continue;
-            double polynomial[11], roots[10];
-            for (int i = 0; i < 11; ++i) polynomial[i] = lane(det[i], l);
-            const int num_roots = real_roots<10>(polynomial, roots);
-            for (int r = 0; r < num_roots; ++r) {
-                double coordinates[4] = {0, 0, roots[r], 1};
-                if (!solve_hidden(rows, l, roots[r], coordinates[0], coordinates[1])) continue;
+            for (int r = 0; r < num_roots[l]; ++r) {
+                const double coordinates[4] = {lane(x[r], l), lane(y[r], l), lane(z[r], l), 1};
                 const int slot = candidates.count++;
                 candidates.sample[slot] = first + l;
                 for (int b = 0; b < 4; ++b) {
