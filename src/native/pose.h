@@ -24,9 +24,4 @@ Rays rays_of(const Pose& pose);
 Matrix3 cross_matrix(const Vector3& t);
 Matrix3 essential_from_pose(const Pose& pose);
 
-// The pose of an essential matrix that puts all points in front of both cameras; at most one of the four candidates
-// does. x1, x2: num_points >= 1 normalised coordinate pairs. False when none does, or when E is not an essential
-// matrix.
-bool pose_from_essential(const Matrix3& essential, const double* x1, const double* x2, int num_points, Pose& pose);
-
 }  // namespace caransac

@@ -12,7 +12,7 @@
 #include "deviations.h"
 #include "grid_buffer.h"
 #include "hot/kernels.h"
-#include "hot/polynomial.h"
+#include "hot/real_roots.h"
 #include "pose.h"
 #include "refine.h"
 #include "regions.h"
@@ -59,11 +59,11 @@ std::vector<int> indices(FuzzedDataProvider& data, size_t count, int end) {
     return values;
 }
 
-template <int kSize, int kMaxSolutions, class Solver>
+template <int kSize, int kMaxSolutions, int kEntries = 9, class Solver>
 void solve(FuzzedDataProvider& data, const Correspondences& points, Solver solver) {
     const int count = data.ConsumeIntegralInRange(1, 20);
     const std::vector<int> members = indices(data, static_cast<size_t>(count) * kSize, points.size());
-    std::vector<double> x1, x2, models(9 * static_cast<size_t>(count) * kMaxSolutions);
+    std::vector<double> x1, x2, models(kEntries * static_cast<size_t>(count) * kMaxSolutions);
     for (const int i : members) {
         const Columns<double> from = points.columns();
         x1.insert(x1.end(), {from.u1[i], from.v1[i]});
@@ -72,14 +72,7 @@ void solve(FuzzedDataProvider& data, const Correspondences& points, Solver solve
     std::vector<int> sample(static_cast<size_t>(count) * kMaxSolutions);
     const int solutions = solver(x1.data(), x2.data(), count, models.data(), sample.data());
     check(0 <= solutions && solutions <= count * kMaxSolutions);
-    for (int i = 0; i < solutions; ++i) {
-        check(0 <= sample[i] && sample[i] < count);
-        if (kSize != 5) continue;
-        Pose pose;
-        const int at = 2 * kSize * sample[i];
-        pose_from_essential(Eigen::Map<const Matrix3>(models.data() + 9 * i), x1.data() + at, x2.data() + at, kSize,
-                            pose);
-    }
+    for (int i = 0; i < solutions; ++i) check(0 <= sample[i] && sample[i] < count);
 }
 
 RefineOptions some_options(FuzzedDataProvider& data) {
@@ -186,6 +179,11 @@ void find_roots(FuzzedDataProvider& data) {
     double roots[10];
     check(baseline::real_roots<3>(coefficients.data(), roots) <= 3);
     check(baseline::real_roots<10>(coefficients.data(), roots) <= 10);
+    baseline::Doubles packs[11], packed_roots[10];
+    int count[baseline::kDoubles];
+    for (int i = 0; i < 11; ++i) packs[i] = baseline::broadcast(coefficients[i]);
+    check(baseline::real_roots<3>(packs, packed_roots, count) <= 3);
+    check(baseline::real_roots<10>(packs, packed_roots, count) <= 10);
 }
 
 void run_network(FuzzedDataProvider& data) {
@@ -227,7 +225,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     const std::vector<double> points1 = numbers(data, 2 * static_cast<size_t>(n), true);
     const std::vector<double> points2 = numbers(data, 2 * static_cast<size_t>(n), true);
     const Correspondences points(points1.data(), points2.data(), n);
-    if (kind == 3) solve<5, baseline::kFivePointMaxSolutions>(data, points, kernels().five_point);
+    if (kind == 3) {
+        solve<5, baseline::kFivePointMaxSolutions>(data, points, kernels().five_point);
+        solve<5, baseline::kFivePointMaxSolutions, 12>(data, points, kernels().five_point_poses);
+    }
     if (kind == 4) solve<7, baseline::kSevenPointMaxSolutions>(data, points, kernels().seven_point);
     if (kind == 5) solve<4, 1>(data, points, kernels().four_point);
     if (kind == 6) refine_any(data, points);

@@ -49,6 +49,28 @@ def test_round_roots_and_lower_degrees(roots, width):
     assert np.allclose(roots_of(coefficients(roots, width=width)), roots, atol=1e-9)
 
 
+@pytest.mark.parametrize("gap", [1e-1, 1e-2, 1e-3])
+def test_roots_close_to_each_other_are_told_apart(rng, gap):
+    for _ in range(100):
+        middle = np.tan(rng.uniform(-1.5, 1.5))
+        roots = middle + gap * (1 + middle**2) * np.array([-1, 0, 1.3])  # as close near infinity as near zero
+        pairs = rng.normal(size=3) + 1j * rng.uniform(0.5, 2, 3)
+        for found in (roots_of(coefficients(roots, width=4)), roots_of(coefficients(roots, pairs))):
+            assert len(found) == 3
+            assert np.all(np.abs(np.arctan(found) - np.arctan(np.sort(roots))) < 0.1 * gap)
+
+
+def test_roots_do_not_depend_on_the_polynomials_beside(rng):
+    polynomials = rng.normal(size=(300, 11))
+    polynomials[::7, 10] *= 1e-13
+    polynomials[::11, 3:] = 0
+    polynomials[::17] = np.nan
+    together = kernels.real_roots(polynomials)
+    alone = [kernels.real_roots(polynomial[None])[0] for polynomial in polynomials]
+    assert np.array_equal(together, alone, equal_nan=True)
+    assert np.isfinite(together).any(axis=1).sum() > 100
+
+
 @pytest.mark.parametrize("eps", [1e-8, 1e-12, 1e-14, 1e-16, 0.0])
 def test_a_root_far_away_leaves_the_others_alone(rng, eps):
     for _ in range(100):

@@ -158,16 +158,17 @@ def test_degenerate_samples_have_no_solution(rng, size, kind):
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("size", SOLVERS)
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13])
-def test_batches_of_any_size_give_what_single_samples_give(rng, size, count):
-    solver, _, _ = SOLVERS[size]
+@pytest.mark.parametrize(
+    ("solver", "size"), [(kernels.five_point, 5), (kernels.five_point_poses, 5), (kernels.seven_point, 7)]
+)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13, 400])
+def test_batches_of_any_size_give_what_single_samples_give(rng, solver, size, count):
     x1, x2, _, _ = random_problems(rng, max(count, 1), size)
     models, sample = solve(solver, x1[:count], x2[:count])
     singles = [solve(solver, x1[i : i + 1], x2[i : i + 1])[0] for i in range(count)]
     assert len(models) == sum(map(len, singles))
     for i, single in enumerate(singles):
-        assert same_set(models[sample == i], single, 1e-9)
+        assert np.array_equal(models[sample == i], single)
 
 
 @pytest.mark.kernels

@@ -1,185 +1,11 @@
 #include "five_point.h"
 
+#include "essential_pose.h"
+#include "hidden_variable.h"
 #include "null_space.h"
-#include "polynomial.h"
 
 namespace caransac::CARANSAC_ISA {
 namespace {
-
-// Polynomials in x, y, z where E = x X + y Y + z Z + W over the null space's basis, by their coefficients:
-//   Linear     x, y, z, 1
-//   Quadratic  xx, xy, yy, xz, yz, zz, x, y, z, 1
-//   Cubic      x3, y3, xxy, xyy, xxz, xx, yyz, yy, xyz, xy | xzz, xz, x | yzz, yz, y | zzz, zz, z, 1   (Nistér's order)
-// The first ten cubic monomials are the ones eliminated.
-using Linear = Doubles[4];
-using Quadratic = Doubles[10];
-using Cubic = Doubles[20];
-constexpr int kConstraints = 10, kMonomials = 20;
-
-// sum += a b
-inline void add_product(const Linear& a, const Linear& b, Quadratic& sum) {
-    sum[0] += a[0] * b[0];
-    sum[1] += a[0] * b[1] + a[1] * b[0];
-    sum[2] += a[1] * b[1];
-    sum[3] += a[0] * b[2] + a[2] * b[0];
-    sum[4] += a[1] * b[2] + a[2] * b[1];
-    sum[5] += a[2] * b[2];
-    sum[6] += a[0] * b[3] + a[3] * b[0];
-    sum[7] += a[1] * b[3] + a[3] * b[1];
-    sum[8] += a[2] * b[3] + a[3] * b[2];
-    sum[9] += a[3] * b[3];
-}
-
-// sum += q b
-inline void add_product(const Quadratic& q, const Linear& b, Cubic& sum) {
-    sum[0] += q[0] * b[0];
-    sum[1] += q[2] * b[1];
-    sum[2] += q[0] * b[1] + q[1] * b[0];
-    sum[3] += q[1] * b[1] + q[2] * b[0];
-    sum[4] += q[0] * b[2] + q[3] * b[0];
-    sum[5] += q[0] * b[3] + q[6] * b[0];
-    sum[6] += q[2] * b[2] + q[4] * b[1];
-    sum[7] += q[2] * b[3] + q[7] * b[1];
-    sum[8] += q[1] * b[2] + q[3] * b[1] + q[4] * b[0];
-    sum[9] += q[1] * b[3] + q[6] * b[1] + q[7] * b[0];
-    sum[10] += q[3] * b[2] + q[5] * b[0];
-    sum[11] += q[3] * b[3] + q[6] * b[2] + q[8] * b[0];
-    sum[12] += q[6] * b[3] + q[9] * b[0];
-    sum[13] += q[4] * b[2] + q[5] * b[1];
-    sum[14] += q[4] * b[3] + q[7] * b[2] + q[8] * b[1];
-    sum[15] += q[7] * b[3] + q[9] * b[1];
-    sum[16] += q[5] * b[2];
-    sum[17] += q[5] * b[3] + q[8] * b[2];
-    sum[18] += q[8] * b[3] + q[9] * b[2];
-    sum[19] += q[9] * b[3];
-}
-
-// The ten constraints det E = 0 and (E E^T - trace(E E^T) / 2) E = 0.
-inline void essential_constraints(const Doubles basis[4][9], Cubic constraints[kConstraints]) {
-    Linear e[3][3];
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j)
-            for (int b = 0; b < 4; ++b) e[i][j][b] = basis[b][3 * i + j];
-
-    Quadratic gram[3][3] = {};
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j <= i; ++j)
-            for (int k = 0; k < 3; ++k) add_product(e[i][k], e[j][k], gram[i][j]);
-    for (int c = 0; c < 10; ++c) {
-        const Doubles half_trace = 0.5 * (gram[0][0][c] + gram[1][1][c] + gram[2][2][c]);
-        for (int i = 0; i < 3; ++i) gram[i][i][c] -= half_trace;
-    }
-    for (int row = 0; row < kConstraints; ++row)
-        for (int c = 0; c < kMonomials; ++c) constraints[row][c] = Doubles{};
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j)
-            for (int k = 0; k < 3; ++k) add_product(k <= i ? gram[i][k] : gram[k][i], e[k][j], constraints[3 * i + j]);
-
-    for (int i = 0; i < 3; ++i) {  // det E by the cofactors of the last row
-        Quadratic minor = {}, subtracted = {};
-        const int p = (i + 1) % 3, q = (i + 2) % 3;
-        add_product(e[0][p], e[1][q], minor);
-        add_product(e[0][q], e[1][p], subtracted);
-        for (int c = 0; c < 10; ++c) minor[c] -= subtracted[c];
-        add_product(minor, e[2][i], constraints[9]);
-    }
-}
-
-// Householder QR of the left 10 x 10 block, carried through all 20 columns.
-inline void triangularise(Cubic rows[kConstraints]) {
-    for (int k = 0; k < kConstraints - 1; ++k) {
-        Doubles norm_sq{};
-        for (int i = k; i < kConstraints; ++i) norm_sq += rows[i][k] * rows[i][k];
-        const Doubles norm = square_root(norm_sq), head = rows[k][k];
-        const Doubles alpha = head > 0.0 ? -norm : norm;
-        Doubles v[kConstraints];
-        v[k] = head - alpha;
-        for (int i = k + 1; i < kConstraints; ++i) v[i] = rows[i][k];
-        const Doubles inverse = -1.0 / (alpha * v[k]);
-        rows[k][k] = alpha;
-        for (int c = k + 1; c < kMonomials; ++c) {
-            Doubles dot{};
-            for (int i = k; i < kConstraints; ++i) dot += v[i] * rows[i][c];
-            dot *= inverse;
-            for (int i = k; i < kConstraints; ++i) rows[i][c] -= dot * v[i];
-        }
-    }
-}
-
-// Rows 4..9 solved for their monomials xxz, xx, yyz, yy, xyz, xy in terms of the last ten columns.
-inline void back_substitute(Cubic rows[kConstraints]) {
-    for (int r = kConstraints - 1; r >= 4; --r) {
-        const Doubles inverse = 1.0 / rows[r][r];
-        for (int c = 10; c < kMonomials; ++c) {
-            Doubles value = rows[r][c];
-            for (int k = r + 1; k < kConstraints; ++k) value -= rows[r][k] * rows[k][c];
-            rows[r][c] = value * inverse;
-        }
-    }
-}
-
-// One row of Nistér's matrix B(z): polynomials in z, constant term first, that multiply x, y and 1.
-struct HiddenRow {
-    Doubles x[4], y[4], one[5];
-};
-
-// upper - z lower, where upper is the row of (monomial z) and lower that of the monomial.
-inline HiddenRow hidden_row(const Cubic& upper, const Cubic& lower) {
-    HiddenRow row;
-    for (int group = 0; group < 2; ++group) {
-        const Doubles *u = upper + 10 + 3 * group, *l = lower + 10 + 3 * group;
-        Doubles* to = group == 0 ? row.x : row.y;
-        to[0] = u[2];
-        to[1] = u[1] - l[2];
-        to[2] = u[0] - l[1];
-        to[3] = -l[0];
-    }
-    const Doubles *u = upper + 16, *l = lower + 16;
-    row.one[0] = u[3];
-    row.one[1] = u[2] - l[3];
-    row.one[2] = u[1] - l[2];
-    row.one[3] = u[0] - l[1];
-    row.one[4] = -l[0];
-    return row;
-}
-
-// det B(z), degree ten, constant term first.
-inline void determinant(const HiddenRow rows[3], Doubles det[11]) {
-    for (int i = 0; i < 11; ++i) det[i] = Doubles{};
-    for (int r = 0; r < 3; ++r) {
-        const HiddenRow &p = rows[(r + 1) % 3], &q = rows[(r + 2) % 3];
-        Doubles minor[7] = {};
-        for (int i = 0; i < 4; ++i)
-            for (int j = 0; j < 4; ++j) minor[i + j] += p.x[i] * q.y[j] - p.y[i] * q.x[j];
-        for (int i = 0; i < 7; ++i)
-            for (int j = 0; j < 5; ++j) det[i + j] += minor[i] * rows[r].one[j];
-    }
-}
-
-// x and y from B(z) (x, y, 1)^T = 0 by the best conditioned pair of rows; false when no pair determines them.
-inline bool solve_hidden(const HiddenRow rows[3], int l, double z, double& x, double& y) {
-    double a[3], b[3], c[3];
-    for (int r = 0; r < 3; ++r) {
-        a[r] = ((lane(rows[r].x[3], l) * z + lane(rows[r].x[2], l)) * z + lane(rows[r].x[1], l)) * z +
-               lane(rows[r].x[0], l);
-        b[r] = ((lane(rows[r].y[3], l) * z + lane(rows[r].y[2], l)) * z + lane(rows[r].y[1], l)) * z +
-               lane(rows[r].y[0], l);
-        c[r] = (((lane(rows[r].one[4], l) * z + lane(rows[r].one[3], l)) * z + lane(rows[r].one[2], l)) * z +
-                lane(rows[r].one[1], l)) *
-                   z +
-               lane(rows[r].one[0], l);
-    }
-    double best = 0;
-    for (int r = 0; r < 3; ++r) {
-        const int p = (r + 1) % 3, q = (r + 2) % 3;
-        const double denominator = a[p] * b[q] - a[q] * b[p];
-        if (magnitude(denominator) <= magnitude(best)) continue;
-        best = denominator;
-        x = (b[p] * c[q] - b[q] * c[p]) / denominator;
-        y = (a[q] * c[p] - a[p] * c[q]) / denominator;
-    }
-    return best != 0;
-}
 
 // Solutions collected until they fill a pack: which sample, its basis, and the coordinates of E in that basis.
 struct Candidates {
@@ -188,9 +14,12 @@ struct Candidates {
     int count = 0;
 };
 
+// A candidate whose last step was not shorter than this is no solution.
+constexpr double kConvergedSq = 1e-14;
+
 // One Gauss-Newton step of the ten constraints along three directions, no longer than kLongest; returns the squared
-// length it wanted to have.
-inline Doubles constraint_step(const Doubles direction[3][9], Doubles e[9]) {
+// length it wanted to have. Lanes whose last step was short enough rest, so that no lane depends on its neighbours.
+inline Doubles constraint_step(const Doubles direction[3][9], const Doubles& last_step_sq, Doubles e[9]) {
     // Residuals: A E with A = E E^T - trace / 2, and det E.
     Doubles a[9], residual[10], cofactor[9];
     for (int i = 0; i < 9; i += 3)
@@ -243,16 +72,16 @@ inline Doubles constraint_step(const Doubles direction[3][9], Doubles e[9]) {
     const Doubles length_sq = step[0] * step[0] + step[1] * step[1] + step[2] * step[2];
     constexpr double kLongest = 0.03;
     const Doubles shrink = length_sq > kLongest * kLongest ? kLongest / square_root(length_sq) : broadcast(1.0);
-    for (int k = 0; k < 3; ++k) step[k] *= shrink;
+    const auto resting = last_step_sq < kConvergedSq;
+    for (int k = 0; k < 3; ++k) step[k] = resting ? Doubles{} : step[k] * shrink;
     for (int i = 0; i < 9; ++i)
         e[i] -= step[0] * direction[0][i] + step[1] * direction[1][i] + step[2] * direction[2][i];
-    return length_sq;
+    return resting ? last_step_sq : length_sq;
 }
 
 // E from its coordinates, improved on the unit sphere of the null space: what the elimination and the polynomial of
 // degree ten lose in precision (one sample in a thousand ends up beyond 1e-6) comes back, nearly always in one step.
-// Returns the squared length of the last step: a candidate that did not get below kConvergedSq is none.
-constexpr double kConvergedSq = 1e-14;
+// Returns the squared length of the last step.
 inline Doubles polish(const Candidates& candidates, Doubles e[9]) {
     Doubles norm_sq{}, c[4];
     for (int b = 0; b < 4; ++b) norm_sq += candidates.coordinates[b] * candidates.coordinates[b];
@@ -270,75 +99,108 @@ inline Doubles polish(const Candidates& candidates, Doubles e[9]) {
         for (int i = 0; i < 9; ++i)
             direction[k][i] = candidates.basis[k][i] - c[k] * inverse_head * (e[i] + sign * candidates.basis[3][i]);
 
-    Doubles length_sq;
+    Doubles last_step_sq = broadcast(1.0);
     for (int steps = 0; steps < 6; ++steps) {
-        length_sq = constraint_step(direction, e);
+        last_step_sq = constraint_step(direction, last_step_sq, e);
         bool converged = true;
-        for (int l = 0; l < kDoubles; ++l) converged = converged && lane(length_sq, l) < kConvergedSq;
+        for (int l = 0; l < kDoubles; ++l) converged = converged && lane(last_step_sq, l) < kConvergedSq;
         if (converged) break;
     }
     norm_sq = Doubles{};
     for (int i = 0; i < 9; ++i) norm_sq += e[i] * e[i];
     const Doubles scale = square_root(2.0 / norm_sq);
     for (int i = 0; i < 9; ++i) e[i] *= scale;
-    return length_sq;
+    return last_step_sq;
 }
 
-// Writes the candidates that turn out to be solutions, and empties the collection.
-inline int flush(Candidates& candidates, double* models, int* sample_index, int count) {
-    for (int l = candidates.count; l < kDoubles; ++l)  // unused lanes repeat the first
+// What a solver returns: kEntries numbers for each solution, and the sample it comes from.
+template <int kEntries>
+struct Solutions {
+    double* to;
+    int* sample_index;
+    int count = 0;
+
+    // Appends the candidates that are valid, that is, positive.
+    void append(const Candidates& candidates, const Doubles entries[kEntries], const Doubles& valid) {
+        for (int l = 0; l < candidates.count; ++l) {
+            if (!(lane(valid, l) > 0)) continue;
+            for (int i = 0; i < kEntries; ++i) to[kEntries * count + i] = lane(entries[i], l);
+            sample_index[count++] = candidates.sample[l];
+        }
+    }
+};
+
+// Hands the candidates to `take(candidates, e, valid)` and empties the collection.
+template <class Take>
+inline void flush(Candidates& candidates, Take take) {
+    for (int l = candidates.count; l < kDoubles; ++l) {  // unused lanes repeat the first
+        candidates.sample[l] = candidates.sample[0];
         for (int b = 0; b < 4; ++b) {
             set_lane(candidates.coordinates[b], l, lane(candidates.coordinates[b], 0));
             for (int i = 0; i < 9; ++i) set_lane(candidates.basis[b][i], l, lane(candidates.basis[b][i], 0));
         }
+    }
     Doubles e[9];
     const Doubles last_step_sq = polish(candidates, e);
-    for (int l = 0; l < candidates.count; ++l) {
-        if (!(lane(last_step_sq, l) < kConvergedSq)) continue;  // also drops NaN
-        for (int i = 0; i < 9; ++i) models[9 * count + i] = lane(e[i], l);
-        sample_index[count++] = candidates.sample[l];
-    }
+    take(candidates, e, last_step_sq < kConvergedSq ? broadcast(1.0) : broadcast(-1.0));  // NaN is not less
     candidates.count = 0;
-    return count;
 }
 
-}  // namespace
-
-int five_point(const double* x1, const double* x2, int num_samples, double* models, int* sample_index) {
-    int count = 0;
+// Hands all essential matrices of all samples to `take`.
+template <class Take>
+inline void solve(const double* x1, const double* x2, int num_samples, Take take) {
     Candidates candidates;
     for (int first = 0; first < num_samples; first += kDoubles) {
-        Doubles basis[4][9], independence;
+        Doubles basis[4][9], independence, x[10], y[10], z[10];
         null_space<5>(x1, x2, first, num_samples, basis, independence);
-        Cubic constraints[kConstraints];
-        essential_constraints(basis, constraints);
-        triangularise(constraints);
-        back_substitute(constraints);
-        const HiddenRow rows[3] = {hidden_row(constraints[4], constraints[5]),
-                                   hidden_row(constraints[6], constraints[7]),
-                                   hidden_row(constraints[8], constraints[9])};
-        Doubles det[11];
-        determinant(rows, det);
+        const HiddenVariable hidden(basis);
+        int num_roots[kDoubles];
+        const int most = real_roots<10>(hidden.determinant, z, num_roots);
+        for (int r = 0; r < most; ++r) hidden.solve(z[r], x[r], y[r]);
 
         for (int l = 0; l < kDoubles && first + l < num_samples; ++l) {
             if (!(lane(independence, l) > kMinIndependence)) continue;
-            double polynomial[11], roots[10];
-            for (int i = 0; i < 11; ++i) polynomial[i] = lane(det[i], l);
-            const int num_roots = real_roots<10>(polynomial, roots);
-            for (int r = 0; r < num_roots; ++r) {
-                double coordinates[4] = {0, 0, roots[r], 1};
-                if (!solve_hidden(rows, l, roots[r], coordinates[0], coordinates[1])) continue;
+            for (int r = 0; r < num_roots[l]; ++r) {
+                const double coordinates[4] = {lane(x[r], l), lane(y[r], l), lane(z[r], l), 1};
                 const int slot = candidates.count++;
                 candidates.sample[slot] = first + l;
                 for (int b = 0; b < 4; ++b) {
                     set_lane(candidates.coordinates[b], slot, coordinates[b]);
                     for (int i = 0; i < 9; ++i) set_lane(candidates.basis[b][i], slot, lane(basis[b][i], l));
                 }
-                if (candidates.count == kDoubles) count = flush(candidates, models, sample_index, count);
+                if (candidates.count == kDoubles) flush(candidates, take);
             }
         }
     }
-    return candidates.count > 0 ? flush(candidates, models, sample_index, count) : count;
+    if (candidates.count > 0) flush(candidates, take);
+}
+
+}  // namespace
+
+int five_point(const double* x1, const double* x2, int num_samples, double* models, int* sample_index) {
+    Solutions<9> solutions{models, sample_index};
+    solve(x1, x2, num_samples, [&](const Candidates& candidates, const Doubles e[9], const Doubles& valid) {
+        solutions.append(candidates, e, valid);
+    });
+    return solutions.count;
+}
+
+int five_point_poses(const double* x1, const double* x2, int num_samples, double* poses, int* sample_index) {
+    Solutions<12> solutions{poses, sample_index};
+    solve(x1, x2, num_samples, [&](const Candidates& candidates, const Doubles e[9], const Doubles& valid) {
+        Doubles points[5][4], pose[12];
+        for (int i = 0; i < 5; ++i)
+            for (int l = 0; l < kDoubles; ++l) {
+                const int at = (5 * candidates.sample[l] + i) * 2;
+                set_lane(points[i][0], l, x1[at]);
+                set_lane(points[i][1], l, x1[at + 1]);
+                set_lane(points[i][2], l, x2[at]);
+                set_lane(points[i][3], l, x2[at + 1]);
+            }
+        const Doubles depth = pose_in_front<5>(e, points, pose);
+        solutions.append(candidates, pose, valid > 0.0 ? depth : valid);
+    });
+    return solutions.count;
 }
 
 }  // namespace caransac::CARANSAC_ISA

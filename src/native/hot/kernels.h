@@ -16,6 +16,7 @@
 // clang-format off
 #define CARANSAC_KERNELS(entry) \
     entry(five_point) \
+    entry(five_point_poses) \
     entry(seven_point) \
     entry(four_point) \
     entry(residuals_sq) \

@@ -23,14 +23,17 @@ constexpr int kPackBytes = 16;
 typedef double Doubles __attribute__((vector_size(kPackBytes)));
 typedef float Floats __attribute__((vector_size(kPackBytes)));
 typedef long long Longs __attribute__((vector_size(kPackBytes)));
+typedef unsigned long long Bits __attribute__((vector_size(kPackBytes)));
 typedef int Ints __attribute__((vector_size(kPackBytes)));
 typedef float HalfFloats __attribute__((vector_size(kPackBytes / 2)));
 constexpr int kDoubles = kPackBytes / static_cast<int>(sizeof(double));
 constexpr int kFloats = kPackBytes / static_cast<int>(sizeof(float));
 inline double lane(const Doubles& pack, int i) { return pack[i]; }
 inline float lane(const Floats& pack, int i) { return pack[i]; }
+inline unsigned long long lane(const Bits& pack, int i) { return pack[i]; }
 inline void set_lane(Doubles& pack, int i, double value) { pack[i] = value; }
 inline void set_lane(Floats& pack, int i, float value) { pack[i] = value; }
+inline int lowest_bit(unsigned long long bits) { return __builtin_ctzll(bits); }
 inline Doubles to_doubles(const Longs& pack) { return __builtin_convertvector(pack, Doubles); }
 inline Floats to_floats(const Ints& pack) { return __builtin_convertvector(pack, Floats); }
 inline HalfFloats to_half_floats(const Doubles& pack) { return __builtin_convertvector(pack, HalfFloats); }
@@ -38,14 +41,21 @@ inline HalfFloats to_half_floats(const Doubles& pack) { return __builtin_convert
 typedef double Doubles;
 typedef float Floats;
 typedef long long Longs;
+typedef unsigned long long Bits;
 typedef int Ints;
 typedef float HalfFloats;
 constexpr int kDoubles = 1;
 constexpr int kFloats = 1;
 inline double lane(const Doubles& pack, int) { return pack; }
 inline float lane(const Floats& pack, int) { return pack; }
+inline unsigned long long lane(const Bits& pack, int) { return pack; }
 inline void set_lane(Doubles& pack, int, double value) { pack = value; }
 inline void set_lane(Floats& pack, int, float value) { pack = value; }
+inline int lowest_bit(unsigned long long bits) {
+    int i = 0;
+    while ((bits >> i & 1) == 0) ++i;
+    return i;
+}
 inline Doubles to_doubles(const Longs& pack) { return static_cast<double>(pack); }
 inline Floats to_floats(const Ints& pack) { return static_cast<float>(pack); }
 inline HalfFloats to_half_floats(const Doubles& pack) { return static_cast<float>(pack); }
@@ -85,6 +95,12 @@ inline Floats square_root(const Floats& pack) {
     // Not std::sqrt, whose overload for floats is an inline function shared by all instruction sets (see README.md).
     for (int i = 0; i < kFloats; ++i) set_lane(root, i, ::sqrtf(lane(pack, i)));
     return root;
+}
+
+inline bool any(const Bits& pack) {
+    unsigned long long all = 0;
+    for (int i = 0; i < kDoubles; ++i) all |= lane(pack, i);
+    return all != 0;
 }
 
 inline double sum(const Doubles& pack) {

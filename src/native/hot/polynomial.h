@@ -1,4 +1,5 @@
-// Real roots of a polynomial by Sturm's theorem: isolate, then Newton inside the bracket.
+// Real roots of one polynomial of any kind by Sturm's theorem: isolate, then Newton inside the bracket. real_roots.h
+// solves several at once, and leaves those to this file whose chains are close to degenerate.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "seven_point.h"
 
 #include "null_space.h"
-#include "polynomial.h"
+#include "real_roots.h"
 
 namespace caransac::CARANSAC_ISA {
 namespace {
@@ -29,15 +29,16 @@ int seven_point(const double* x1, const double* x2, int num_samples, double* mod
         Doubles basis[2][9], independence, det[4];
         null_space<7>(x1, x2, first, num_samples, basis, independence);
         determinant(basis[0], basis[1], det);
+        Doubles roots[3], scale[3];
+        int num_roots[kDoubles];
+        const int most = real_roots<3>(det, roots, num_roots);
+        for (int r = 0; r < most; ++r)
+            scale[r] = 1.0 / square_root(roots[r] * roots[r] + 1.0);  // the basis is orthonormal
         for (int l = 0; l < kDoubles && first + l < num_samples; ++l) {
             if (!(lane(independence, l) > kMinIndependence)) continue;
-            double polynomial[4], roots[3];
-            for (int i = 0; i < 4; ++i) polynomial[i] = lane(det[i], l);
-            const int num_roots = real_roots<3>(polynomial, roots);
-            for (int r = 0; r < num_roots; ++r) {
-                const double scale = 1 / std::sqrt(roots[r] * roots[r] + 1);  // the basis is orthonormal
-                for (int i = 0; i < 9; ++i)
-                    models[9 * count + i] = scale * (roots[r] * lane(basis[0][i], l) + lane(basis[1][i], l));
+            for (int r = 0; r < num_roots[l]; ++r) {
+                const double a = lane(scale[r] * roots[r], l), b = lane(scale[r], l);
+                for (int i = 0; i < 9; ++i) models[9 * count + i] = a * lane(basis[0][i], l) + b * lane(basis[1][i], l);
                 sample_index[count++] = first + l;
             }
         }
