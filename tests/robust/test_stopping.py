@@ -1,12 +1,13 @@
 """When to stop."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from caransac import Options, Round
-from caransac.robust.stopping import is_settled, samples_needed
+from caransac.robust.stopping import AMBIGUOUS, SURE, is_settled, samples_needed
 
 NUM_POINTS = 40
 
@@ -44,5 +45,13 @@ def test_the_points_of_the_first_round_tell_how_many_samples_are_needed():
         assert not is_settled(rounds, Options(early_stop=False))
 
 
-def test_the_first_round_is_never_the_last():
-    assert not is_settled([record([], 0), record(np.arange(40), 10**6, num_inliers=40)], Options())
+def test_one_round_settles_what_is_easy_and_has_no_rival():
+    drawn = np.arange(40)
+    before, needed = record([], 0), samples_needed(0.9, 5, Options().success_probability)
+    enough, hardly = (record(drawn, int(factor * needed) + 1, num_inliers=36) for factor in (SURE, 1.0))
+    assert is_settled([before, enough], Options())
+    assert not is_settled([before, hardly], Options())
+    assert is_settled([before, hardly, hardly], Options())
+    for share, settled in ((AMBIGUOUS - 0.1, True), (AMBIGUOUS + 0.1, False)):
+        scores = np.concatenate([enough.msac_scores, share * enough.msac_scores])
+        assert is_settled([before, replace(enough, msac_scores=scores)], Options()) == settled

@@ -13,8 +13,9 @@ from caransac.results import Round
 from caransac.robust.sampling import likely_inliers
 
 # Chosen on the training scenes: easy pairs need no more, and fewer cost accuracy.
-MIN_ROUNDS = 2
 MIN_SAMPLES, MIN_LOCAL_MODELS = 128, 16  # of a round
+# After one round, the samples must be so many times those needed, and no other model have so much of the consensus.
+SURE, AMBIGUOUS = 1.5, 0.8
 
 
 class Effort(NamedTuple):
@@ -58,11 +59,19 @@ def is_settled(rounds: Sequence[Round], options: Options) -> bool:
 
     Later samples agree with the model because it chose them: the points drawn in the first round are asked.
     """
-    if not options.early_stop or len(rounds) <= MIN_ROUNDS:
+    if not options.early_stop or len(rounds) == 1:
         return False
     first, last = rounds[1].samples, rounds[-1]
     drawn = np.zeros(last.msac_scores.shape[1], bool)
     drawn[first] = True
     inlier_ratio = float(np.mean(last.msac_scores[0, drawn] > 0))
     needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
-    return last.num_hypotheses >= needed
+    if len(rounds) > 2:
+        return last.num_hypotheses >= needed
+    return last.num_hypotheses >= SURE * needed and not _is_ambiguous(last)
+
+
+def _is_ambiguous(last: Round) -> bool:
+    """Whether another model than the best has nearly as much consensus: one of a plane, or of a repeated pattern."""
+    best, *others = last.msac_scores.sum(axis=1).tolist()
+    return max(others, default=0.0) > AMBIGUOUS * best
