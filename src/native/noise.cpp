@@ -15,10 +15,20 @@ RightMatches right_matches(std::vector<double> distances, double near, int dimen
     const auto beyond = std::count_if(volumes.begin(), volumes.end(), [&](double v) { return v >= 0.5 * all; });
     const double wrong = 2 * static_cast<double>(beyond), right = found - wrong;
     if (!(right >= 1)) return {0, near};
-    std::sort(volumes.begin(), volumes.end());
-    size_t i = 0;
-    while (i + 1 < volumes.size() && static_cast<double>(i + 1) - wrong * (volumes[i] / all) < 0.5 * right) ++i;
-    return {right, dimensions == 1 ? volumes[i] : std::sqrt(volumes[i])};
+    // The first of them, by size, up to which half of the right ones lie: the rank of a smaller one plus the wrong ones
+    // up to it is too low, so that ranks rise to it from below.
+    double rank = 0.5 * right, reached = 0;
+    auto from = volumes.begin();
+    while (true) {
+        const auto at = volumes.begin() + std::min<std::ptrdiff_t>(std::ptrdiff_t(std::ceil(rank)), volumes.size()) - 1;
+        std::nth_element(from, at, volumes.end());
+        reached = *at;
+        const double needed = 0.5 * right + wrong * (reached / all);
+        if (needed <= static_cast<double>(at - volumes.begin() + 1) || at + 1 == volumes.end()) break;
+        rank = needed;
+        from = at + 1;
+    }
+    return {right, dimensions == 1 ? reached : std::sqrt(reached)};
 }
 
 double median(std::vector<double>& numbers) {
