@@ -85,24 +85,25 @@ inline void essential_constraints(const Doubles basis[4][9], Cubic constraints[k
     }
 }
 
-// Householder QR of the left 10 x 10 block, carried through all 20 columns.
+// Householder QR of columns K..9, carried through all 20 columns. K is known to the compiler, which then keeps the
+// reflector in registers.
+template <int K = 0>
 inline void triangularise(Cubic rows[kConstraints]) {
-    for (int k = 0; k < kConstraints - 1; ++k) {
-        Doubles norm_sq{};
-        for (int i = k; i < kConstraints; ++i) norm_sq += rows[i][k] * rows[i][k];
-        const Doubles norm = square_root(norm_sq), head = rows[k][k];
-        const Doubles alpha = head > 0.0 ? -norm : norm;
-        Doubles v[kConstraints];
-        v[k] = head - alpha;
-        for (int i = k + 1; i < kConstraints; ++i) v[i] = rows[i][k];
-        const Doubles inverse = -1.0 / (alpha * v[k]);
-        rows[k][k] = alpha;
-        for (int c = k + 1; c < kMonomials; ++c) {
+    if constexpr (K < kConstraints - 1) {
+        Doubles v[kConstraints], norm_sq{};
+        for (int i = K; i < kConstraints; ++i) v[i] = rows[i][K];
+        for (int i = K; i < kConstraints; ++i) norm_sq += v[i] * v[i];
+        const Doubles norm = square_root(norm_sq), alpha = v[K] > 0.0 ? -norm : norm;
+        v[K] -= alpha;
+        const Doubles inverse = -1.0 / (alpha * v[K]);
+        rows[K][K] = alpha;
+        for (int c = K + 1; c < kMonomials; ++c) {
             Doubles dot{};
-            for (int i = k; i < kConstraints; ++i) dot += v[i] * rows[i][c];
+            for (int i = K; i < kConstraints; ++i) dot += v[i] * rows[i][c];
             dot *= inverse;
-            for (int i = k; i < kConstraints; ++i) rows[i][c] -= dot * v[i];
+            for (int i = K; i < kConstraints; ++i) rows[i][c] -= dot * v[i];
         }
+        triangularise<K + 1>(rows);
     }
 }
 
