@@ -122,18 +122,17 @@ Refiner::Refiner(const Columns<double>& points, const double* weights, const Ref
     std::iota(index_.begin(), index_.end(), 0);
 }
 
-void Refiner::select_close(const Matrix3& matrix) {
-    index_.resize(padded(usable_.columns().n));
-    index_.resize(kernels().close_points(matrix.data(), usable_.columns(), options_.max_residual_sq, index_.data()));
-}
-
-void Refiner::select_in_front(const Rays& rays) {
-    in_front_.resize(padded(usable_.columns().n));
-    kernels().positive_depths(rays, usable_.columns(), in_front_.data());
+// The points that score: score(columns, max_error_sq, out) writes padded(n) of their scores.
+template <class Score>
+void Refiner::select(Score score) {
+    const int n = usable_.columns().n;
+    scores_.resize(padded(n));
+    score(usable_.columns(), options_.max_residual_sq, scores_.data());
+    index_.resize(n + 1);
     size_t count = 0;
-    for (const int i : index_) {
+    for (int i = 0; i < n; ++i) {
         index_[count] = i;
-        count += in_front_[i] > 0;  // no branch: nobody could predict it
+        count += scores_[i] > 0;  // no branch: nobody could predict it
     }
     index_.resize(count);
 }
@@ -153,10 +152,10 @@ const WeightedPoints& Refiner::thinned() {
 
 RefineReport Refiner::refine(Pose& pose) {
     PoseManifold model(pose);
-    if (options_.max_residual_sq > 0) {
-        select_close(model.matrix());
-        select_in_front(rays_of(pose));
-    }
+    if (options_.max_residual_sq > 0)
+        select([&](const Columns<double>& points, double max_error_sq, float* out) {
+            kernels().pose_scores(model.matrix().data(), rays_of(pose), points, max_error_sq, out);
+        });
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
     pose.translation = model.pose().translation;
@@ -165,7 +164,10 @@ RefineReport Refiner::refine(Pose& pose) {
 
 RefineReport Refiner::refine(Matrix3& fundamental) {
     FundamentalManifold model(fundamental);
-    if (options_.max_residual_sq > 0) select_close(model.matrix());
+    if (options_.max_residual_sq > 0)
+        select([&](const Columns<double>& points, double max_error_sq, float* out) {
+            kernels().msac_scores(model.matrix().data(), points, max_error_sq, out);
+        });
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
     return report;
@@ -173,10 +175,10 @@ RefineReport Refiner::refine(Matrix3& fundamental) {
 
 RefineReport Refiner::refine(FocalPose& focal_pose) {
     FocalManifold model(focal_pose);
-    if (options_.max_residual_sq > 0) {
-        select_close(model.matrix());
-        select_in_front(rays_of(focal_pose));
-    }
+    if (options_.max_residual_sq > 0)
+        select([&](const Columns<double>& points, double max_error_sq, float* out) {
+            kernels().pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
+        });
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     focal_pose = model.model();
     Matrix3& rotation = focal_pose.pose.rotation;
@@ -185,13 +187,10 @@ RefineReport Refiner::refine(FocalPose& focal_pose) {
 }
 
 RefineReport Refiner::refine(HomographyManifold& homography) {
-    if (options_.max_residual_sq > 0) {
-        residuals_sq_.resize(padded(usable_.columns().n));
-        kernels().transfer_errors_sq(homography.both_ways(), usable_.columns(), residuals_sq_.data());
-        index_.clear();
-        for (int i = 0; i < usable_.columns().n; ++i)
-            if (residuals_sq_[i] < options_.max_residual_sq) index_.push_back(i);
-    }
+    if (options_.max_residual_sq > 0)
+        select([&](const Columns<double>& points, double max_error_sq, float* out) {
+            kernels().homography_scores(homography.both_ways(), points, max_error_sq, out);
+        });
     return levenberg_marquardt(homography, thinned(), options_);
 }
 

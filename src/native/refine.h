@@ -57,14 +57,14 @@ class Refiner {
     RefineReport refine(HomographyManifold& homography);
 
   private:
-    void select_close(const Matrix3& matrix);
-    void select_in_front(const Rays& rays);
+    template <class Score>
+    void select(Score score);
     const WeightedPoints& thinned();
 
     RefineOptions options_;
     WeightedPoints usable_, selected_;
     std::vector<int> index_;  // of the usable points, those selected for the current model
-    std::vector<double> in_front_, residuals_sq_;
+    std::vector<float> scores_;
 };
 
 }  // namespace caransac

@@ -131,13 +131,13 @@ void score(FuzzedDataProvider& data, const Correspondences& points) {
     const int room = padded(points.size());
     std::vector<float> scores(room);
     std::vector<double> residuals(room), totals(k);
-    std::vector<int> best(k), close(room);
+    std::vector<int> best(k);
     kernels().msac_scores(models.data(), points.columns(), max_error_sq, scores.data());
     for (int i = 0; i < points.size(); ++i) check(scores[i] >= 0 && scores[i] <= 1);
     Regions(points).spread_consensus(scores.data());
     kernels().residuals_sq(models.data(), points.columns(), residuals.data());
-    const int near = kernels().close_points(models.data(), points.columns(), max_error_sq, close.data());
-    for (int i = 0; i < near; ++i) check(0 <= close[i] && close[i] < points.size());
+    kernels().rough_msac_scores(models.data(), points.single_columns(), max_error_sq, scores.data());
+    for (int i = 0; i < points.size(); ++i) check(scores[i] >= 0 && scores[i] <= 1);
     check(kernels().top_models(models.data(), count, points.single_columns(), max_error_sq, k, best.data(),
                                totals.data()) == k);
     for (const int i : best) check(0 <= i && i < count);

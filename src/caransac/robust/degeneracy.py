@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
-from caransac.kernels import Correspondences, RefineOptions, plane_poses, sample_uniform
+from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, sample_uniform
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
 from caransac.robust.problems import Fundamental, Homography, Problem
-from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, MAX_ERROR_IN_NOISE, refine_locally
+from caransac.robust.refinement import LOCAL_REACH, LOSS_SCALE_IN_NOISE, MAX_ERROR_IN_NOISE
 from caransac.robust.selection import FINE_POINTS, likely_subset
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
@@ -20,7 +20,7 @@ SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not looked at 
 # Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
 # no more than so many deviations of what noise makes of it.
 OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
-STEPS, MIN_DECREASE = 10, 1e-4  # of the other poses' refinement, which need not be precise
+STEPS, POINTS, MIN_DECREASE = 8, 256, 1e-3  # of refinement, which need not be precise here
 CLEAR = 8.0  # deviations: more say no more
 
 
@@ -63,7 +63,15 @@ def _fit(plane: Homography, seed: int) -> Array | None:
     models = plane.solve(sample_uniform(pool, plane.sample_size, SAMPLES, seed=seed))
     if len(models) == 0:
         return None
-    models = refine_locally(plane, plane.best(models, REFINED, plane.max_error), plane.max_error)
+    options = RefineOptions(
+        loss=Loss.TRUNCATED,
+        loss_scale=plane.max_error,
+        max_residual=LOCAL_REACH * plane.max_error,
+        max_steps=STEPS,
+        max_points=POINTS,
+        min_decrease=MIN_DECREASE,
+    )
+    models = plane.refine(plane.best(models, REFINED, plane.max_error), options)
     return np.asarray(plane.best(models, 1, plane.max_error)[0])
 
 

@@ -10,7 +10,7 @@ from caransac.kernels import Indices
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, SomeProblem
 from caransac.robust.refinement import ERRORS_IN_NOISE, MAX_ERROR_IN_NOISE, NEAR, refine_locally, trusted_points
-from caransac.robust.selection import FINE_POINTS, likely_subset, most_supported
+from caransac.robust.selection import COARSE_POINTS, FINE_POINTS, likely_subset, most_supported, promising
 
 # Chosen on the training scenes, with 0, 1 and 2 px of noise added.
 SAMPLES, MODELS = 64, 8  # that the first model is found by, and that are refined
@@ -38,13 +38,14 @@ def scout(
         prior: (n,) inlier probabilities before any model.
         starts: thresholds to start from, in that of the problem.
     """
-    fine, trusted = likely_subset(problem, prior, FINE_POINTS), trusted_points(problem, prior)
+    coarse, fine = (likely_subset(problem, prior, size) for size in (COARSE_POINTS, FINE_POINTS))
+    trusted = trusted_points(problem, prior)
     models = problem.solve(samples)
     if len(models) == 0:
         return None, usual_noise(problem)
     most, noise, model = -1.0, 0.0, None
     for factor in starts:
-        found = _fit(problem, fine, trusted, models, factor * problem.max_error)
+        found = _fit(problem, coarse, fine, trusted, models, factor * problem.max_error)
         if found[0] > most:
             most, noise, model = found
         if most > MANY * trusted.num_points:
@@ -57,9 +58,11 @@ def suitable_max_error(problem: Problem, noise: float) -> float:
     return MAX_ERROR_IN_NOISE * problem.tail * noise
 
 
-def _fit(problem: Problem, fine: Problem, trusted: Problem, models: Array, start: float) -> tuple[float, float, Array]:
+def _fit(
+    problem: Problem, coarse: Problem, fine: Problem, trusted: Problem, models: Array, start: float
+) -> tuple[float, float, Array]:
     """How many of the trusted points the best model explains, from a threshold to start from, their noise, and it."""
-    best = most_supported(problem, refine_locally(fine, fine.best(models, MODELS, start), start), start)
+    best = most_supported(problem, promising(coarse, fine, models, MODELS, start), start)
     matches, noise = _noise(trusted, best[0], NEAR * start)
     for _ in range(STEPS):
         max_error = min(ERRORS_IN_NOISE * problem.tail * noise, LARGEST_START * start)

@@ -20,7 +20,6 @@
     entry(seven_point) \
     entry(four_point) \
     entry(residuals_sq) \
-    entry(close_points) \
     entry(msac_scores) \
     entry(pose_scores) \
     entry(rough_msac_scores) \

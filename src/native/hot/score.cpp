@@ -73,20 +73,6 @@ void residuals_sq(const double model[9], const Columns<double>& points, double* 
     for (int i = 0; i < points.n; i += kDoubles) store(out + i, packed.residual_sq(points, i));
 }
 
-int close_points(const double model[9], const Columns<double>& points, double max_residual_sq, int* index) {
-    const PackedModel<double> packed(model);
-    int count = 0;
-    for (int i = 0; i < points.n; i += kDoubles) {
-        const Doubles residual_sq = packed.residual_sq(points, i);
-        for (int l = 0; l < kDoubles; ++l) {
-            index[count] = i + l;
-            count += lane(residual_sq, l) < max_residual_sq;  // no branch: nobody could predict it
-        }
-    }
-    while (count > 0 && index[count - 1] >= points.n) --count;  // the padding
-    return count;
-}
-
 void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, float* out) {
     all_msac_scores(model, points, max_error_sq, out);
 }

@@ -8,10 +8,6 @@ namespace caransac::CARANSAC_ISA {
 // Squared Sampson distance of every point to one model; out has room for padded(n).
 void residuals_sq(const double model[9], const Columns<double>& points, double* out);
 
-// The indices of the points whose squared Sampson distance to one model is below max_residual_sq, ascending; room for
-// padded(n). Returns how many there are.
-int close_points(const double model[9], const Columns<double>& points, double max_residual_sq, int* index);
-
 // Whether each point, triangulated under x2 = R x1 + t, lies in front of both cameras: 1 or 0; room for padded(n).
 void positive_depths(const Rays& rays, const Columns<double>& points, double* out);
 
