@@ -10,25 +10,22 @@ namespace {
 
 constexpr double kSmallestTotal = 1e-6;  // of the scores, where no model has any
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using RowFloats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 std::vector<PlainLayer> without_last(const std::vector<PlainLayer>& layers) {
     return {layers.begin(), layers.end() - 1};
 }
 
 // Eigen's fast product takes memory from the stack, of which some threads have little.
-Matrix product(const Matrix& a, const Matrix& b) { return a.lazyProduct(b); }
+RowMatrix product(const RowMatrix& a, const RowMatrix& b) { return a.lazyProduct(b); }
 
-}  // namespace
-
-StateNetwork::Affine StateNetwork::affine(const PlainLayer& layer) {
-    using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return {Eigen::Map<const Floats>(layer.weight, layer.inputs, layer.outputs).cast<double>(),
-            Eigen::Map<const Floats>(layer.bias, 1, layer.outputs).cast<double>()};
+AffineMap affine(const PlainLayer& layer) {
+    return {Eigen::Map<const RowFloats>(layer.weight, layer.inputs, layer.outputs).cast<double>(),
+            Eigen::Map<const RowFloats>(layer.bias, 1, layer.outputs).cast<double>()};
 }
 
 // The last hidden layer of the digest of a match that no model explains: (1 x outputs).
-StateNetwork::Matrix StateNetwork::digest_without_scores(const StateParts& parts) {
+RowMatrix digest_without_scores(const StateParts& parts) {
     const PackedLayers packed(without_last(parts.digest));
     const Layers network = packed.view();
     AlignedFloats scratch(mlp_scratch(network)), result(outputs_of(network));
@@ -38,19 +35,21 @@ StateNetwork::Matrix StateNetwork::digest_without_scores(const StateParts& parts
     return Eigen::Map<const Eigen::RowVectorXf>(result.data(), outputs_of(network)).cast<double>();
 }
 
+}  // namespace
+
 StateNetwork::StateNetwork(const StateParts& parts)
     : init_(parts.init), decoder_(parts.decoder), message_(without_last(parts.message)) {
-    const Affine message_end = affine(parts.message.back()), digest_start = affine(parts.digest.front());
+    const AffineMap message_end = affine(parts.message.back()), digest_start = affine(parts.digest.front());
     gathered_ = {product(message_end.weight, digest_start.weight), product(message_end.bias, digest_start.weight)};
     digest_ = PackedLayers(without_last(parts.digest));
 
-    const Affine digest_end = affine(parts.digest.back()), update_start = affine(parts.update.front());
+    const AffineMap digest_end = affine(parts.digest.back()), update_start = affine(parts.update.front());
     const int states = width(), digests = static_cast<int>(digest_end.weight.rows());
-    const Matrix of_digest = update_start.weight.bottomRows(digest_end.weight.cols());
-    const Matrix weight = product(digest_end.weight, of_digest);
-    const Matrix bias = update_start.bias + product(digest_end.bias, of_digest);
+    const RowMatrix of_digest = update_start.weight.bottomRows(digest_end.weight.cols());
+    const RowMatrix weight = product(digest_end.weight, of_digest);
+    const RowMatrix bias = update_start.bias + product(digest_end.bias, of_digest);
 
-    Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> joined;
+    RowFloats joined;
     joined.setZero(padded(states) + digests, weight.cols());
     joined.topRows(states) = update_start.weight.topRows(states).cast<float>();
     joined.bottomRows(digests) = weight.cast<float>();
@@ -81,11 +80,11 @@ std::vector<float> StateNetwork::digest_weight(const float* states, const Scores
                                                int count) const {
     const Layers message = message_.view();
     AlignedFloats scratch(message_scratch(message, scores.k));
-    Matrix sums = Matrix::Zero(scores.k, padded(outputs_of(message)));
-    Matrix totals = Matrix::Zero(padded(scores.k), 1);
+    RowMatrix sums = RowMatrix::Zero(scores.k, padded(outputs_of(message)));
+    RowMatrix totals = RowMatrix::Zero(padded(scores.k), 1);
     kernels().gather_messages(states, scores, rows, count, message, scratch.data(), sums.data(), totals.data());
-    const Matrix products = product(sums.leftCols(outputs_of(message)), gathered_.weight) +
-                            product(totals.topRows(scores.k), gathered_.bias);
+    const RowMatrix products = product(sums.leftCols(outputs_of(message)), gathered_.weight) +
+                               product(totals.topRows(scores.k), gathered_.bias);
     const double total = std::max(totals.sum(), kSmallestTotal);
     std::vector<float> weight(products.size());
     for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(products.data()[i] / total);

@@ -14,6 +14,13 @@ struct StateParts {
     std::vector<PlainLayer> init, decoder, message, digest, update;
 };
 
+using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// rows -> rows weight + bias.
+struct AffineMap {
+    RowMatrix weight, bias;
+};
+
 class StateNetwork {
   public:
     explicit StateNetwork(const StateParts& parts);  // copies the weights
@@ -25,20 +32,13 @@ class StateNetwork {
     void update(const float* states, const Scores& scores, const Beliefs& out) const;
 
   private:
-    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    // An affine map: rows weight + bias.
-    struct Affine {
-        Matrix weight, bias;
-    };
-    static Affine affine(const PlainLayer& layer);
-    static Matrix digest_without_scores(const StateParts& parts);
-    // The first layer of the digest, by the scores of this call.
+    // The weight of the digest's first layer, by the scores of this call: (k x outputs).
     std::vector<float> digest_weight(const float* states, const Scores& scores, const int* rows, int count) const;
 
     // Affine maps that follow each other are one: the end of the message and the start of the digest, with the sum over
-    // the matches between; the end of the digest and the start of the update. The layers below lack these ends.
+    // the matches between; the end of the digest and the start of the update. The layers lack these ends.
     PackedLayers init_, decoder_, message_, digest_, explained_, unexplained_;
-    Affine gathered_;
+    AffineMap gathered_;
 };
 
 }  // namespace caransac

@@ -29,13 +29,16 @@ void mlp(const Input* inputs, int num_inputs, int rows, const Layers& network, f
     for (int first = 0; first < rows; first += kBlock) {
         const int count = first + kBlock < rows ? kBlock : rows - first;
         if (whole_rows)
-            for (int r = 0; r < count; ++r)
-                copy_to_block(inputs[0].data + (first + r) * inputs[0].row_stride, columns, r, block);
+            for_each_piece(count, columns, [&](int r, int column, int length) {
+                copy(inputs[0].data + (first + r) * inputs[0].row_stride + column, length, at(block, r, column));
+            });
         else
             gather(inputs, num_inputs, first, count, block);
         apply(block, count, network, hidden, results);
-        for (int r = 0; r < count; ++r)
-            copy_from_block(results, outputs, r, out + static_cast<long long>(first + r) * outputs);
+        float* const to = out + static_cast<long long>(first) * outputs;
+        for_each_piece(count, outputs, [&](int r, int column, int length) {
+            copy(at(results, r, column), length, to + r * outputs + column);
+        });
     }
 }
 

@@ -6,23 +6,29 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// Some rows of a matrix, by their numbers, or those from `first` on where there are no numbers.
+// Some rows of a matrix, at most a block of them.
 struct Rows {
     const int* numbers;
-    int first, count;
-    long long operator[](int r) const { return numbers == nullptr ? first + r : numbers[r]; }
+    int count;
 };
 
-// Calls work(rows) for every block of the rows from first to last.
+// Calls work(rows) for every block of the rows.
 template <class Work>
-inline void for_each_block(const int* numbers, int first, int last, const Work& work) {
-    for (; first < last; first += kBlock)
-        work(
-            Rows{numbers == nullptr ? nullptr : numbers + first, first, first + kBlock < last ? kBlock : last - first});
+inline void for_each_block(const int* numbers, int count, const Work& work) {
+    for (int first = 0; first < count; first += kBlock)
+        work(Rows{numbers + first, first + kBlock < count ? kBlock : count - first});
 }
 
-void copy_rows(const float* from, int columns, const Rows& rows, float* block) {
-    for (int r = 0; r < rows.count; ++r) copy_to_block(from + rows[r] * columns, columns, r, block);
+void read_rows(const float* from, int columns, const Rows& rows, float* block) {
+    for_each_piece(rows.count, columns, [=](int r, int column, int length) {
+        copy(from + static_cast<long long>(rows.numbers[r]) * columns + column, length, at(block, r, column));
+    });
+}
+
+void write_rows(float* block, int columns, const Rows& rows, float* to) {
+    for_each_piece(rows.count, columns, [=](int r, int column, int length) {
+        copy(at(block, r, column), length, to + static_cast<long long>(rows.numbers[r]) * columns + column);
+    });
 }
 
 // The scores of every match side by side, zero in the rest of the last tile.
@@ -39,29 +45,29 @@ void copy_scores(const Scores& scores, const Rows& rows, float* block) {
 void write_beliefs(float* states, const Layers& decoder, const Rows& rows, float* columns, float* hidden,
                    const Beliefs& out) {
     const int width = inputs_of(decoder);
-    for (int r = 0; r < rows.count; ++r) copy_from_block(states, width, r, out.states + rows[r] * width);
+    write_rows(states, width, rows, out.states);
     to_columns(states, width, rows.count, columns);
     const float* log_odds = apply_to_columns(columns, rows.count, decoder, hidden);
     float probabilities[kBlock];
     for (int r = 0; r < rows.count; r += kFloats)  // 1 / (1 + exp(-x))
         store(probabilities + r, 0.5f + 0.5f * hyperbolic_tangent(0.5f * load(log_odds + r)));
-    for (int r = 0; r < rows.count; ++r) out.probabilities[rows[r]] = probabilities[r];
+    for (int r = 0; r < rows.count; ++r) out.probabilities[rows.numbers[r]] = probabilities[r];
 }
 
-// sums (padded(columns)) += the rows of a block by their factors, which are a column of another one or all one. In
-// single precision for a block, in several chains of sums, each a fraction as long as one would be.
-inline void add_rows(float* block, int columns, const float* factors, int rows, double* sums) {
+// Adds the sum of factor(r) row over a block's whole tiles of rows to sums (padded(columns)). In single precision for a
+// block, in several chains, each a fraction as long as one would be.
+template <class Factor>
+inline void add_rows(float* block, int columns, int rows, const Factor& factor, double* sums) {
     constexpr int kChains = 4;
     static_assert(kTile % kChains == 0);
     for (int first = 0; first < columns; first += kFloats) {
+        const float* row = at(block, 0, first);
         Floats chains[kChains] = {};
         for (int r = 0; r < whole_tiles(rows); r += kChains)
-            for (int c = 0; c < kChains; ++c) {
-                const Floats row = load(at(block, r + c, first));
-                chains[c] += factors == nullptr ? row : factors[(r + c) * kPadding] * row;
-            }
-        const Floats total = (chains[0] + chains[1]) + (chains[2] + chains[3]);
-        for (int i = 0; i < kFloats; ++i) sums[first + i] += static_cast<double>(lane(total, i));
+            for (int c = 0; c < kChains; ++c) chains[c] += factor(r + c) * load(row + (r + c) * kPadding);
+        float totals[kFloats];
+        store(totals, (chains[0] + chains[1]) + (chains[2] + chains[3]));
+        for (int i = 0; i < kFloats; ++i) sums[first + i] += static_cast<double>(totals[i]);
     }
 }
 
@@ -92,11 +98,16 @@ void first_states(const float* side, int n, const Layers& init, const Layers& de
     float* const states = block + block_size(inputs_of(init));
     float* const columns = states + block_size(outputs_of(init));
     float* const hidden = columns + block_size(outputs_of(init));
-    for_each_block(nullptr, 0, n, [&](const Rows& rows) {
-        copy_rows(side, inputs_of(init), rows, block);
+    int all[kBlock];
+    for (int r = 0; r < kBlock; ++r) all[r] = r;
+    for (int first = 0; first < n; first += kBlock) {
+        const Rows rows{all, first + kBlock < n ? kBlock : n - first};
+        const long long before = first;
+        read_rows(side + before * inputs_of(init), inputs_of(init), rows, block);
         apply(block, rows.count, init, hidden, states);
-        write_beliefs(states, decoder, rows, columns, hidden, out);
-    });
+        write_beliefs(states, decoder, rows, columns, hidden,
+                      {out.states + before * outputs_of(init), out.probabilities + before});
+    }
 }
 
 void gather_messages(const float* states, const Scores& scores, const int* rows, int count, const Layers& message,
@@ -106,13 +117,16 @@ void gather_messages(const float* states, const Scores& scores, const int* rows,
     float* const messages = block + block_size(inputs_of(message));
     float* const scored = messages + block_size(columns);
     float* const hidden = scored + block_size(scores.k);
-    for_each_block(rows, 0, count, [&](const Rows& some) {
-        copy_rows(states, inputs_of(message), some, block);
+    for_each_block(rows, count, [&](const Rows& some) {
+        read_rows(states, inputs_of(message), some, block);
         copy_scores(scores, some, scored);
         apply(block, some.count, message, hidden, messages);
-        for (int m = 0; m < scores.k; ++m)
-            add_rows(messages, columns, at(scored, 0, m), some.count, sums + m * padded(columns));
-        add_rows(scored, scores.k, nullptr, some.count, totals);
+        for (int m = 0; m < scores.k; ++m) {
+            const float* score = at(scored, 0, m);
+            const auto factor = [=](int r) { return score[r * kPadding]; };
+            add_rows(messages, columns, some.count, factor, sums + m * padded(columns));
+        }
+        add_rows(scored, scores.k, some.count, [](int) { return 1.0f; }, totals);
     });
 }
 
@@ -125,15 +139,15 @@ void update_states(const float* states, const Scores& scores, const int* rows, i
     float* const after = before + block_size(inputs_of(layers.explained));
     float* const columns = after + block_size(width);
     float* const hidden = columns + block_size(width);
-    for_each_block(rows, 0, num_explained, [&](const Rows& some) {
-        copy_rows(states, width, some, before);
+    for_each_block(rows, num_explained, [&](const Rows& some) {
+        read_rows(states, width, some, before);
         copy_scores(scores, some, scored);
         apply(scored, some.count, layers.digest, hidden, digests);
         apply(before, some.count, layers.explained, hidden, after);
         write_beliefs(after, layers.decoder, some, columns, hidden, out);
     });
-    for_each_block(rows, num_explained, scores.n, [&](const Rows& some) {
-        copy_rows(states, width, some, before);
+    for_each_block(rows + num_explained, scores.n - num_explained, [&](const Rows& some) {
+        read_rows(states, width, some, before);
         apply(before, some.count, layers.unexplained, hidden, after);
         write_beliefs(after, layers.decoder, some, columns, hidden, out);
     });
