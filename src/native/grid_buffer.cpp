@@ -6,53 +6,61 @@
 namespace caransac {
 namespace {
 
-constexpr double kPerCell = 4;     // points in a cell on average: the fastest of 2, 3 and 4 when looking for eight
+constexpr double kPerCell = 1.5;   // points in a cell on average, and
+constexpr double kAspect = 3;      // its height in widths: the fastest of some when looking for eight
 constexpr double kExtent = 2;      // in spreads: nearly all points lie within this of the centre
 constexpr double kFarthest = 1e9;  // coordinates saturate here, so that no squared distance overflows
 
 // Where most of the numbers are.
 struct Interval {
     double low = kExtent, high = -kExtent;
-    Interval(const double* values, int n) {
-        for (int i = 0; i < n; ++i) {
-            low = std::min(low, std::max(values[i], -kExtent));
-            high = std::max(high, std::min(values[i], kExtent));
-        }
+    void include(double value) {
+        low = std::min(low, std::max(value, -kExtent));
+        high = std::max(high, std::min(value, kExtent));
     }
     double length() const { return std::max(high - low, 0.01); }  // not zero: points may lie on a line
 };
 
+double saturated(double value) { return std::clamp(value, -kFarthest, kFarthest); }
+
 }  // namespace
 
 GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n)
-    : coordinates_(4 * static_cast<size_t>(n)), point_(n) {
-    const Interval horizontal(x, n), vertical(y, n);
-    const double cell_size = std::sqrt(horizontal.length() * vertical.length() * kPerCell / std::max(n, 1));
-    const int columns = static_cast<int>(horizontal.length() / cell_size) + 1;
-    const int rows = static_cast<int>(vertical.length() / cell_size) + 1;
-
-    const auto index = [&](double offset, int count) {
-        return static_cast<int>(std::clamp(offset / cell_size, 0.0, count - 1.0));
-    };
-    std::vector<int> cell(n);
-    start_.assign(static_cast<size_t>(columns) * rows + 1, 0);
+    : matches_(new Match[n]), coordinates_(new float[2 * static_cast<size_t>(n + kGridPadding)]), point_(new int[n]) {
+    Interval horizontal, vertical;
     for (int i = 0; i < n; ++i) {
-        cell[i] = index(x[i] - horizontal.low, columns) + columns * index(y[i] - vertical.low, rows);
-        ++start_[cell[i] + 1];
+        horizontal.include(x[i]);
+        vertical.include(y[i]);
     }
-    for (size_t c = 1; c < start_.size(); ++c) start_[c] += start_[c - 1];
+    const double rows_per_unit =
+        std::sqrt(std::max(n, 1) / (horizontal.length() * vertical.length() * kPerCell * kAspect));
+    const double columns_per_unit = kAspect * rows_per_unit;
+    const int columns = static_cast<int>(horizontal.length() * columns_per_unit) + 1;
+    const int rows = static_cast<int>(vertical.length() * rows_per_unit) + 1;
+    const size_t cells = static_cast<size_t>(columns) * rows;
 
-    double* sorted[4];
-    for (int k = 0; k < 4; ++k) sorted[k] = coordinates_.data() + static_cast<size_t>(k) * n;
-    std::vector<int> next(start_.begin(), start_.end() - 1);
+    // Counts two places on: sums of them are where cells start one place on, and stepping through each cell while it is
+    // filled moves that to where it belongs.
+    start_.reset(new int[cells + 2]());
+    const std::unique_ptr<int[]> cell(new int[n]);
     for (int i = 0; i < n; ++i) {
-        const int at = next[cell[i]]++;
+        cell[i] = cell_index((x[i] - horizontal.low) * columns_per_unit, columns) +
+                  columns * cell_index((y[i] - vertical.low) * rows_per_unit, rows);
+        ++start_[cell[i] + 2];
+    }
+    for (size_t c = 2; c < cells + 2; ++c) start_[c] += start_[c - 1];
+    float *sorted_x = coordinates_.get(), *sorted_y = sorted_x + n + kGridPadding;
+    for (int i = 0; i < n; ++i) {
+        const int at = start_[cell[i] + 1]++;
+        const Match match = {saturated(x[i]), saturated(y[i]), saturated(other_x[i]), saturated(other_y[i])};
+        matches_[at] = match;
+        sorted_x[at] = static_cast<float>(match.x);
+        sorted_y[at] = static_cast<float>(match.y);
         point_[at] = i;
-        const double values[4] = {x[i], y[i], other_x[i], other_y[i]};
-        for (int k = 0; k < 4; ++k) sorted[k][at] = std::clamp(values[k], -kFarthest, kFarthest);
     }
-    grid_ = {sorted[0], sorted[1], sorted[2], sorted[3],      point_.data(), start_.data(),
-             n,         columns,   rows,      horizontal.low, vertical.low,  cell_size};
+    for (int i = n; i < n + kGridPadding; ++i) sorted_x[i] = sorted_y[i] = 0;
+    grid_ = {matches_.get(), sorted_x, sorted_y,       point_.get(), start_.get(),     n,
+             columns,        rows,     horizontal.low, vertical.low, columns_per_unit, rows_per_unit};
 }
 
 }  // namespace caransac

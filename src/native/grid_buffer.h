@@ -1,7 +1,7 @@
 // Makes a grid, and owns its arrays.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "hot/grid.h"
 
@@ -11,13 +11,12 @@ namespace caransac {
 class GridBuffer {
   public:
     GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n);
-    GridBuffer(const GridBuffer&) = delete;  // the view points into it
-    GridBuffer& operator=(const GridBuffer&) = delete;
     const Grid& view() const { return grid_; }
 
   private:
-    std::vector<double> coordinates_;
-    std::vector<int> point_, start_;
+    std::unique_ptr<Match[]> matches_;
+    std::unique_ptr<float[]> coordinates_;
+    std::unique_ptr<int[]> point_, start_;
     Grid grid_;
 };
 

@@ -3,15 +3,31 @@
 
 namespace caransac {
 
-// Correspondences in the order of the cells of one image: (x, y) in this image, (other_x, other_y) in the other. Those
-// of cell c, and c = column + columns * row, are start[c] .. start[c + 1] - 1; neighbouring cells of a row are thus one
-// stretch of memory. The cells of the border reach to infinity.
-struct Grid {
-    const double *x, *y, *other_x, *other_y;
-    const int* point;  // index of each correspondence before sorting
-    const int* start;  // columns * rows + 1 entries
-    int n, columns, rows;
-    double left, top, cell_size;
+// A correspondence, seen from one image: (x, y) there, (other_x, other_y) in the other.
+struct Match {
+    double x, y, other_x, other_y;
 };
+
+// Correspondences in the order of the cells of one image. Those of cell c, and c = column + columns * row, are
+// start[c] .. start[c + 1] - 1; neighbouring cells of a row are thus one stretch of memory. The cells of the border
+// reach to infinity.
+struct Grid {
+    const Match* match;
+    const float *x, *y;  // of the matches once more, as searches read them; kGridPadding more can be read
+    const int* point;    // index of each correspondence before sorting
+    const int* start;    // columns * rows + 1 entries
+    int n, columns, rows;
+    double left, top, columns_per_unit, rows_per_unit;
+};
+
+constexpr int kGridPadding = 16;
+
+// The column of x or the row of y, from its distance to the grid's edge in cells. Static: not to be shared by the
+// instruction sets (see README.md).
+template <class Real>
+static inline int cell_index(Real cells_away, int cells) {
+    const Real last = static_cast<Real>(cells - 1), before_end = cells_away < last ? cells_away : last;
+    return static_cast<int>(before_end > 0 ? before_end : 0);
+}
 
 }  // namespace caransac

@@ -1,5 +1,21 @@
 #include "neighbours.h"
 
+#ifdef __AVX512F__
+
+// The points of a wider pack are further apart and look at more candidates each: packs of AVX2 are faster here.
+namespace caransac {
+namespace avx2 {
+void neighbour_features(const Grid& grid, double min_distance, int stride, float* out);
+}
+namespace CARANSAC_ISA {
+void neighbour_features(const Grid& grid, double min_distance, int stride, float* out) {
+    avx2::neighbour_features(grid, min_distance, stride, out);
+}
+}  // namespace CARANSAC_ISA
+}  // namespace caransac
+
+#else
+
 #include "pack.h"
 
 namespace caransac::CARANSAC_ISA {
@@ -11,184 +27,272 @@ constexpr float kSmallest = 0.01f;  // added before logarithms of distances
 constexpr float kSmallestChange = 0.05f, kSmallestLength = 0.02f;
 
 constexpr int kMostCandidates = 1024;  // crowds are cut short here, an approximation that bounds the work on them
-constexpr double kInfinity = 1e30;     // more than any squared distance in a grid
+constexpr int kMostLooks = 64;         // nor do windows change more often; twice is rare
+constexpr int kMostColumns = 12;       // that points searching together are apart
+constexpr float kInfinity = 1e30f;     // more than any squared distance in a grid
+constexpr float kFarAway = 1e15f;      // and the coordinates of a point that is as far
 
-// A squared distance and the point it leads to in one number: the index takes the last bits of the mantissa. The
-// nearest points are then found by minima and maxima alone, whatever the lanes hold.
-constexpr long long kIndexBits = (1LL << 25) - 1;  // more than the points of any array (count_of in bindings.cpp)
+// The smaller and the larger of numbers that are not negative: such numbers are in the order of their bits, which some
+// processors compare at twice the speed. Without AVX2 x86 has no instruction for it.
+#ifdef __AVX2__
+inline Floats lower(const Floats& a, const Floats& b) {
+    const Ints i = bits_of(a), j = bits_of(b);
+    return from_bits(i < j ? i : j);
+}
+inline Floats higher(const Floats& a, const Floats& b) {
+    const Ints i = bits_of(a), j = bits_of(b);
+    return from_bits(i > j ? i : j);
+}
+#else
+inline Floats lower(const Floats& a, const Floats& b) { return smaller(a, b); }
+inline Floats higher(const Floats& a, const Floats& b) { return larger(a, b); }
+#endif
 
-inline Doubles with_index(const Doubles& distance_sq, int index) {
-    Longs bits;
-    std::memcpy(&bits, &distance_sq, sizeof(bits));
-    bits = (bits & ~kIndexBits) | static_cast<long long>(index);
-    Doubles key;
-    std::memcpy(&key, &bits, sizeof(key));
-    return key;
+inline void order(Floats& a, Floats& b) {
+    const Floats first = lower(a, b);
+    b = higher(a, b);
+    a = first;
 }
 
-inline int index_of(double key) {
-    long long bits;
+// Eight numbers in each lane, smallest first: the network of Batcher (AFIPS 1968).
+inline void sort(Floats v[kNeighbours]) {
+    order(v[0], v[1]), order(v[2], v[3]), order(v[4], v[5]), order(v[6], v[7]);
+    order(v[0], v[2]), order(v[1], v[3]), order(v[4], v[6]), order(v[5], v[7]);
+    order(v[1], v[2]), order(v[5], v[6]);
+    order(v[0], v[4]), order(v[1], v[5]), order(v[2], v[6]), order(v[3], v[7]);
+    order(v[2], v[4]), order(v[3], v[5]);
+    order(v[1], v[2]), order(v[3], v[4]), order(v[5], v[6]);
+}
+
+// The eight smallest of two sorted eights, sorted: the last steps of his bitonic network.
+inline void keep_smallest(Floats kept[kNeighbours], const Floats others[kNeighbours]) {
+    for (int k = 0; k < kNeighbours; ++k) kept[k] = lower(kept[k], others[kNeighbours - 1 - k]);
+    for (int stride = kNeighbours / 2; stride > 0; stride /= 2)
+        for (int k = 0; k < kNeighbours; ++k)
+            if ((k & stride) == 0) order(kept[k], kept[k + stride]);
+}
+
+// A squared distance and the candidate it leads to in one number: its ordinal takes the last bits of the mantissa. The
+// nearest are then found by minima and maxima alone, whatever the lanes hold.
+constexpr int kOrdinalBits = kMostCandidates - 1;
+
+inline Floats with_ordinal(const Floats& distance_sq, const Ints& ordinal) {
+    return from_bits((bits_of(distance_sq) & ~kOrdinalBits) | ordinal);
+}
+
+inline int ordinal_of(float key) {
+    int bits;
     std::memcpy(&bits, &key, sizeof(bits));
-    return static_cast<int>(bits & kIndexBits);
+    return bits & kOrdinalBits;
 }
 
-// Neighbours of a few points close to each other, a lane each, and the part of the grid they were found in.
+// Whether a key, or the largest of them, belongs to a neighbour.
+inline bool is_found(float key) { return key < 0.5f * kInfinity; }
+
+// Cells left .. right of rows top .. bottom.
+struct Window {
+    int left, right, top, bottom;
+    bool holds(const Window& other) const {
+        return left <= other.left && other.right <= right && top <= other.top && other.bottom <= bottom;
+    }
+};
+
+// Way from a point to a neighbour, in this image and in the other.
+struct Way {
+    float x, y, other_x, other_y;
+};
+
+// Finds the neighbours of a few points close to each other, a lane each.
 class Search {
   public:
-    // Points first .. last - 1, at most as many as there are lanes, of the cells first_cell .. last_cell of one row.
-    Search(const Grid& grid, int first, int last, int first_cell, int last_cell, double min_distance)
+    Search(const Grid& grid, double min_distance)
         : grid_(grid),
-          min_distance_sq_(min_distance * min_distance),
-          left_(first_cell % grid.columns),
-          right_(last_cell % grid.columns),
-          top_(first_cell / grid.columns),
-          bottom_(top_) {
-        for (int l = 0; l < kDoubles; ++l) {
-            const int i = first + l < last ? first + l : last - 1;
-            set_lane(x_, l, grid.x[i]);
-            set_lane(y_, l, grid.y[i]);
-        }
-        for (Doubles& key : nearest_) key = broadcast(kInfinity);
-        visit(top_, left_, right_);
-        while (!complete()) grow();
+          min_distance_sq_(static_cast<float>(min_distance < 1e9 ? min_distance * min_distance : 1e18)),
+          left_(static_cast<float>(grid.left)),
+          top_(static_cast<float>(grid.top)),
+          columns_per_unit_(static_cast<float>(grid.columns_per_unit)),
+          rows_per_unit_(static_cast<float>(grid.rows_per_unit)),
+          reach_(1 / rows_per_unit_) {
+        int lanes[kFloats];
+        for (int l = 0; l < kFloats; ++l) lanes[l] = l;
+        std::memcpy(&lanes_, lanes, sizeof(lanes_));
     }
 
-    // The k-th nearest point to that of lane l; -1 if there is none.
-    int neighbour(int k, int l) const {
-        const double key = lane(nearest_[k], l);
-        return key < 0.5 * kInfinity ? index_of(key) : -1;
+    // Points first .. last - 1 of a row, at most as many as there are lanes. Looks as far as the points before had to,
+    // and then as far as what was found asks for.
+    void look(int first, int last, int row) {
+        first_ = first;
+        last_ = last;
+        x_ = lanes_ < last - first ? load(grid_.x + first) : broadcast(grid_.x[last - 1]);
+        y_ = lanes_ < last - first ? load(grid_.y + first) : broadcast(grid_.y[last - 1]);
+        float reach = reach_;
+        Window window = around(broadcast(reach));
+        for (int looks = 0; looks < kMostLooks; ++looks) {
+            collect(window, row);
+            find_nearest();
+            const Floats reach_sq = from_bits(bits_of(nearest_[kNeighbours - 1]) | kOrdinalBits);  // at least
+            const float farthest_sq = largest(reach_sq);
+            const bool found = is_found(farthest_sq);
+            reach = found ? ::sqrtf(farthest_sq) : 2 * reach;
+            if (found) reach_ = reach;
+            const Window needed = around(found ? square_root(reach_sq) : broadcast(reach));
+            if (count_ == kMostCandidates) {  // a narrower window may show those that were cut
+                if (!window.holds(needed) || needed.holds(window)) break;
+            } else if (window.holds(found ? needed : Window{0, grid_.columns - 1, 0, grid_.rows - 1})) {
+                break;
+            }
+            window = needed;
+        }
+    }
+
+    // From the point of each lane to each of its neighbours.
+    void ways(Way ways[kNeighbours * kFloats]) const {
+        float keys[kNeighbours * kFloats];
+        for (int k = 0; k < kNeighbours; ++k) store(keys + k * kFloats, nearest_[k]);
+        for (int l = 0; l < kFloats; ++l) {
+            const Match& from = grid_.match[point(l)];
+            for (int i = l; i < kNeighbours * kFloats; i += kFloats) {
+                if (!is_found(keys[i])) {
+                    ways[i] = {0, 0, 1e9f, 0};  // saturates all but the distance here
+                    continue;
+                }
+                const Match& to = grid_.match[index_[ordinal_of(keys[i])]];
+                ways[i] = {static_cast<float>(to.x - from.x), static_cast<float>(to.y - from.y),
+                           static_cast<float>(to.other_x - from.other_x),
+                           static_cast<float>(to.other_y - from.other_y)};
+            }
+        }
     }
 
   private:
-    // Cells left .. right of a row.
-    void visit(int row, int left, int right) {
+    // The last point takes the lanes that are left.
+    int point(int l) const { return first_ + l < last_ ? first_ + l : last_ - 1; }
+
+    int column(float x) const { return cell_index((x - left_) * columns_per_unit_, grid_.columns); }
+    int row(float y) const { return cell_index((y - top_) * rows_per_unit_, grid_.rows); }
+    Window around(const Floats& reach) const {
+        return {column(-largest(reach - x_)), column(largest(reach + x_)), row(-largest(reach - y_)),
+                row(largest(reach + y_))};
+    }
+
+    // The points of a window, those of the searching points' row first and then outwards.
+    void collect(const Window& window, int row) {
+        count_ = 0;
+        append(window, row);
+        for (int away = 1; row - away >= window.top || row + away <= window.bottom; ++away) {
+            if (row - away >= window.top) append(window, row - away);
+            if (row + away <= window.bottom) append(window, row + away);
+        }
+        for (int m = count_; m % kNeighbours != 0; ++m) candidate_x_[m] = candidate_y_[m] = kFarAway;
+    }
+
+    void append(const Window& window, int row) {
         const int* start = grid_.start + row * grid_.columns;
-        int end = start[right + 1];
-        if (end - start[left] > kMostCandidates - seen_) end = start[left] + kMostCandidates - seen_;
-        seen_ += end - start[left];
-        Doubles nearest[kNeighbours];
-        for (int k = 0; k < kNeighbours; ++k) nearest[k] = nearest_[k];
-        for (int m = start[left]; m < end; ++m) {
-            const Doubles dx = grid_.x[m] - x_, dy = grid_.y[m] - y_, distance_sq = dx * dx + dy * dy;
-            Doubles key = with_index(distance_sq > min_distance_sq_ ? distance_sq : broadcast(kInfinity), m);
-            for (Doubles& kept : nearest) {
-                const Doubles nearer = kept < key ? kept : key;
-                key = kept < key ? key : kept;
-                kept = nearer;
-            }
+        int begin = start[window.left], end = start[window.right + 1];
+        const int room = kMostCandidates - count_;
+        if (end - begin > room) {  // those next to the searching points in memory
+            const int middle = first_ - room / 2;
+            begin = middle < begin ? begin : middle < end - room ? middle : end - room;
+            end = begin + room;
+        }
+        for (int m = begin, to = count_; m < end; m += kFloats, to += kFloats) {
+            store(candidate_x_ + to, load(grid_.x + m));
+            store(candidate_y_ + to, load(grid_.y + m));
+            const Ints index = lanes_ + m;
+            std::memcpy(index_ + to, &index, sizeof(index));
+        }
+        count_ += end - begin;
+    }
+
+    void find_nearest() {
+        Floats nearest[kNeighbours], keys[kNeighbours];
+        find_keys(0, nearest);
+        for (int m = kNeighbours; m < count_; m += kNeighbours) {
+            find_keys(m, keys);
+            keep_smallest(nearest, keys);
         }
         for (int k = 0; k < kNeighbours; ++k) nearest_[k] = nearest[k];
     }
 
-    // One more ring of cells.
-    void grow() {
-        const int left = left_ > 0 ? left_ - 1 : left_, right = right_ + 1 < grid_.columns ? right_ + 1 : right_;
-        const int top = top_, bottom = bottom_;
-        for (int row = top; row <= bottom; ++row) {
-            if (left < left_) visit(row, left, left);
-            if (right > right_) visit(row, right, right);
+    // The keys of candidates m and those after it, smallest first.
+    void find_keys(int m, Floats keys[kNeighbours]) const {
+        const Ints first = Ints{} + m;
+        for (int k = 0; k < kNeighbours; ++k) {
+            const Floats dx = candidate_x_[m + k] - x_, dy = candidate_y_[m + k] - y_;
+            const Floats distance_sq = dx * dx + dy * dy;
+            keys[k] = with_ordinal(distance_sq > min_distance_sq_ ? distance_sq : broadcast(kInfinity), first + k);
         }
-        if (top > 0) visit(top_ = top - 1, left, right);
-        if (bottom + 1 < grid_.rows) visit(bottom_ = bottom + 1, left, right);
-        left_ = left;
-        right_ = right;
-    }
-
-    // No point outside of the visited cells is nearer than the neighbours, or enough has been seen.
-    bool complete() const {
-        if (seen_ >= kMostCandidates) return true;
-        Doubles reach = broadcast(kInfinity);
-        const auto limit = [&](const Doubles& distance) { reach = distance < reach ? distance : reach; };
-        const auto border = [&](double origin, int cells) { return origin + cells * grid_.cell_size; };
-        if (left_ > 0) limit(x_ - border(grid_.left, left_));
-        if (top_ > 0) limit(y_ - border(grid_.top, top_));
-        if (right_ + 1 < grid_.columns) limit(border(grid_.left, right_ + 1) - x_);
-        if (bottom_ + 1 < grid_.rows) limit(border(grid_.top, bottom_ + 1) - y_);
-        bool all = true;
-        for (int l = 0; l < kDoubles; ++l)
-            all = all && lane(nearest_[kNeighbours - 1], l) <= lane(reach, l) * lane(reach, l);
-        return all;
+        sort(keys);
     }
 
     const Grid& grid_;
-    double min_distance_sq_;
-    int left_, right_, top_, bottom_;  // visited cells
-    int seen_ = 0;
-    Doubles x_{}, y_{};
-    Doubles nearest_[kNeighbours];  // nearest first
+    const float min_distance_sq_, left_, top_, columns_per_unit_, rows_per_unit_;
+    float reach_;  // how far the neighbours of the last points were
+    int first_ = 0, last_ = 0, count_ = 0;
+    Ints lanes_;
+    Floats x_{}, y_{}, nearest_[kNeighbours];  // keys, nearest first
+    float candidate_x_[kMostCandidates + kFloats], candidate_y_[kMostCandidates + kFloats];
+    int index_[kMostCandidates + kFloats];
 };
 
-inline void sort(Floats values[kNeighbours]) {
-    for (int i = 0; i < kNeighbours; ++i)
-        for (int j = i + 1; j < kNeighbours; ++j) {
-            const Floats low = smaller(values[i], values[j]);
-            values[j] = larger(values[i], values[j]);
-            values[i] = low;
-        }
+inline Floats log_distance(const Floats& distance_sq) {
+    return logarithm(smaller(square_root(distance_sq), broadcast(kFarthest)) + kSmallest);
 }
 
-// Way from a point to a neighbour in this image and in the other; a lane a point.
-struct Ways {
-    float x[kFloats], y[kFloats], other_x[kFloats], other_y[kFloats];
-};
+inline Floats log_change(const Floats& change_sq) {
+    return logarithm(smaller(square_root(change_sq), broadcast(10 * kFarthest)) + kSmallestChange);
+}
 
-inline void features_of(const Ways ways[kNeighbours], Floats features[kNeighbourFeaturesPerImage]) {
-    Floats there[kNeighbours], change[kNeighbours], farthest{}, close{};
-    for (int k = 0; k < kNeighbours; ++k) {
-        const Floats hx = load(ways[k].x), hy = load(ways[k].y);
-        const Floats tx = load(ways[k].other_x), ty = load(ways[k].other_y);
-        const Floats here = square_root(hx * hx + hy * hy);
-        const Floats moved = square_root((tx - hx) * (tx - hx) + (ty - hy) * (ty - hy));
-        there[k] = smaller(square_root(tx * tx + ty * ty), broadcast(kFarthest));
-        change[k] = smaller(moved / (here + kSmallestLength), broadcast(10 * kFarthest));
-        farthest = larger(farthest, here);
-        close += there[k] < kClose ? broadcast(1.0f / kNeighbours) : Floats{};
+inline void features_of(const Way ways[kNeighbours * kFloats], Floats features[kNeighbourFeaturesPerImage]) {
+    float here_sq[kNeighbours * kFloats], other_sq[kNeighbours * kFloats], moved_sq[kNeighbours * kFloats];
+    for (int i = 0; i < kNeighbours * kFloats; ++i) {
+        const Way way = ways[i];
+        const float dx = way.other_x - way.x, dy = way.other_y - way.y;
+        here_sq[i] = way.x * way.x + way.y * way.y;
+        other_sq[i] = way.other_x * way.other_x + way.other_y * way.other_y;
+        moved_sq[i] = dx * dx + dy * dy;
     }
-    farthest = farthest > 0.0f ? smaller(farthest, broadcast(kFarthest)) : broadcast(kFarthest);
-    sort(there);
-    sort(change);
-    features[0] = logarithm(there[0] + kSmallest);
-    features[1] = logarithm(there[1] + kSmallest);
-    features[2] = logarithm(there[3] + kSmallest);
-    features[3] = logarithm(there[7] + kSmallest);
-    features[4] = logarithm(change[0] + kSmallestChange);
-    features[5] = logarithm(change[1] + kSmallestChange);
-    features[6] = logarithm(change[3] + kSmallestChange);
-    features[7] = logarithm(farthest + kSmallest);
+    Floats there_sq[kNeighbours], change_sq[kNeighbours], farthest_sq{}, close{};
+    for (int k = 0; k < kNeighbours; ++k) {
+        const Floats squared = load(here_sq + k * kFloats), length = square_root(squared) + kSmallestLength;
+        there_sq[k] = load(other_sq + k * kFloats);
+        change_sq[k] = load(moved_sq + k * kFloats) / (length * length);
+        farthest_sq = larger(farthest_sq, squared);
+        close += there_sq[k] < kClose * kClose ? broadcast(1.0f / kNeighbours) : Floats{};
+    }
+    farthest_sq = farthest_sq > 0.0f ? farthest_sq : broadcast(kFarthest * kFarthest);
+    sort(there_sq);
+    sort(change_sq);
+    features[0] = log_distance(there_sq[0]);
+    features[1] = log_distance(there_sq[1]);
+    features[2] = log_distance(there_sq[3]);
+    features[3] = log_distance(there_sq[7]);
+    features[4] = log_change(change_sq[0]);
+    features[5] = log_change(change_sq[1]);
+    features[6] = log_change(change_sq[3]);
+    features[7] = log_distance(farthest_sq);
     features[8] = close;
+}
+
+// How far points of a row search together from the first on: they should mostly look at the same candidates.
+inline int end_of_group(const Grid& grid, int first, int row) {
+    const int* start = grid.start + row * grid.columns;
+    const int column = cell_index((grid.match[first].x - grid.left) * grid.columns_per_unit, grid.columns);
+    const int end = start[column + kMostColumns < grid.columns ? column + kMostColumns : grid.columns];
+    return first + kFloats < end ? first + kFloats : end;
 }
 
 }  // namespace
 
 void neighbour_features(const Grid& grid, double min_distance, int stride, float* out) {
-    int cell = 0;
-    for (int first = 0; first < grid.n; first += kFloats) {
-        const int end = first + kFloats < grid.n ? first + kFloats : grid.n;
-        Ways ways[kNeighbours] = {};
-        for (int i = first; i < end;) {
-            while (grid.start[cell + 1] <= i) ++cell;
-            // Lanes in one cell, or in two next to each other, mostly look at the same candidates.
-            const int next_cell = (cell + 1) % grid.columns != 0 ? cell + 1 : cell;
-            int last = i + kDoubles < end ? i + kDoubles : end;
-            if (last > grid.start[next_cell + 1]) last = grid.start[next_cell + 1];
-            const Search search(grid, i, last, cell, last > grid.start[cell + 1] ? next_cell : cell, min_distance);
-            for (int l = 0; i + l < last; ++l) {
-                const int lane = i + l - first;
-                for (int k = 0; k < kNeighbours; ++k) {
-                    const int j = search.neighbour(k, l);
-                    if (j < 0) {
-                        ways[k].other_x[lane] = 1e9f;  // no neighbour: saturates all but the distance here
-                        continue;
-                    }
-                    ways[k].x[lane] = static_cast<float>(grid.x[j] - grid.x[i + l]);
-                    ways[k].y[lane] = static_cast<float>(grid.y[j] - grid.y[i + l]);
-                    ways[k].other_x[lane] = static_cast<float>(grid.other_x[j] - grid.other_x[i + l]);
-                    ways[k].other_y[lane] = static_cast<float>(grid.other_y[j] - grid.other_y[i + l]);
-                }
-            }
-            i = last;
-        }
-        Floats features[kNeighbourFeaturesPerImage];
+    Search search(grid, min_distance);
+    Way ways[kNeighbours * kFloats];
+    Floats features[kNeighbourFeaturesPerImage];
+    for (int first = 0, row = 0, end; first < grid.n; first = end) {
+        while (grid.start[(row + 1) * grid.columns] <= first) ++row;
+        end = end_of_group(grid, first, row);
+        search.look(first, end, row);
+        search.ways(ways);
         features_of(ways, features);
         for (int i = first; i < end; ++i)
             for (int f = 0; f < kNeighbourFeaturesPerImage; ++f)
@@ -197,3 +301,5 @@ void neighbour_features(const Grid& grid, double min_distance, int stride, float
 }
 
 }  // namespace caransac::CARANSAC_ISA
+
+#endif

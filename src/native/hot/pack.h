@@ -81,8 +81,27 @@ inline void store(float* to, const Doubles& pack) {
     std::memcpy(to, &rounded, sizeof(rounded));
 }
 
+inline Ints bits_of(const Floats& pack) {
+    Ints bits;
+    std::memcpy(&bits, &pack, sizeof(bits));
+    return bits;
+}
+inline Floats from_bits(const Ints& bits) {
+    Floats pack;
+    std::memcpy(&pack, &bits, sizeof(pack));
+    return pack;
+}
+
 inline Floats smaller(const Floats& a, const Floats& b) { return a < b ? a : b; }
 inline Floats larger(const Floats& a, const Floats& b) { return a > b ? a : b; }
+
+inline float largest(const Floats& pack) {
+    float values[kFloats];
+    store(values, pack);
+    for (int half = kFloats / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i) values[i] = values[i] > values[i + half] ? values[i] : values[i + half];
+    return values[0];
+}
 
 inline Doubles square_root(const Doubles& pack) {
     Doubles root{};
