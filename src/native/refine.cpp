@@ -119,15 +119,16 @@ Refiner::Refiner(const Columns<double>& points, const double* weights, const Ref
     for (int i = 0; i < points.n; ++i)
         if ((weights == nullptr || weights[i] > 0) && usable(points, i)) index_.push_back(i);
     usable_.gather(points, weights, index_);
+    if (options.max_residual_sq > 0) usable_.round();
     std::iota(index_.begin(), index_.end(), 0);
 }
 
-// The points that score: score(columns, max_error_sq, out) writes padded(n) of their scores.
+// The points that score: score(max_error_sq, out) writes padded(n) of their scores.
 template <class Score>
 void Refiner::select(Score score) {
     const int n = usable_.columns().n;
     scores_.resize(padded(n));
-    score(usable_.columns(), options_.max_residual_sq, scores_.data());
+    score(options_.max_residual_sq, scores_.data());
     index_.resize(n + 1);
     size_t count = 0;
     for (int i = 0; i < n; ++i) {
@@ -153,8 +154,9 @@ const WeightedPoints& Refiner::thinned() {
 RefineReport Refiner::refine(Pose& pose) {
     PoseManifold model(pose);
     if (options_.max_residual_sq > 0)
-        select([&](const Columns<double>& points, double max_error_sq, float* out) {
-            kernels().pose_scores(model.matrix().data(), rays_of(pose), points, max_error_sq, out);
+        select([&](double max_error_sq, float* out) {
+            const Columns<float> points = usable_.single_columns();
+            kernels().rough_pose_scores(model.matrix().data(), rays_of(pose), points, max_error_sq, out);
         });
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
@@ -165,8 +167,8 @@ RefineReport Refiner::refine(Pose& pose) {
 RefineReport Refiner::refine(Matrix3& fundamental) {
     FundamentalManifold model(fundamental);
     if (options_.max_residual_sq > 0)
-        select([&](const Columns<double>& points, double max_error_sq, float* out) {
-            kernels().msac_scores(model.matrix().data(), points, max_error_sq, out);
+        select([&](double max_error_sq, float* out) {
+            kernels().rough_msac_scores(model.matrix().data(), usable_.single_columns(), max_error_sq, out);
         });
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
@@ -176,8 +178,9 @@ RefineReport Refiner::refine(Matrix3& fundamental) {
 RefineReport Refiner::refine(FocalPose& focal_pose) {
     FocalManifold model(focal_pose);
     if (options_.max_residual_sq > 0)
-        select([&](const Columns<double>& points, double max_error_sq, float* out) {
-            kernels().pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
+        select([&](double max_error_sq, float* out) {
+            const Columns<float> points = usable_.single_columns();
+            kernels().rough_pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
         });
     const RefineReport report = levenberg_marquardt(model, thinned(), options_);
     focal_pose = model.model();
@@ -188,8 +191,8 @@ RefineReport Refiner::refine(FocalPose& focal_pose) {
 
 RefineReport Refiner::refine(HomographyManifold& homography) {
     if (options_.max_residual_sq > 0)
-        select([&](const Columns<double>& points, double max_error_sq, float* out) {
-            kernels().homography_scores(homography.both_ways(), points, max_error_sq, out);
+        select([&](double max_error_sq, float* out) {
+            kernels().homography_scores(homography.both_ways(), usable_.columns(), max_error_sq, out);
         });
     return levenberg_marquardt(homography, thinned(), options_);
 }

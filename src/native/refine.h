@@ -1,6 +1,7 @@
 // Non-linear refinement of models: Levenberg-Marquardt on the robust Sampson cost.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "manifolds.h"
@@ -19,10 +20,18 @@ class WeightedPoints {
     void gather(const Columns<double>& points, const double* weights, const std::vector<int>& index);
     Columns<double> columns() const { return {column(0), column(1), column(2), column(3), count_}; }
     const double* weights() const { return column(4); }
+    // The points in single precision, once they have been rounded to it.
+    void round() { rounded_.assign(data_.begin(), data_.begin() + 4 * static_cast<std::ptrdiff_t>(padded(count_))); }
+    Columns<float> single_columns() const {
+        const float* u1 = rounded_.data();
+        const int stride = padded(count_);
+        return {u1, u1 + stride, u1 + 2 * stride, u1 + 3 * stride, count_};
+    }
 
   private:
     const double* column(int c) const { return data_.data() + static_cast<size_t>(c) * padded(count_); }
     std::vector<double> data_;
+    std::vector<float> rounded_;
     int count_ = 0;
 };
 

@@ -73,5 +73,5 @@ def is_settled(rounds: Sequence[Round], options: Options) -> bool:
 
 def _is_ambiguous(last: Round) -> bool:
     """Whether another model than the best has nearly as much consensus: one of a plane, or of a repeated pattern."""
-    best, *others = last.msac_scores.sum(axis=1).tolist()
+    best, *others = (float(total) for total in last.msac_scores.sum(axis=1))
     return max(others, default=0.0) > AMBIGUOUS * best
