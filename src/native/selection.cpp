@@ -26,26 +26,37 @@ std::uint32_t bits_of(float value) {
 }  // namespace
 
 std::vector<int> largest(const float* values, int n, int count) {
-    std::vector<int> index(std::max(n, 0));
-    std::iota(index.begin(), index.end(), 0);
-    if (count >= n) return index;
-    index.clear();
-    if (count <= 0) return index;
+    if (count >= n) {
+        std::vector<int> all(n);
+        std::iota(all.begin(), all.end(), 0);
+        return all;
+    }
+    if (count <= 0) return {};
     std::vector<std::uint32_t> bits(n);
     int sizes[kBuckets] = {};
     for (int i = 0; i < n; ++i) ++sizes[(bits[i] = bits_of(values[i])) >> kMantissaBits];
     int bucket = kBuckets - 1, above = 0;  // the bucket of the smallest that is chosen, and how many are above it
     while (above + sizes[bucket] < count) above += sizes[bucket--];
-    std::vector<std::uint32_t> ranked;
-    for (const std::uint32_t each : bits)
-        if (static_cast<int>(each >> kMantissaBits) == bucket) ranked.push_back(each);
+    std::vector<std::uint32_t> ranked(sizes[bucket] + 1);
+    int size = 0;
+    for (const std::uint32_t each : bits) {  // here and below without branches, which nobody could predict
+        ranked[size] = each;
+        size += static_cast<int>(each >> kMantissaBits) == bucket;
+    }
+    ranked.pop_back();
     const auto last = ranked.begin() + (count - above - 1);
     std::nth_element(ranked.begin(), last, ranked.end(), std::greater<std::uint32_t>());
     const std::uint32_t least = *last;
     auto ties = std::count(ranked.begin(), last + 1, least);  // of the equal ones, so many are chosen
-    index.reserve(count);
-    for (int i = 0; i < n; ++i)
-        if (bits[i] > least || (bits[i] == least && ties-- > 0)) index.push_back(i);
+    std::vector<int> index(count + 1);
+    int chosen = 0;
+    for (int i = 0; i < n; ++i) {
+        const bool equal = bits[i] == least;
+        index[chosen] = i;
+        chosen += bits[i] > least || (equal && ties > 0);
+        ties -= equal;
+    }
+    index.pop_back();
     return index;
 }
 

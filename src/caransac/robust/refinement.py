@@ -24,6 +24,9 @@ TRUSTED_PRIOR, FEWEST_TRUSTED = 0.5, 50  # points more probable than this are tr
 NEAR = 5.0  # in thresholds: trusted points farther away are outliers that looked right
 FEWEST_NEAR = 8  # with no more of them, their median says nothing
 
+# Relative decrease of the cost that ends the weighted refinement: of a thousand matches, this moves the answer by a
+# thirtieth of its deviation.
+FINAL_MIN_DECREASE = 1e-6
 NEGLIGIBLE_WEIGHT = 1e-3  # lighter points cost time and move nothing
 
 
@@ -49,7 +52,8 @@ def local_steps(problem: Problem, max_error: float) -> RefineOptions:
 def refine_weighted(problem: Problem, model: Array, weights: Array, loss_scale: float) -> Array:
     """One model fitted to all points with the given weights (n,), Cauchy loss, to convergence."""
     noise = loss_scale / (LOSS_SCALE_IN_NOISE * problem.tail * problem.max_error)
-    options = RefineOptions(loss_scale=loss_scale, intrinsics=problem.intrinsics_prior(noise, model, weights))
+    intrinsics = problem.intrinsics_prior(noise, model, weights)
+    options = RefineOptions(loss_scale=loss_scale, min_decrease=FINAL_MIN_DECREASE, intrinsics=intrinsics)
     return np.asarray(problem.refine(model[None], options, weights)[0])
 
 
