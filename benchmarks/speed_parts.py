@@ -25,6 +25,10 @@ MAX_ERROR = 1e-3
 # Operations, counted by hand from the sources: the squared Sampson distance of one match and its share of the score; a
 # five-point sample, roughly: 8000 for the equations and their elimination, 5000 for the roots, 7000 to improve them.
 SCORE_OPERATIONS, FIVE_POINT_OPERATIONS = 36, 20_000
+# The state network, 16 wide, with four models and without the activations: layers of 16 x 16, three in any update, four
+# more for a match that some model explains, besides its scores; and the decoder.
+UNEXPLAINED_OPERATIONS = 3 * 512 + 328
+EXPLAINED_OPERATIONS = UNEXPLAINED_OPERATIONS + 4 * 512 + 2 * 128
 
 
 def run_parts(data: Mapping[str, list[Pair]], jobs: Sequence[Job]) -> list[dict[str, Any]]:
@@ -53,12 +57,17 @@ def run_kernels() -> list[dict[str, Any]]:
     points = kernels.pack(x1, x2)
     samples = kernels.sample_uniform(np.flatnonzero(pair.inliers).astype(np.int32), 5, 256, seed=0)
     poses = kernels.five_point_poses(points, samples)[0]
-    layers = load_network("default").layers["update"]
-    inputs = np.zeros((len(x1), len(layers[0][0])), np.float32)
-    multiplications = sum(weight.size for weight, *_ in layers)
+    network = load_network("default")
+    state, _ = network.first(np.zeros((len(x1), network.num_features), np.float32))
+    scores = kernels.POSES.msac_scores(poses[:4], points, MAX_ERROR)
+    explained = scores.any(axis=0).mean()
     evaluations = len(poses) * len(x1)
     calls: dict[str, tuple[Callable[[], object], int, float]] = {
-        "mlp (update), per match": (lambda: kernels.mlp([inputs], layers), len(x1), 2 * multiplications),
+        "update of the state network, per match": (
+            lambda: network.update(state, scores),
+            len(x1),
+            explained * EXPLAINED_OPERATIONS + (1 - explained) * UNEXPLAINED_OPERATIONS,
+        ),
         "five_point_poses, per sample": (
             lambda: kernels.five_point_poses(points, samples),
             len(samples),

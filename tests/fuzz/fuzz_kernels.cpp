@@ -13,11 +13,13 @@
 #include "grid_buffer.h"
 #include "hot/kernels.h"
 #include "hot/real_roots.h"
+#include "packed_layers.h"
 #include "pose.h"
 #include "refine.h"
 #include "regions.h"
 #include "sampler.h"
 #include "spreads.h"
+#include "state_network.h"
 
 using namespace caransac;
 
@@ -186,41 +188,80 @@ void find_roots(FuzzedDataProvider& data) {
     check(baseline::real_roots<10>(packs, packed_roots, count) <= 10);
 }
 
+// Layers that fit together, each of one number throughout, and their weights.
+class AnyLayers {
+  public:
+    AnyLayers(FuzzedDataProvider& data, int inputs) : data_(data), width_(inputs) {}
+    void add(int outputs, Activation activation, bool residual) {
+        const float entry = static_cast<float>(any_number(data_));
+        weights_.emplace_back(static_cast<size_t>(width_) * outputs, entry);
+        const float* weight = weights_.back().data();
+        weights_.emplace_back(outputs, entry);
+        layers_.push_back({weight, weights_.back().data(), width_, outputs, activation, residual && outputs == width_});
+        width_ = outputs;
+    }
+    void add_any(bool may_be_residual) {
+        const bool residual = may_be_residual && data_.ConsumeBool() && width_ <= kMaxLayerWidth;
+        add(residual ? width_ : data_.ConsumeIntegralInRange(1, 40),
+            static_cast<Activation>(data_.ConsumeIntegralInRange(0, 2)), residual);
+    }
+    int width() const { return width_; }
+    const std::vector<PlainLayer>& layers() const { return layers_; }
+
+  private:
+    FuzzedDataProvider& data_;
+    int width_;
+    std::vector<std::vector<float>> weights_;
+    std::vector<PlainLayer> layers_;
+};
+
 void run_network(FuzzedDataProvider& data) {
     const int rows = data.ConsumeIntegralInRange(0, 100), inputs = data.ConsumeIntegralInRange(1, 60);
-    std::vector<Layer> layers;
-    std::vector<std::vector<float>> storage;
-    int width = inputs;
-    for (int l = 0, count = data.ConsumeIntegralInRange(1, 3); l < count; ++l) {
-        const bool residual = data.ConsumeBool();
-        const int outputs = residual && width <= kMaxLayerWidth ? width : data.ConsumeIntegralInRange(1, 40);
-        const float entry = static_cast<float>(any_number(data));
-        storage.emplace_back(static_cast<size_t>(width) * padded(outputs), entry);
-        storage.emplace_back(padded(outputs), entry);
-        layers.push_back({nullptr, nullptr, width, outputs, static_cast<Activation>(data.ConsumeIntegralInRange(0, 2)),
-                          residual && outputs == width});
-        width = outputs;
-    }
-    for (size_t l = 0; l < layers.size(); ++l) {
-        layers[l].weight = storage[2 * l].data();
-        layers[l].bias = storage[2 * l + 1].data();
-    }
+    AnyLayers any(data, inputs);
+    for (int l = 0, count = data.ConsumeIntegralInRange(1, 3); l < count; ++l) any.add_any(true);
+    const PackedLayers packed(any.layers());
     const bool transposed = data.ConsumeBool();
     const std::vector<float> x(static_cast<size_t>(rows) * inputs, static_cast<float>(any_number(data)));
     const Input input{x.data(), transposed ? 1 : inputs, transposed ? rows : 1, inputs};
-    std::vector<float> scratch(mlp_scratch(layers.data(), static_cast<int>(layers.size())));
-    std::vector<float> out(static_cast<size_t>(rows) * width);
-    kernels().mlp(&input, 1, rows, layers.data(), static_cast<int>(layers.size()), scratch.data(), out.data());
+    AlignedFloats scratch(mlp_scratch(packed.view()));
+    std::vector<float> out(static_cast<size_t>(rows) * any.width());
+    kernels().mlp(&input, 1, rows, packed.view(), scratch.data(), out.data());
+}
+
+void run_state_network(FuzzedDataProvider& data) {
+    const int n = data.ConsumeIntegralInRange(0, 120), k = data.ConsumeIntegralInRange(1, 20);
+    const int features = data.ConsumeIntegralInRange(1, 40), width = data.ConsumeIntegralInRange(1, 40);
+    AnyLayers init(data, features), decoder(data, width), message(data, width);
+    init.add(width, Activation::kLeakyRelu, false);
+    for (AnyLayers* part : {&decoder, &message}) part->add_any(false);
+    decoder.add(1, Activation::kNone, false);
+    message.add(data.ConsumeIntegralInRange(1, 40), Activation::kNone, false);
+    AnyLayers digest(data, message.width());
+    digest.add_any(false);
+    digest.add_any(true);
+    digest.add(data.ConsumeIntegralInRange(1, 40), Activation::kNone, false);
+    AnyLayers update(data, width + digest.width());
+    update.add_any(false);
+    update.add(width, Activation::kNone, false);
+    const StateNetwork network({init.layers(), decoder.layers(), message.layers(), digest.layers(), update.layers()});
+
+    const std::vector<float> side(static_cast<size_t>(n) * features, static_cast<float>(any_number(data)));
+    std::vector<float> scores(static_cast<size_t>(k) * n);
+    for (float& score : scores) score = data.ConsumeBool() ? static_cast<float>(any_number(data)) : 0.0f;
+    std::vector<float> states(static_cast<size_t>(n) * width), updated(states.size()), probabilities(n);
+    network.first(side.data(), n, {states.data(), probabilities.data()});
+    network.update(states.data(), {scores.data(), k, n}, {updated.data(), probabilities.data()});
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     FuzzedDataProvider data(bytes, size);
-    const int kind = data.ConsumeIntegralInRange(0, 9);
+    const int kind = data.ConsumeIntegralInRange(0, 10);
     if (kind == 0) return draw(data), 0;
     if (kind == 1) return find_roots(data), 0;
     if (kind == 2) return run_network(data), 0;
+    if (kind == 10) return run_state_network(data), 0;
     const int n = data.ConsumeIntegralInRange(1, 70);
     const std::vector<double> points1 = numbers(data, 2 * static_cast<size_t>(n), true);
     const std::vector<double> points2 = numbers(data, 2 * static_cast<size_t>(n), true);
