@@ -15,7 +15,7 @@ namespace CARANSAC_ISA {
 // For every correspondence, the nearest matches in this image and what became of them in the other. Matches of one
 // surface move together, wrong matches scatter (the idea of GMS, Bian et al., CVPR 2017, with distances instead of grid
 // counts). Points are in units of their spread in each image. Which neighbours are the nearest is decided in single
-// precision: where squared distances agree to 2e-4, either may be taken. The features themselves come from exact points.
+// precision: where squared distances agree to 2e-4, either may be taken. The features come from the exact points.
 //   min_distance: closer neighbours do not count: detectors put several keypoints on one corner, and those agree
 //                 with each other even when the match is wrong
 //   stride:       from one row of the matrix to the next
