@@ -142,9 +142,9 @@ void accumulate(const TwoWayHomography& model, const Columns<double>& points, co
         const Doubles far = broadcast(kBehind * scale * scale);
         const Doubles bounded = both.error_sq < far ? both.error_sq : far;  // also NaN
         const Doubles error_sq = nearest > 0.0 ? bounded : far;
-        Doubles derivative;
+        Doubles derivative, curvature;  // the curvature concerns one of four directions: left alone
         const Doubles weight = load(weights + i);
-        const Doubles value = evaluate_loss<kLoss>(error_sq, scale, derivative);
+        const Doubles value = evaluate_loss<kLoss>(error_sq, scale, derivative, curvature);
         total += weight > 0.0 ? weight * value : Doubles{};
         const Doubles near = error_sq < far ? broadcast(1.0) : Doubles{};
         const Doubles counts = weight > 0.0 ? near : Doubles{};

@@ -6,17 +6,24 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// rho(s) and rho'(s)
+constexpr double kLeastCurvature = 0.2;  // in rho'(s): where all residuals are large, something must bound the steps
+
+// rho(s) of a squared residual s, rho'(s), and rho'(s) + 2 s rho''(s), the curvature along the residual where it is large
+// enough: steps that know it converge in half as many (Triggs et al., "Bundle adjustment: a modern synthesis", 1999,
+// section 4.3).
 template <Loss kLoss>
-inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative) {
+inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative, Doubles& curvature) {
     const double scale_sq = scale * scale;
     const Doubles one = broadcast(1.0);
     if constexpr (kLoss == Loss::kTruncated) {
-        derivative = s < scale_sq ? one : Doubles{};
+        derivative = curvature = s < scale_sq ? one : Doubles{};
         return s < scale_sq ? s : broadcast(scale_sq);
     } else {
         const Doubles growth = 1.0 + s * (1 / scale_sq);
         derivative = 1.0 / growth;
+        const Doubles bend = (2.0 - growth) * derivative * derivative;
+        const Doubles least = kLeastCurvature * derivative;
+        curvature = bend > least ? bend : least;
         return scale_sq * logarithm(growth);
     }
 }

@@ -33,11 +33,12 @@ inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, c
     slope[7] = y1;
 }
 
-// A few points and what is known of their residuals: c, c / gradient, and the weight that c^2 has in the cost.
+// A few points and what is known of their residuals: c, c / gradient, and the weights that c^2 has in the gradient of the
+// cost and in its Hessian.
 template <class Real>
 struct Block {
     static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; few enough for sums in single precision
-    Real u1[kSize], v1[kSize], u2[kSize], v2[kSize], c[kSize], ratio[kSize], weight[kSize];
+    Real u1[kSize], v1[kSize], u2[kSize], v2[kSize], c[kSize], ratio[kSize], weight[kSize], curvature[kSize];
     int count;
 };
 
@@ -55,8 +56,8 @@ double evaluate(const double model[9], const Columns<double>& points, const doub
                       v2 = load(points.v2 + i), weight = load(weights + i);
         const auto terms = epipolar_terms<Doubles>(m, u1, v1, u2, v2);
         const Doubles inverse = inverse_gradient(terms), ratio = terms.c * inverse;
-        Doubles derivative;
-        cost += weight * evaluate_loss<kLoss>(terms.c * ratio, scale, derivative);
+        Doubles derivative, curvature;
+        cost += weight * evaluate_loss<kLoss>(terms.c * ratio, scale, derivative, curvature);
         store(block.u1 + to, u1);
         store(block.v1 + to, v1);
         store(block.u2 + to, u2);
@@ -64,6 +65,7 @@ double evaluate(const double model[9], const Columns<double>& points, const doub
         store(block.c + to, terms.c);
         store(block.ratio + to, ratio);
         store(block.weight + to, weight * derivative * inverse);
+        store(block.curvature + to, weight * curvature * inverse);
     }
     return sum(cost);
 }
@@ -85,12 +87,12 @@ void accumulate(const double model[9], const double* jacobian, const Block<Real>
             slope[p] = by_parameter[p][8];
             for (int j = 0; j < 8; ++j) slope[p] += by_parameter[p][j] * by_entry[j];
         }
-        const Pack c = load(block.c + i), weight = load(block.weight + i);
+        const Pack weighted = load(block.weight + i) * load(block.c + i), curvature = load(block.curvature + i);
         int next = 0;
         for (int p = 0; p < kDof; ++p) {
-            const Pack weighted = weight * slope[p];
-            gradient[p] += weighted * c;
-            for (int q = p; q < kDof; ++q) hessian[next++] += weighted * slope[q];
+            gradient[p] += weighted * slope[p];
+            const Pack curved = curvature * slope[p];
+            for (int q = p; q < kDof; ++q) hessian[next++] += curved * slope[q];
         }
     }
     for (int p = 0; p < kDof; ++p) out.gradient[p] += sum(gradient[p]);
