@@ -12,7 +12,7 @@ from caransac.results import Round
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
 from caransac.robust.refinement import ERRORS_IN_NOISE
-from caransac.robust.selection import COARSE_POINTS, FINE_POINTS, likely_subset, most_distinct, promising
+from caransac.robust.selection import COARSE_POINTS, likely_subset, most_distinct, promising
 from caransac.robust.stopping import effort_of_round, is_settled
 from caransac.robust.strategies import Strategies
 
@@ -89,7 +89,7 @@ def hypothesise(problem: Problem, samples: Indices, last: Round, count: int) -> 
     refined too.
     """
     max_error = search_error(problem, last)
-    coarse, fine = (likely_subset(problem, last.probabilities, size) for size in (COARSE_POINTS, FINE_POINTS))
+    coarse, fine = (likely_subset(problem, last.probabilities, size) for size in (COARSE_POINTS, problem.compared_on))
     models = promising(coarse, fine, problem.solve(samples), count, max_error)
     return models if last.best is None else np.concatenate([last.best[None], models])
 

@@ -10,7 +10,7 @@ from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
 from caransac.robust.problems import Fundamental, Homography, Problem
 from caransac.robust.refinement import LOCAL_REACH, LOSS_SCALE_IN_NOISE, MAX_ERROR_IN_NOISE
-from caransac.robust.selection import FINE_POINTS, likely_subset
+from caransac.robust.selection import likely_subset
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
 # keypoint: 98 in 100 right matches of a plane are that close.
@@ -102,7 +102,7 @@ def _second_poses(
     none = problem.no_models, np.empty(0)
     if isinstance(problem, Fundamental):
         return none
-    likely = likely_subset(problem, found.msac_scores, FINE_POINTS)
+    likely = likely_subset(problem, found.msac_scores, problem.compared_on)
     weights = likely.msac_scores(found.model[None], likely.max_error)[0] > 0
     options = RefineOptions(
         loss_scale=LOSS_SCALE_IN_NOISE * problem.median_error * deviation,

@@ -9,7 +9,7 @@ from caransac.kernels import most_likely
 from caransac.robust.problems import Problem
 from caransac.robust.refinement import local_steps
 
-COARSE_POINTS, FINE_POINTS = 256, 1024  # likely points that models are first compared on, and then
+COARSE_POINTS = 256  # likely points that models are first compared on, and then on `Problem.compared_on`
 SHORTLIST = 4  # models that pass the coarse comparison, as a multiple of those that are refined
 FINALISTS = 3  # models compared in search of distinct ones, as a multiple of those attended to
 SAME_MODEL = 0.95  # two models whose scores have a larger cosine are one to the attention

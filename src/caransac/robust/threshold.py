@@ -10,7 +10,7 @@ from caransac.kernels import Indices
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, SomeProblem
 from caransac.robust.refinement import ERRORS_IN_NOISE, MAX_ERROR_IN_NOISE, NEAR, refine_locally, trusted_points
-from caransac.robust.selection import COARSE_POINTS, FINE_POINTS, likely_subset, most_supported, promising
+from caransac.robust.selection import COARSE_POINTS, likely_subset, most_supported, promising
 
 # Chosen on the training scenes, with 0, 1 and 2 px of noise added.
 SAMPLES, MODELS = 64, 8  # that the first model is found by, and that are refined
@@ -38,7 +38,7 @@ def scout(
         prior: (n,) inlier probabilities before any model.
         starts: thresholds to start from, in that of the problem.
     """
-    coarse, fine = (likely_subset(problem, prior, size) for size in (COARSE_POINTS, FINE_POINTS))
+    coarse, fine = (likely_subset(problem, prior, size) for size in (COARSE_POINTS, problem.compared_on))
     trusted = trusted_points(problem, prior)
     models = problem.solve(samples)
     if len(models) == 0:
