@@ -8,6 +8,13 @@
 #include <Eigen/Eigenvalues>
 
 namespace caransac {
+namespace {
+
+Eigen::Map<const Eigen::VectorXd> as_vector(const std::vector<double>& values) {
+    return {values.data(), static_cast<Eigen::Index>(values.size())};
+}
+
+}  // namespace
 
 Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior) {
     constexpr double kSure = 1e12;  // information about what is held fixed
@@ -28,22 +35,39 @@ double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates)
     return std::sqrt(std::max(solver.eigenvalues()[covariance.rows() - 1], 0.0));
 }
 
-void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count,
-                      std::vector<double>& weights) {
-    const int n = static_cast<int>(weights.size());
-    const Slopes carried = information.ldlt().solve(Eigen::MatrixXd::Identity(information.rows(), information.cols())) *
-                           slopes.transpose();
-    std::vector<double> influence(n);
-    for (int i = 0; i < n; ++i) {
-        influence[i] = weights[i] * slopes.row(i).dot(carried.col(i));
-        if (std::isnan(influence[i])) influence[i] = 0;  // nothing could be sorted by it
+void drop_absurd(Slopes& slopes, std::vector<double>& weights) {
+    constexpr double kLongest = 1e12;
+    for (Eigen::Index i = 0; i < slopes.rows(); ++i) {
+        if (slopes.row(i).squaredNorm() < kLongest) continue;
+        slopes.row(i).setZero();
+        weights[i] = 0;
     }
+}
+
+Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& weights) {
+    const Slopes weighted = as_vector(weights).asDiagonal() * slopes;
+    return slopes.transpose() * weighted;
+}
+
+void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, std::vector<double>& weights,
+                      Eigen::MatrixXd& at_noise_one) {
+    const int n = static_cast<int>(weights.size());
+    const Eigen::MatrixXd covariance =
+        information.ldlt().solve(Eigen::MatrixXd::Identity(information.rows(), information.cols()));
+    const Slopes carried = slopes * covariance;
+    Eigen::VectorXd influence = carried.cwiseProduct(slopes).rowwise().sum().cwiseProduct(as_vector(weights));
+    for (double& each : influence)
+        if (std::isnan(each)) each = 0;  // nothing could be sorted by it
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
     count = std::min(count, n);
     std::partial_sort(order.begin(), order.begin() + count, order.end(),
                       [&](int a, int b) { return influence[a] != influence[b] ? influence[a] > influence[b] : a < b; });
-    for (int i = 0; i < count; ++i) weights[order[i]] = 0;
+    for (int i = 0; i < count; ++i) {
+        const int dropped = order[i];
+        at_noise_one -= weights[dropped] * slopes.row(dropped).transpose() * slopes.row(dropped);
+        weights[dropped] = 0;
+    }
 }
 
 }  // namespace caransac

@@ -9,7 +9,7 @@
 namespace caransac {
 
 using Rates = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;  // points x degrees of freedom
 
 using Prior = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -20,15 +20,22 @@ struct Deviations {
 // Of any kind of model, so that they are compiled once
 // ------------------------------------------------------------------
 
-// Information, at noise one, about a model's degrees of freedom, at a variance of the residuals, and a prior on top of it;
-// infinity on the prior's diagonal holds a degree of freedom fixed. It can be inverted.
+// Information, at noise one, about a model's degrees of freedom, at a variance of the residuals, and a prior on top of
+// it; infinity on the prior's diagonal holds a degree of freedom fixed. It can be inverted.
 Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior);
 
 double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates);
 
-// Sets the weights of the `count` points of the largest influence to zero; of equal ones, the first.
-void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count,
-                      std::vector<double>& weights);
+// Takes points whose derivatives are too long, or no numbers, out of these and of the weights.
+void drop_absurd(Slopes& slopes, std::vector<double>& weights);
+
+// Information, at noise one, of points with weights and derivatives of their residuals.
+Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& weights);
+
+// Takes the `count` points of the largest influence, of equal ones the first, out of the weights and of the information
+// at noise one.
+void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, std::vector<double>& weights,
+                      Eigen::MatrixXd& at_noise_one);
 
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -42,19 +49,21 @@ void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, 
 template <class Manifold>
 Deviations deviations(const Manifold& at, const Columns<double>& points, std::vector<double> weights,
                       const Rates& rates, double variance, const Prior& prior, int dropped) {
-    const auto information = [&] {
-        return regular_information(Refiner(points, weights.data(), RefineOptions()).information(at), variance, prior);
-    };
-    const double all = largest_deviation(information(), rates);
     if constexpr (std::is_same_v<Manifold, HomographyManifold>) {
+        const auto at_noise_one = Refiner(points, weights.data(), RefineOptions()).information(at);
+        const double all = largest_deviation(regular_information(at_noise_one, variance, prior), rates);
         return {all, all};
     } else {
         std::vector<double> residuals(padded(points.n));
         Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor> by_entry(points.n, 9);
         kernels().residual_jacobian(at.matrix().data(), points, residuals.data(), by_entry.data());
-        const Slopes slopes = by_entry * at.jacobian();
+        Slopes slopes = by_entry * at.jacobian();
+        drop_absurd(slopes, weights);
+        Eigen::MatrixXd at_noise_one = information_of(slopes, weights);
+        const auto information = [&] { return regular_information(at_noise_one, variance, prior); };
+        const double all = largest_deviation(information(), rates);
         for (const int part : {dropped - dropped / 2, dropped / 2})  // points hide behind each other
-            drop_influential(information(), slopes, part, weights);
+            drop_influential(information(), slopes, part, weights, at_noise_one);
         return {all, largest_deviation(information(), rates)};
     }
 }

@@ -5,8 +5,8 @@
 
 namespace caransac {
 
-// Indices of the `count` largest of n numbers, ascending, of equal ones the first; all where there are no more. Negative
-// numbers and NaN count as zero.
+// Indices of the `count` largest of n numbers, ascending, of equal ones the first; all where there are no more.
+// Negative numbers and NaN count as zero.
 std::vector<int> largest(const float* values, int n, int count);
 
 // Rows of scores written one after the other, each kept only if its cosine with every one kept before is below `same`.

@@ -123,7 +123,8 @@ void deviate(FuzzedDataProvider& data, const Correspondences& points) {
     const FundamentalManifold model{Matrix3(Eigen::Map<const Matrix3>(entries.data()))};
     const double variance = std::abs(any_number(data));
     const std::vector<double> weights(points.size(), 1.0);
-    deviations(model, points.columns(), weights, rates, variance > 0 ? variance : 1, data.ConsumeIntegral<uint8_t>());
+    deviations(model, points.columns(), weights, rates, variance > 0 ? variance : 1, Prior::Identity(7, 7),
+               data.ConsumeIntegral<uint8_t>());
 }
 
 void score(FuzzedDataProvider& data, const Correspondences& points) {

@@ -62,9 +62,7 @@ def is_settled(rounds: Sequence[Round], options: Options) -> bool:
     if not options.early_stop or len(rounds) == 1:
         return False
     first, last = rounds[1].samples, rounds[-1]
-    drawn = np.zeros(last.msac_scores.shape[1], bool)
-    drawn[first] = True
-    inlier_ratio = float(np.mean(last.msac_scores[0, drawn] > 0))
+    inlier_ratio = float(np.mean(last.msac_scores[0][first] > 0))
     needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
     if len(rounds) > 2:
         return last.num_hypotheses >= needed

@@ -8,9 +8,9 @@ namespace caransac::CARANSAC_ISA {
 
 constexpr double kLeastCurvature = 0.2;  // in rho'(s): where all residuals are large, something must bound the steps
 
-// rho(s) of a squared residual s, rho'(s), and rho'(s) + 2 s rho''(s), the curvature along the residual where it is large
-// enough: steps that know it converge in half as many (Triggs et al., "Bundle adjustment: a modern synthesis", 1999,
-// section 4.3).
+// rho(s) of a squared residual s, rho'(s), and rho'(s) + 2 s rho''(s), the curvature along the residual where it is
+// large enough: steps that know it converge in half as many (Triggs et al., "Bundle adjustment: a modern synthesis",
+// 1999, section 4.3).
 template <Loss kLoss>
 inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative, Doubles& curvature) {
     const double scale_sq = scale * scale;

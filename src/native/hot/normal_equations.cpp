@@ -33,8 +33,8 @@ inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, c
     slope[7] = y1;
 }
 
-// A few points and what is known of their residuals: c, c / gradient, and the weights that c^2 has in the gradient of the
-// cost and in its Hessian.
+// A few points and what is known of their residuals: c, c / gradient, and the weights that c^2 has in the gradient of
+// the cost and in its Hessian.
 template <class Real>
 struct Block {
     static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; few enough for sums in single precision
