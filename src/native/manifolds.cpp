@@ -32,8 +32,11 @@ PoseManifold::PoseManifold(const Pose& pose) : pose_(pose) {
 
 PoseManifold::Jacobian PoseManifold::jacobian() const {
     Jacobian jacobian;
-    for (int k = 0; k < 3; ++k)
-        set_column(jacobian, k, cross_matrix(pose_.translation) * cross_matrix(Vector3::Unit(k)) * pose_.rotation);
+    const Matrix3 across = cross_matrix(pose_.translation);
+    for (int k = 0; k < 3; ++k) {  // [e_k]x mixes the rows of R other than k
+        const int i = (k + 1) % 3, j = (k + 2) % 3;
+        set_column(jacobian, k, across.col(j) * pose_.rotation.row(i) - across.col(i) * pose_.rotation.row(j));
+    }
     for (int k = 0; k < 2; ++k) set_column(jacobian, 3 + k, cross_matrix(tangent_.col(k)) * pose_.rotation);
     return jacobian;
 }
@@ -58,14 +61,16 @@ Matrix3 FundamentalManifold::matrix() const {
 }
 
 FundamentalManifold::Jacobian FundamentalManifold::jacobian() const {
-    const Matrix3 diagonal = Vector3(1, s_, 0).asDiagonal();
+    // The derivatives of U diag(1, s, 0) V^T, products of columns of U and V: turning about an axis mixes the other two.
+    const auto product = [&](int i, int j) -> Matrix3 { return u_.col(i) * v_.col(j).transpose(); };
     Jacobian jacobian;
-    for (int k = 0; k < 3; ++k) {
-        const Matrix3 generator = cross_matrix(Vector3::Unit(k));
-        set_column(jacobian, k, u_ * generator * diagonal * v_.transpose());
-        set_column(jacobian, 3 + k, -u_ * diagonal * generator * v_.transpose());
-    }
-    set_column(jacobian, 6, u_.col(1) * v_.col(1).transpose());
+    set_column(jacobian, 0, s_ * product(2, 1));
+    set_column(jacobian, 1, -product(2, 0));
+    set_column(jacobian, 2, product(1, 0) - s_ * product(0, 1));
+    set_column(jacobian, 3, s_ * product(1, 2));
+    set_column(jacobian, 4, -product(0, 2));
+    set_column(jacobian, 5, product(0, 1) - s_ * product(1, 0));
+    set_column(jacobian, 6, product(1, 1));
     return jacobian;
 }
 
