@@ -1,0 +1,70 @@
+"""The compiled kernels, typed and documented; the only importer of the compiled module.
+
+Points become `Correspondences` once; the kernels read those. Coordinates are of the order of one: normalised image
+coordinates, or centred and scaled pixels. All kernels release the interpreter lock, keep no state and give the same
+answer for the same input.
+"""
+
+from __future__ import annotations
+
+from caransac import _native
+from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
+from caransac.kernels._arrays import Indices
+from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
+from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
+from caransac.kernels.points import (
+    calibrate,
+    inner_products,
+    most_likely,
+    normalise,
+    pack,
+    sample_prosac,
+    sample_uniform,
+    widths,
+)
+from caransac.kernels.solvers import five_point, five_point_poses, four_point, plane_poses, real_roots, seven_point
+
+__all__ = [
+    "FOCAL_POSES",
+    "FUNDAMENTALS",
+    "HOMOGRAPHIES",
+    "POSES",
+    "Activation",
+    "Correspondences",
+    "Indices",
+    "IntrinsicsPrior",
+    "Layer",
+    "Loss",
+    "ModelKernels",
+    "RefineOptions",
+    "Regions",
+    "ScoreKind",
+    "StateKernels",
+    "calibrate",
+    "five_point",
+    "five_point_poses",
+    "four_point",
+    "inner_products",
+    "instruction_set",
+    "mlp",
+    "most_likely",
+    "neighbour_features",
+    "normalise",
+    "pack",
+    "plane_poses",
+    "positive_depths",
+    "real_roots",
+    "sample_prosac",
+    "sample_uniform",
+    "seven_point",
+    "side_information",
+    "widths",
+]
+
+
+def instruction_set() -> str:
+    """Instruction set in use: "baseline", "avx2" or "avx512".
+
+    The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
+    """
+    return _native.instruction_set()

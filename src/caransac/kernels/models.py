@@ -1,0 +1,193 @@
+"""Models against points: the same verbs for every kind of model, and on which side of the cameras points lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from caransac import _native
+from caransac._native import Correspondences, RefineOptions, Regions
+from caransac.geometry import Array, Floats
+from caransac.kernels._arrays import Indices, reals
+
+NativeKind = type[_native.Poses] | type[_native.Fundamentals] | type[_native.FocalPoses] | type[_native.Homographies]
+
+
+@dataclass(frozen=True)
+class ModelKernels:
+    """What can be done with one kind of model: the same verbs for all kinds.
+
+    Attributes:
+        native: the compiled functions.
+        shape: of one model.
+        degrees_of_freedom: of one model.
+    """
+
+    native: NativeKind
+    shape: tuple[int, int]
+    degrees_of_freedom: int
+
+    def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
+        """Squared Sampson distances, or symmetric transfer errors, of all points to all models: (m, n)."""
+        return self.native.residuals_sq(reals(models), correspondences)
+
+    def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
+        """MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n).
+
+        0 where r is not defined and, for poses, for a point behind a camera.
+        """
+        return self.native.msac_scores(reals(models), correspondences, max_error)
+
+    def spread_consensus(
+        self, models: Array, correspondences: Correspondences, max_error: float, regions: Regions
+    ) -> Array:
+        """Consensus (m,) that counts evidence all over the images for more than a heap of it.
+
+        The sum, over the cells of a 16 x 16 grid on either image, of the square root of the total MSAC score in each.
+        """
+        return self.native.spread_consensus(reals(models), correspondences, max_error, regions)
+
+    def top(self, models: Array, correspondences: Correspondences, max_error: float, k: int) -> Indices:
+        """Indices (min(k, m),) of the k models with the largest total MSAC consensus, largest first.
+
+        Exactly what scoring all of them would give, but for cheirality; models that cannot reach the k best are
+        abandoned half-way.
+        """
+        return self.native.top(reals(models), correspondences, max_error, k)
+
+    def promising(
+        self,
+        models: Array,
+        coarse: Correspondences,
+        fine: Correspondences,
+        max_error: float,
+        shortlist: int,
+        count: int,
+        options: RefineOptions,
+    ) -> Array:
+        """The `shortlist` `top` models of few points, of these the `count` best of more, refined there: (k, ...).
+
+        Args:
+            models: (m, ...).
+            coarse: few points.
+            fine: more points.
+            max_error: threshold of the comparison.
+            shortlist: models that pass the first comparison.
+            count: models that pass the second, k at most.
+            options: of the refinement.
+        """
+        return self.native.promising(reals(models), coarse, fine, max_error, shortlist, count, options)
+
+    def attend(
+        self,
+        models: Array,
+        correspondences: Correspondences,
+        regions: Regions,
+        search_error: float,
+        max_error: float,
+        finalists: int,
+        count: int,
+        same: float,
+    ) -> tuple[Array, Floats]:
+        """Distinct models (k, ...) of the largest `spread_consensus`, largest first, and their MSAC scores (k, n).
+
+        Args:
+            models: (m, ...).
+            correspondences: the points.
+            regions: of the points.
+            search_error: threshold of the comparison.
+            max_error: threshold of the scores.
+            finalists: models that pass the comparison.
+            count: those of them that are kept, k at most.
+            same: cosine of the scores from which on two models are one.
+        """
+        return self.native.attend(
+            reals(models), correspondences, regions, search_error, max_error, finalists, count, same
+        )
+
+    def right_matches(
+        self, model: Array, correspondences: Correspondences, near: float, dimensions: int
+    ) -> tuple[float, float]:
+        """How many points within `near` of a model are more than wrong ones would be, and their median distance.
+
+        Wrong matches are as frequent at any distance (of one dimension; of two, the area grows with the square), right
+        ones are closer than half of `near`. Where there are none, 0 and `near`.
+        """
+        return self.native.right_matches(reals(model), correspondences, near, dimensions)
+
+    def near_median(self, model: Array, correspondences: Correspondences, near: float) -> tuple[int, float]:
+        """How many points are within a distance of a model, and their median one; `near` itself if there are none."""
+        return self.native.near_median(reals(model), correspondences, near)
+
+    def refine(
+        self, models: Array, correspondences: Correspondences, options: RefineOptions, weights: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Refine models by Levenberg-Marquardt on the robust Sampson cost; no cost ever rises.
+
+        Args:
+            models: (m, ...).
+            correspondences: what they are fitted to.
+            options: how.
+            weights: (n,) weights of the points, not negative; None weighs all alike.
+
+        Returns:
+            (m, ...) models, and (m, 2) the cost before and after.
+        """
+        return self.native.refine(reals(models), correspondences, None if weights is None else reals(weights), options)
+
+    def information(self, model: Array, correspondences: Correspondences, weights: Array) -> Array:
+        """``J^T W J`` of `jacobian` with weights (n,): what the points say about a model, (f, f), at noise one."""
+        return self.native.information(reals(model), correspondences, reals(weights))
+
+    def outcome_deviations(
+        self,
+        model: Array,
+        correspondences: Correspondences,
+        weights: Array,
+        rates: Array,
+        variance: float,
+        prior: Array,
+        dropped: int,
+    ) -> tuple[float, float]:
+        """Largest standard deviation of what a model says: the covariance of its degrees of freedom, carried over.
+
+        Args:
+            model: the model.
+            correspondences: what it was fitted to.
+            weights: (n,) their weights, not negative.
+            rates: (f, k) how what it says moves with each degree of freedom.
+            variance: of the residuals.
+            prior: (f, f) information that does not come from the points; infinity on the diagonal holds a number fixed.
+            dropped: points of the largest influence that may agree by chance.
+
+        Returns:
+            The deviation, and that without the dropped points; of homographies both are the first.
+        """
+        return self.native.outcome_deviations(
+            reals(model), correspondences, reals(weights), reals(rates), variance, reals(prior), dropped
+        )
+
+    def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
+        """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`."""
+        if issubclass(self.native, _native.Homographies):
+            raise TypeError("the transfer errors of homographies have no sign to differentiate with")
+        return self.native.jacobian(reals(model), correspondences)
+
+    def retract(self, model: Array, delta: Array) -> Array:
+        """The model a small step along the degrees of freedom away."""
+        return self.native.retract(reals(model), reals(delta))
+
+
+# [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.
+POSES = ModelKernels(_native.Poses, (3, 4), 5)
+# [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera relative to the camera that the points were
+# normalised with: after the pose, three numbers for either camera.
+FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
+# F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
+FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
+# H with x2 ~ H x1, of Frobenius norm one, positive in front of the cameras; residuals are symmetric transfer errors.
+HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
+
+
+def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
+    """1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n)."""
+    return _native.Poses.positive_depths(reals(poses), correspondences)
