@@ -54,6 +54,11 @@ inline void all_msac_scores(const double model[9], const Columns<Real>& points, 
         store(out + i, msac_score<Real>(packed.residual_sq(points, i), inverse));
 }
 
+// Rays that are parallel up to an angle of this size, a thousandth of a pixel, meet at infinity: whether in front of the
+// cameras or behind them, rounding alone would tell, and each precision otherwise.
+template <class Real>
+constexpr Real kInfinity = Real{1e-6};
+
 template <class Real>
 inline void all_pose_scores(const double model[9], const Rays& rays, const Columns<Real>& points, double max_error_sq,
                             float* out) {
@@ -62,7 +67,7 @@ inline void all_pose_scores(const double model[9], const Rays& rays, const Colum
     const Real inverse = static_cast<Real>(1 / max_error_sq);
     for (int i = 0; i < points.n; i += kLanes<Real>) {
         const Pack<Real> score = msac_score<Real>(packed.residual_sq(points, i), inverse);
-        store(out + i, packed_rays.nearer_depth(points, i) > Real{0} ? score : Pack<Real>{});
+        store(out + i, packed_rays.nearer_depth(points, i) > -kInfinity<Real> ? score : Pack<Real>{});
     }
 }
 

@@ -15,7 +15,7 @@ void positive_depths(const Rays& rays, const Columns<double>& points, double* ou
 // where the distance is not defined. Room for padded(n).
 void msac_scores(const double model[9], const Columns<double>& points, double max_error_sq, float* out);
 
-// The same for the matrix of a pose, and 0 for a point behind a camera.
+// The same for the matrix of a pose, and 0 for a point behind a camera; infinity counts as in front.
 void pose_scores(const double model[9], const Rays& rays, const Columns<double>& points, double max_error_sq,
                  float* out);
 
