@@ -26,6 +26,7 @@ POSE_WEIGHT = 1 / 60  # a loss of one for every so many degrees
 POSE_CLAMP_DEG = 30.0
 STEP = 1e-5  # of the finite differences of the pose error
 DAMPING = 1e-6  # of the replayed step, relative to the largest curvature
+LEAST_CURVATURE = 0.2  # of the Cauchy loss, in its slope
 
 
 @dataclass(frozen=True)
@@ -108,18 +109,20 @@ def pose_loss(network: StateModule, example: Example, start: Round, record: Roun
 
 
 def refinement_step(network: StateModule, example: Example, model: Array, prior: Floats, record: Round) -> Tensor:
-    """One damped Gauss-Newton step of the weighted refinement from a model, differentiable in alpha and beta."""
+    """One damped step of the weighted refinement from a model, differentiable in alpha and beta."""
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)
     loss_scale = LOSS_SCALE_IN_NOISE * record.noise * problem.max_error
-    cauchy = 1 / (1 + (residuals / loss_scale) ** 2)
+    squares = (residuals / loss_scale) ** 2
+    slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
+    bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)
     probability, prior_probability = (
         torch.from_numpy(np.maximum(p, 1e-12).astype(float)) for p in (record.probabilities, prior)
     )
     weights = probability ** network.alpha.double() * prior_probability ** network.beta.double()
-    weights = torch.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0) * torch.from_numpy(cauchy)
-    J, r = torch.from_numpy(jacobian), torch.from_numpy(residuals)
-    curvature = J.T @ (weights[:, None] * J)
+    weights = torch.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0)
+    J, r = torch.from_numpy(jacobian), torch.from_numpy(slope * residuals)
+    curvature = J.T @ ((weights * torch.from_numpy(bend))[:, None] * J)
     damping = DAMPING * curvature.diagonal().max().clamp(min=1e-12) * torch.eye(len(curvature))
     step: Tensor = -torch.linalg.solve(curvature + damping, J.T @ (weights * r))
     return step
