@@ -18,7 +18,7 @@ from caransac.robust.problems import Essential, Problem
 from caransac.robust.problems.focal import TEMPER
 from caransac.robust.refinement import MAX_ERROR_IN_NOISE, SMALLEST_NOISE
 
-POINTS = 512  # the likeliest, that are asked
+POINTS = 1024  # the likeliest, that are asked
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
 LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
 FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go
@@ -61,11 +61,12 @@ def doubt_cameras(problem: Problem, found: Estimate) -> CameraDoubt:
 def _gain(likely: Problem, weights: Array, model: Array) -> float:
     """Logarithm of the consensus of the nearest fundamental matrix in the answer's, from nothing to `MOST_GAINED`."""
     points, max_error = likely.correspondences, likely.max_error
+    inliers = points.subset(np.flatnonzero(likely.inliers(model)).astype(np.int32))
     F = essential_from_pose(*split_pose(model))[None] / 2**0.5  # of norm one
     for scale in LETTING_GO:
         F = FUNDAMENTALS.refine(F, points, _towards(scale * max_error), weights)[0]
     # The threshold was found with the answer: to it, wrong cameras are noise.
-    _, noise = FUNDAMENTALS.near_median(F[0], points, max_error)
+    _, noise = FUNDAMENTALS.near_median(F[0], inliers, inf)
     max_error = min(max(MAX_ERROR_IN_NOISE * noise, SMALLEST_NOISE * max_error), max_error)
     free = float(FUNDAMENTALS.msac_scores(F, points, max_error).sum())
     held = float(likely.msac_scores(model[None], max_error).sum())
