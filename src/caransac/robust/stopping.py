@@ -12,7 +12,7 @@ from caransac.options import Options
 from caransac.results import Round
 from caransac.robust.sampling import likely_inliers
 
-# Chosen on the training scenes: easy pairs need no more, and fewer cost accuracy.
+# Compared on the training scenes, and on the validation scenes for ORB: easy pairs need no more, fewer cost accuracy.
 MIN_SAMPLES, MIN_LOCAL_MODELS = 256, 16  # of a round
 # After one round, the samples must be so many times those needed, and no other model have so much of the consensus.
 SURE, AMBIGUOUS = 1.5, 0.8
