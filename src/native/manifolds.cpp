@@ -61,7 +61,8 @@ Matrix3 FundamentalManifold::matrix() const {
 }
 
 FundamentalManifold::Jacobian FundamentalManifold::jacobian() const {
-    // The derivatives of U diag(1, s, 0) V^T, products of columns of U and V: turning about an axis mixes the other two.
+    // The derivatives of U diag(1, s, 0) V^T, products of columns of U and V: turning about an axis mixes the other
+    // two.
     const auto product = [&](int i, int j) -> Matrix3 { return u_.col(i) * v_.col(j).transpose(); };
     Jacobian jacobian;
     set_column(jacobian, 0, s_ * product(2, 1));

@@ -54,8 +54,8 @@ inline void all_msac_scores(const double model[9], const Columns<Real>& points, 
         store(out + i, msac_score<Real>(packed.residual_sq(points, i), inverse));
 }
 
-// Rays that are parallel up to an angle of this size, a thousandth of a pixel, meet at infinity: whether in front of the
-// cameras or behind them, rounding alone would tell, and each precision otherwise.
+// Rays that are parallel up to an angle of this size, a thousandth of a pixel, meet at infinity: whether in front of
+// the cameras or behind them, rounding alone would tell, and each precision otherwise.
 template <class Real>
 constexpr Real kInfinity = Real{1e-6};
 
