@@ -30,7 +30,7 @@ def ca_ransac(problem: Problem, belief: Round, strategies: Strategies, options: 
     for _ in range(options.rounds):
         last = rounds[-1]
         # 1. draw minimal samples from the likely inliers, as many as it may take
-        effort = effort_of_round(last, problem.sample_size, options)
+        effort = effort_of_round(last, problem, options)
         samples = strategies.draw(last, drawn, effort.samples)
         drawn += effort.samples
         # 2. hypothesise: their models, the most promising ones refined on their own inliers, next to the best so far

@@ -10,10 +10,11 @@ import numpy as np
 
 from caransac.options import Options
 from caransac.results import Round
+from caransac.robust.problems import Problem
 from caransac.robust.sampling import likely_inliers
 
 # Compared on the training scenes, and on the validation scenes for ORB: easy pairs need no more, fewer cost accuracy.
-MIN_SAMPLES, MIN_LOCAL_MODELS = 256, 16  # of a round
+MIN_SAMPLES = 256  # of a round; models that are refined: `Problem.least_refined`
 # After one round, the samples must be so many times those needed, and no other model have so much of the consensus.
 SURE, AMBIGUOUS = 1.5, 0.8
 
@@ -35,18 +36,18 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
     return math.log(1 - success_probability) / math.log1p(-all_inliers)
 
 
-def effort_of_round(last: Round, sample_size: int, options: Options) -> Effort:
+def effort_of_round(last: Round, problem: Problem, options: Options) -> Effort:
     """What the next round should spend, by how many of the points it draws from are believed to be right.
 
     Few samples and few refinements find what is easy to find; without ``early_stop`` all samples are drawn.
     """
-    pool = likely_inliers(last.probabilities, sample_size, options.samples_per_round)
-    needed = samples_needed(float(last.probabilities[pool].mean()), sample_size, options.success_probability)
+    pool = likely_inliers(last.probabilities, problem.sample_size, options.samples_per_round)
+    needed = samples_needed(float(last.probabilities[pool].mean()), problem.sample_size, options.success_probability)
     share = min(needed / options.samples_per_round, 1.0)
     samples = _at_least(MIN_SAMPLES, share, options.samples_per_round)
     return Effort(
         samples if options.early_stop else options.samples_per_round,
-        _at_least(MIN_LOCAL_MODELS, share, options.local_models),
+        _at_least(problem.least_refined, share, options.local_models),
     )
 
 

@@ -40,6 +40,7 @@ class Problem(ABC):
         median_error: median distance of right matches whose keypoints have noise of deviation one.
         tail: how generous thresholds are, in medians of the distances of right matches, relative to Sampson distances.
         compared_on: likely points that models are compared on and refined on before the best are attended to.
+        least_refined: models that a round refines at least.
         by_score: share of the samples that are drawn by the scores of the matches alone, whatever is believed.
         max_error: distance from which on a point does not support a model.
         pixel: size of a pixel in the unit of the points.
@@ -53,6 +54,7 @@ class Problem(ABC):
     median_error: ClassVar[float] = 0.674
     tail: ClassVar[float] = 1.0
     compared_on: ClassVar[int] = 2048
+    least_refined: ClassVar[int] = 16
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels
 

@@ -63,6 +63,7 @@ class FocalPose(Problem):
     name = "focal"
     sample_size = 5
     model_kernels = FOCAL_POSES
+    least_refined = 32  # poses of samples that were solved at several focal lengths differ more
 
     def __init__(
         self,
