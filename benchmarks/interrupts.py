@@ -4,9 +4,9 @@
 
 Runs ``caransac verify`` on a database and on hloc's files, ``caransac bench`` and ``caransac train``, each small. A
 command gets SIGINT, as all of its processes would from a terminal, at a moment between its first line of code and two
-thirds of the time that an uninterrupted run takes. Then it must end within two seconds, with exit code 130 and one line that says how
-to continue, and everything that was done before must still be there and be what an uninterrupted run finds. The next
-run continues it. Needs the extras 'bench' and 'train'.
+thirds of the time that an uninterrupted run takes. Then it must end within two seconds, with exit code 130 and one line
+that says how to continue, and everything that was done before must still be there and be what an uninterrupted run
+finds. The next run continues it. Needs the extras 'bench' and 'train'.
 """
 
 from __future__ import annotations
