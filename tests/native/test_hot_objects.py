@@ -15,7 +15,8 @@ WEAK = re.compile(r"^[0-9a-f]* +[VvWwu] +(.*)$")
 def newest_archives():
     """The static library of every instruction set that this tree was last built into."""
     found = {}
-    for path in sorted(ROOT.glob("build/*/libcaransac_*.a"), key=lambda path: path.stat().st_mtime):
+    built = [path for path in ROOT.glob("build/*/libcaransac_*.a") if path.parent.name != "sanitize"]
+    for path in sorted(built, key=lambda path: path.stat().st_mtime):
         found[path.stem.removeprefix("libcaransac_")] = path
     return {name: path for name, path in found.items() if name != "core"}
 
