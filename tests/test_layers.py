@@ -11,10 +11,11 @@ import caransac
 
 # Bottom to top. A name stands for a module, or for a package and everything in it that no longer name stands for.
 LAYERS = [
-    {"_native", "_support", "geometry"},
-    {"figures", "lens", "options", "metrics"},
+    {"_native", "_support", "geometry.formulas"},
+    {"geometry"},
+    {"figures", "geometry.lens", "options", "metrics"},
     {"camera", "display"},
-    {"results", "parallax"},
+    {"results", "geometry.parallax"},
     {"kernels._arrays"},
     {"kernels.points", "kernels.solvers", "kernels.models", "kernels.networks"},
     {"kernels"},

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_reals, is_real, shorten
 from caransac.geometry import Array
-from caransac.lens import Distortion, fisheye_from_rays, rays_from_fisheye
+from caransac.geometry.lens import Distortion, fisheye_from_rays, rays_from_fisheye
 
 # Parameters of each COLMAP camera model, in COLMAP's order.
 PARAMETERS: dict[str, tuple[str, ...]] = {

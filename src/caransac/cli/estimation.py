@@ -15,7 +15,7 @@ from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.options import MaxError, MethodName, Options
-from caransac.parallax import median_parallax_px
+from caransac.geometry.parallax import median_parallax_px
 from caransac.results import FundamentalResult, GeometryResult
 from caransac.viewer import write_report
 from caransac.viewer.report import MAX_IMAGE_PX

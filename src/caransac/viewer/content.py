@@ -21,7 +21,7 @@ from caransac.geometry import (
     quaternion_from_rotation,
     rotation_angle_deg,
 )
-from caransac.parallax import median_parallax_px
+from caransac.geometry.parallax import median_parallax_px
 from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
 from caransac.viewer.geometries import (
     DrawnFundamental,

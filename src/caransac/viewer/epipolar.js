@@ -35,7 +35,7 @@ class Pinhole {
   }
 }
 
-// A distorting lens, as caransac.lens has it; a fisheye displaces the angles of rays instead of their tangents.
+// A distorting lens, as caransac.geometry.lens has it; a fisheye displaces the angles of rays instead of their tangents.
 class Lens {
   constructor(parameters) {
     Object.assign(this, parameters);

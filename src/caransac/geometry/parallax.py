@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.geometry import Array, homogeneous
+from caransac.geometry.formulas import Array, homogeneous
 
 
 def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera, camera2: Camera) -> float | None:

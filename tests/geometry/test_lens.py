@@ -6,7 +6,7 @@ import pytest
 import caransac
 from caransac import Camera, Options
 from caransac.geometry import pose_error_deg, rotation_from_vector
-from caransac.lens import MAX_FISHEYE_ANGLE_DEG, Distortion, fisheye_from_rays, rays_from_fisheye
+from caransac.geometry.lens import MAX_FISHEYE_ANGLE_DEG, Distortion, fisheye_from_rays, rays_from_fisheye
 
 STRONG = Distortion(0.1, -0.05, 0.02, -0.01, 0.2, -0.1, 0.05, 0.01, -0.02, 0.03, -0.01)
 FISHEYES = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from caransac.geometry import Array
+from caransac.geometry.formulas import Array
 
 # Rays are points on the normalised image plane, where a pixel of a fisheye lens grows along the radius with the angle
 # to the optical axis, and from 90 degrees on there is no such point. Of matches all around two views of 190 degrees,

@@ -5,7 +5,7 @@ import pytest
 
 from caransac.camera import Camera
 from caransac.geometry import homogeneous, rotation_from_vector
-from caransac.parallax import median_parallax_px
+from caransac.geometry.parallax import median_parallax_px
 
 CAMERA = Camera("SIMPLE_PINHOLE", (800, 511.5, 383.5), 1024, 768)
 
