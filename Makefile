@@ -81,9 +81,10 @@ SANITIZE := $(VENV)-sanitize
 KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_side_information.py \
     tests/learned/test_state_network.py
 # What leads to the kernels from outside: public calls and the readers of files.
-OUTER_TESTS := tests/test_api.py tests/test_api_hostile.py tests/test_api_homography.py tests/test_any_scene.py \
-    tests/test_matches.py tests/properties/test_any_arguments.py tests/learned/test_weights_file.py tests/datasets/test_npz.py \
-    tests/datasets/test_posebench.py tests/verification/test_colmap.py tests/verification/test_hloc.py
+OUTER_TESTS := tests/api/test_estimators.py tests/api/test_hostile_arguments.py tests/api/test_homography.py \
+    tests/api/test_any_geometry.py tests/test_matches.py tests/properties/test_any_arguments.py \
+    tests/learned/test_weights_file.py tests/datasets/test_npz.py tests/datasets/test_posebench.py \
+    tests/verification/test_colmap.py tests/verification/test_hloc.py
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest hypothesis \
@@ -110,7 +111,7 @@ $(RACES)/stamp: $(SOURCES)
 .PHONY: races fuzz
 races: $(RACES)/stamp  ## threads that share what kernels read, under the thread sanitizer
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66 setarch -R $(RACES)/bin/python -m pytest \
-	    tests/native/test_concurrency.py tests/test_api_batches.py tests/test_api.py -k 'concurrency or threads or batches'
+	    tests/native/test_concurrency.py tests/api/test_many_pairs.py tests/api/test_estimators.py -k 'concurrency or threads or many_pairs'
 
 # Readers of files and arguments by atheris, kernels by clang's libFuzzer; tests/fuzz/README.md says how to go on from there.
 FUZZ := $(VENV)-fuzz

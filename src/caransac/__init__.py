@@ -12,16 +12,18 @@ TYPE_CHECKING = False  # as typing has it, which takes a while to load
 if TYPE_CHECKING:
     from typing import Any
 
-    from caransac.any_scene import estimate
     from caransac.api import (
+        FocalEstimate,
+        estimate,
+        estimate_focal,
         estimate_fundamental,
+        estimate_fundamentals,
         estimate_homography,
         estimate_relative_pose,
+        estimate_relative_poses,
         pose_from_fundamental,
     )
     from caransac.camera import Camera
-    from caransac.focal_pooling import FocalEstimate, estimate_focal
-    from caransac.many_pairs import estimate_fundamentals, estimate_relative_poses
     from caransac.options import Options
     from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
     from caransac.viewer import show
@@ -51,11 +53,18 @@ __all__ = [
 
 # Loaded when they are first used: the command line answers to Ctrl-C before numpy is there, which takes a while.
 _MODULES = {
-    "any_scene": ("estimate",),
-    "api": ("estimate_fundamental", "estimate_homography", "estimate_relative_pose", "pose_from_fundamental"),
+    "api": (
+        "FocalEstimate",
+        "estimate",
+        "estimate_focal",
+        "estimate_fundamental",
+        "estimate_fundamentals",
+        "estimate_homography",
+        "estimate_relative_pose",
+        "estimate_relative_poses",
+        "pose_from_fundamental",
+    ),
     "camera": ("Camera",),
-    "focal_pooling": ("FocalEstimate", "estimate_focal"),
-    "many_pairs": ("estimate_fundamentals", "estimate_relative_poses"),
     "options": ("Options",),
     "results": ("FundamentalResult", "GeometryResult", "HomographyResult", "RelativePoseResult", "Round"),
     "viewer": ("show",),

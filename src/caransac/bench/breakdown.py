@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from caransac import api
+from caransac.api import estimators
 from caransac.bench import protocol
 from caransac.bench.filters import BenchFilter
 from caransac.bench.protocol import Job
@@ -47,8 +47,8 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
     (methods, "with_inliers", "all matches"),
     (methods, "judge_all", "all matches"),
     (methods, "widen", "all matches"),
-    (api, "check_matches", "input and result"),
-    (api, "report", "input and result"),
+    (estimators, "check_matches", "input and result"),
+    (estimators, "report", "input and result"),
     (protocol, "polish_pose", "final refinement"),
     (protocol, "polish_fundamental", "final refinement"),
 )

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 import caransac
-from caransac.any_scene import SURE
+from caransac.api.any_geometry import SURE
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews

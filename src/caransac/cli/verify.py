@@ -15,7 +15,7 @@ from caransac._support.progress import Progress
 from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
 from caransac.cli import estimation
 from caransac.cli.quiet import add_quiet, note
-from caransac.focal_pooling import FocalEstimate
+from caransac.api.focal_pooling import FocalEstimate
 from caransac.verification import (
     BadPairError,
     CalibrationPolicy,

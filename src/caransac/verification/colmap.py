@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from caransac._support.arrays import LARGEST
 from caransac._support.sqlite_files import LOCK_TIMEOUT_S, connect, explaining, transaction
-from caransac.focal_pooling import FocalEstimate, spread_choice
+from caransac.api.focal_pooling import FocalEstimate, spread_choice
 from caransac.geometry import Floats
 from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
 from caransac.verification.colmap_geometries import GeometryTable, MatchedPair, blob

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera
-from caransac.focal_pooling import FocalEstimate
+from caransac.api.focal_pooling import FocalEstimate
 from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
 
 MODELS = (  # COLMAP's, by number

@@ -17,7 +17,7 @@ from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_focal
 from caransac.camera import Camera
 from caransac.descriptors import match_ratios
-from caransac.focal_pooling import trial_focals
+from caransac.api.focal_pooling import trial_focals
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result

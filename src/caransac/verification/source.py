@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from caransac.focal_pooling import FocalEstimate
+from caransac.api.focal_pooling import FocalEstimate
 from caransac.verification.records import CameraFocal, PairGeometry, PairMatches, PairReport, UnknownCamera
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from caransac._support.batch import map_ordered
-from caransac.api import estimate_fundamental, estimate_relative_pose
+from caransac.api.estimators import estimate_fundamental, estimate_relative_pose
 from caransac.options import Options, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult
 

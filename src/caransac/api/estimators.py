@@ -1,4 +1,4 @@
-"""The public calls: pixels in, result out."""
+"""The estimators of two views: one call for each geometry."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind
-from caransac.reporting import report
+from caransac.api.result_fields import report
 from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult
 from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose

@@ -8,7 +8,7 @@ import pytest
 import caransac
 from caransac import Options, estimate_focal, estimate_relative_pose
 from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.focal_pooling import LOG_FOCALS, pool_focal, spread_choice, trial_focals
+from caransac.api.focal_pooling import LOG_FOCALS, pool_focal, spread_choice, trial_focals
 from caransac.geometry import pose_error_deg, rotation_from_vector
 
 SIZE = (1024, 768)
@@ -123,7 +123,7 @@ def test_workers_and_order_of_calls_change_nothing():
 def test_large_collections_are_thinned(monkeypatch):
     assert spread_choice([5, 9, 7], 3) == [0, 1, 2]
     assert spread_choice([5, 9, 7, 1, 3, 8], 3) == [1, 2, 4], "ranks 0, 2 and 4"
-    monkeypatch.setattr("caransac.focal_pooling.MOST_PAIRS", 7)
+    monkeypatch.setattr("caransac.api.focal_pooling.MOST_PAIRS", 7)
     pairs = collection("around", 9)
     assert estimate_focal(pairs, SIZE).num_pairs == 7
     with pytest.raises(ValueError, match=r"pairs\[8\]: points2 missing"):
