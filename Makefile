@@ -82,7 +82,7 @@ KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_si
     tests/learned/test_state_network.py
 # What leads to the kernels from outside: public calls and the readers of files.
 OUTER_TESTS := tests/api/test_estimators.py tests/api/test_hostile_arguments.py tests/api/test_homography.py \
-    tests/api/test_any_geometry.py tests/test_matches.py tests/properties/test_any_arguments.py \
+    tests/api/test_any_geometry.py tests/io/test_matches.py tests/properties/test_any_arguments.py \
     tests/learned/test_weights_file.py tests/datasets/test_npz.py tests/datasets/test_posebench.py \
     tests/verification/test_colmap.py tests/verification/test_hloc.py
 $(SANITIZE)/stamp: $(SOURCES)

@@ -27,7 +27,7 @@ from published import destination, make_parser, origin, publish, table
 
 import caransac
 from caransac.geometry import Array, homogeneous, pose_error_deg, rotation_angle_deg
-from caransac.images import match_images, write_image
+from caransac.io.images import match_images, write_image
 from caransac.render import TARGET, Face, Image, look_at, make_face, make_scene, render, render_views
 
 NAME = "any_scene"

@@ -9,7 +9,7 @@ processor.
 
 - before: full size, the 8000 strongest keypoints above OpenCV's contrast, as `caransac pose` had it in 0.1
 - before, 1600 px: the same on reduced images
-- now: `caransac.images.match_images`
+- now: `caransac.io.images.match_images`
 - now, full size: the same with ``max_size=0``
 - COLMAP, CA-RANSAC: COLMAP's features and matches as pycolmap makes them by default, our estimator
 - COLMAP: the same, and its own estimator, with its threshold of 4 px; all others have 1 px
@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 
 import caransac
-from caransac import images
 from caransac._support.files import replacing
 from caransac.bench import machine
 from caransac.geometry import Array, pose_error_deg, relative_pose
+from caransac.io import images
 from caransac.metrics import FAILURE_DEG
 from caransac.render import render_pair
 

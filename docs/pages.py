@@ -17,7 +17,7 @@ GUIDES = (
 )
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),
-    *("verification", "images", "descriptors", "matches", "viewer", "plot", "synthetic", "render", "datasets"),
+    *("verification", "io.images", "io.descriptors", "io.matches", "viewer", "plot", "synthetic", "render", "datasets"),
     *("learned.match_filter", "metrics", "geometry"),
 )
 

@@ -18,7 +18,7 @@ import numpy as np
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 import caransac
-from caransac import images
+from caransac.io import images
 from caransac.render import render_pair
 from caransac.viewer import write_report
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import caransac
 from caransac import plot
 from caransac.geometry import fundamental_from_essential, pose_error_deg
-from caransac.images import match_images
+from caransac.io.images import match_images
 from caransac.render import render_pair
 
 pair = render_pair(seed=1)

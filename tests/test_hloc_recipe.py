@@ -12,9 +12,9 @@ import pycolmap
 import pytest
 
 from caransac.cli import main
-from caransac.descriptors import match_vectors
 from caransac.geometry import pose_error_deg, relative_pose
-from caransac.images import detect, write_image
+from caransac.io.descriptors import match_vectors
+from caransac.io.images import detect, write_image
 from caransac.render import render_views
 
 GUIDE = Path(__file__).parent.parent / "docs" / "hloc.md"

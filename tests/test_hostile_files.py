@@ -19,9 +19,9 @@ from caransac.bench.protocol import Outcome
 from caransac.camera import Camera, as_camera
 from caransac.cli import main
 from caransac.datasets import Pair, read_npz, read_pair_list, read_posebench, write_npz
-from caransac.images import focal_from_exif, read_image, write_image
+from caransac.io.images import focal_from_exif, read_image, write_image
+from caransac.io.matches import Matches, parse_matches, read_matches, write_matches
 from caransac.learned.weights_file import read_weights
-from caransac.matches import Matches, parse_matches, read_matches, write_matches
 from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, describe_settings
 from caransac.verification.hloc import read_cameras

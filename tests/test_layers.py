@@ -46,8 +46,8 @@ LAYERS = [
     {"api.focal_pooling"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"descriptors"},
-    {"synthetic", "render", "matches", "images", "plot"},
+    {"io.descriptors"},
+    {"synthetic", "render", "io", "plot"},
     {"datasets"},
     {"viewer", "verification"},
     {"integrations"},

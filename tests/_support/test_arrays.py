@@ -6,8 +6,8 @@ import torch
 
 import caransac
 from caransac import plot
+from caransac.io.matches import Matches
 from caransac.learned.match_filter import load_filter
-from caransac.matches import Matches
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 

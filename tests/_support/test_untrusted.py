@@ -21,9 +21,9 @@ from caransac._support.untrusted import (
     read_text,
 )
 from caransac.cli import main
-from caransac.images import focal_from_exif, read_image, write_image
+from caransac.io.images import focal_from_exif, read_image, write_image
+from caransac.io.matches import read_matches
 from caransac.learned.weights_file import read_weights
-from caransac.matches import read_matches
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_json_in_json_in_json_is_no_json():
 
 def test_too_little_memory_is_a_message():
     program = (
-        "import resource, sys, caransac.matches; from caransac.cli import main\n"
+        "import resource, sys, caransac.io.matches; from caransac.cli import main\n"
         "import caransac.cli.pose\n"
         "def read(*_): raise MemoryError\n"
         "caransac.cli.inputs.read_matches = read\n"

@@ -7,8 +7,8 @@ import pytest
 
 import caransac
 from caransac import Options, estimate_focal, estimate_relative_pose
-from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.api.focal_pooling import LOG_FOCALS, pool_focal, spread_choice, trial_focals
+from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, rotation_from_vector
 
 SIZE = (1024, 768)

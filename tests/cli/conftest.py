@@ -2,7 +2,7 @@
 
 import pytest
 
-from caransac.matches import Matches, write_matches
+from caransac.io.matches import Matches, write_matches
 from caransac.synthetic import make_pair
 
 

@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from caransac import Camera, images
+from caransac import Camera
 from caransac.cli import cameras, main
 from caransac.geometry import pose_error_deg
-from caransac.matches import Matches, read_matches, write_matches
+from caransac.io import images
+from caransac.io.matches import Matches, read_matches, write_matches
 from caransac.render import render_pair
 from caransac.synthetic import make_pair
 

@@ -11,11 +11,11 @@ import pytest
 from PIL import Image as PillowImage
 from PIL.ExifTags import IFD, Base
 
-from caransac import images
 from caransac.camera import EXIF_FOCAL_DEVIATION
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
-from caransac.matches import Matches, read_matches, write_matches
+from caransac.io import images
+from caransac.io.matches import Matches, read_matches, write_matches
 from caransac.render import render_pair
 
 FEW = ["--max-features", "2000"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caransac.cli import main
-from caransac.images import write_image
-from caransac.matches import Matches, write_matches
+from caransac.io.images import write_image
+from caransac.io.matches import Matches, write_matches
 
 
 def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):

@@ -10,7 +10,7 @@ import caransac
 from caransac.cli import main
 from caransac.datasets import match_pair_list, read_pair_list
 from caransac.geometry import pose_error_deg
-from caransac.images import write_image
+from caransac.io.images import write_image
 from caransac.render import render_pair
 from caransac.synthetic import make_pair
 

@@ -7,7 +7,7 @@ import harness
 import numpy as np
 
 with harness.instrument():
-    from caransac.matches import read_matches
+    from caransac.io.matches import read_matches
     from caransac.verification.hloc import HlocFiles
     from caransac.verification.records import BadPairError
 

@@ -3,7 +3,7 @@
 import harness
 
 with harness.instrument():
-    from caransac.images import focal_from_exif, read_image
+    from caransac.io.images import focal_from_exif, read_image
 
 
 def one_input(data: bytes) -> None:

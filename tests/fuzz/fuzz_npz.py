@@ -7,7 +7,7 @@ import harness
 import numpy as np
 
 with harness.instrument():
-    from caransac.matches import read_matches
+    from caransac.io.matches import read_matches
 
 NAMES = ("points1", "points2", "scores", "score_kind", "camera1_model", "camera1_params", "camera1_size")
 NAMES += ("camera1_focal_deviation", "camera2_model", "camera2_params", "camera2_size")

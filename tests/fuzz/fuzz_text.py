@@ -7,7 +7,7 @@ import harness
 
 with harness.instrument():
     from caransac.datasets.pair_list import read_pair_list
-    from caransac.matches import read_matches
+    from caransac.io.matches import read_matches
     from caransac.verification.hloc import _read_pairs, read_cameras
 
 

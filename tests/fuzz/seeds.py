@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from caransac import Camera
-from caransac.matches import Matches, write_matches
+from caransac.io.matches import Matches, write_matches
 
 LINES = "10 20 30 40 0.5\n# a comment\n1.5 2.5 3.5 4.5 0.25\n"
 CAMERAS = "a.jpg SIMPLE_PINHOLE 640 480 800 320 240\nb.jpg OPENCV 640 480 800 800 320 240 0.1 0 0 0\n"

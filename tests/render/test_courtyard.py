@@ -93,7 +93,7 @@ def test_a_sensor_adds_noise_and_a_lens_darkens_the_corners(rng):
 
 
 def test_features_of_the_photographs_know_the_pose():
-    images = pytest.importorskip("caransac.images")
+    images = pytest.importorskip("caransac.io.images")
     pytest.importorskip("cv2", reason="needs OpenCV")
     pair = render_pair(0, width=480, height=360, angle_deg=15, scene="courtyard")
     assert pair.image1.dtype == np.uint8

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_reals
-from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.api.arguments import ImageSize
+from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
 from caransac.options import Options, ScoreKind

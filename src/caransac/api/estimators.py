@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
+from caransac.api.result_fields import report
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind
-from caransac.api.result_fields import report
 from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult
 from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose

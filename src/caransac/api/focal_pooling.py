@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.api.estimators import profile_focal
 from caransac.api.arguments import ImageSize, unknown_camera
+from caransac.api.estimators import profile_focal
+from caransac.api.many_pairs import PairNames, estimate_all
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.api.many_pairs import PairNames, estimate_all
 from caransac.options import Options
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, rotation_from_vector
-from caransac.images import FeatureKind, Image, match_images
+from caransac.io.images import FeatureKind, Image, match_images
 from caransac.render import TEXEL, Face, look_at, make_noise, make_pyramid, make_smooth, render, texture_shape
 from caransac.synthetic import PlanePair
 from caransac.synthetic.distributions import log_uniform

@@ -21,7 +21,7 @@ from caransac.bench.paper import TABLES
 from caransac.bench.plan import GROUPS, Plan
 from caransac.cli.quiet import add_quiet, note
 from caransac.datasets import match_pair_list
-from caransac.images import FeatureKind
+from caransac.io.images import FeatureKind
 
 QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
 

@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from caransac import images
 from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera, split_deviation
 from caransac.geometry import Array
-from caransac.images import Image
-from caransac.matches import Matches
+from caransac.io import images
+from caransac.io.images import Image
+from caransac.io.matches import Matches
 
 # Where a camera comes from: --camera, --focal, the file of matches, EXIF data, the matches themselves; or nowhere.
 CameraSource = Literal["camera", "focal", "file", "exif", "estimated", "unknown"]

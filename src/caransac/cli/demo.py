@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import get_args
 
 import caransac
-from caransac import images, plot
+from caransac import plot
 from caransac.cli import pose
 from caransac.geometry import pose_error_deg
+from caransac.io import images
 from caransac.options import MethodName
 from caransac.render import render_pair
 from caransac.synthetic import make_pair

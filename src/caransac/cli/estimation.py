@@ -14,8 +14,8 @@ from caransac.api.any_geometry import SURE
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
-from caransac.options import MaxError, MethodName, Options
 from caransac.geometry.parallax import median_parallax_px
+from caransac.options import MaxError, MethodName, Options
 from caransac.results import FundamentalResult, GeometryResult
 from caransac.viewer import write_report
 from caransac.viewer.report import MAX_IMAGE_PX

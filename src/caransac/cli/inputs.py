@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from caransac import images
 from caransac._support.files import check_no_input
 from caransac._support.untrusted import read_stream
 from caransac.cli import cameras
 from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
-from caransac.images import FeatureKind
-from caransac.matches import Matches, parse_matches, read_matches
+from caransac.io import images
+from caransac.io.images import FeatureKind
+from caransac.io.matches import Matches, parse_matches, read_matches
 from caransac.options import ScoreKind
 
 

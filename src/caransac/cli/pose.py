@@ -16,7 +16,7 @@ from caransac.cli.cameras import IF_KNOWN, describe_camera
 from caransac.cli.estimation import FoundGeometry
 from caransac.cli.inputs import TwoViews
 from caransac.geometry import Array, rotation_angle_deg
-from caransac.matches import SUFFIXES, write_matches
+from caransac.io.matches import SUFFIXES, write_matches
 from caransac.options import Options
 from caransac.results import FundamentalResult, GeometryResult
 

@@ -12,10 +12,10 @@ from typing import get_args
 
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
+from caransac.api.focal_pooling import FocalEstimate
 from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
 from caransac.cli import estimation
 from caransac.cli.quiet import add_quiet, note
-from caransac.api.focal_pooling import FocalEstimate
 from caransac.verification import (
     BadPairError,
     CalibrationPolicy,

@@ -11,7 +11,7 @@ from caransac._support.arrays import as_reals
 from caransac._support.files import replacing, save_arrays
 from caransac._support.untrusted import open_npz
 from caransac.datasets.pair import Pair, naming_pair
-from caransac.matches import Matches
+from caransac.io.matches import Matches
 
 
 def write_npz(root: str | Path, pair: Pair) -> Path:

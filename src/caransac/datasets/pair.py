@@ -12,7 +12,7 @@ import numpy as np
 from caransac._support.arrays import as_reals
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, join_pose
-from caransac.matches import Matches
+from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Essential
 from caransac.synthetic import SyntheticPair

@@ -18,8 +18,8 @@ from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
-from caransac.images import FeatureKind, detect, match_features, read_image
-from caransac.matches import Matches
+from caransac.io.images import FeatureKind, detect, match_features, read_image
+from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 
 # HDF5 files do not survive the death of their writer, so that matches are kept in an SQLite file until all are there.

@@ -10,7 +10,7 @@ import numpy as np
 from caransac._support.arrays import as_reals
 from caransac._support.untrusted_h5 import read_h5
 from caransac.datasets.pair import Pair, naming_pair
-from caransac.matches import Matches, camera_from_h5
+from caransac.io.matches import Matches, camera_from_h5
 
 
 def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:

@@ -15,7 +15,7 @@ from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.geometry import Array, relative_pose
-from caransac.matches import Matches
+from caransac.io.matches import Matches
 
 
 def read_ransac_tutorial(

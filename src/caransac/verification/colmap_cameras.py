@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera
 from caransac.api.focal_pooling import FocalEstimate
+from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera
 from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
 
 MODELS = (  # COLMAP's, by number

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 import caransac
 from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_focal
-from caransac.camera import Camera
-from caransac.descriptors import match_ratios
 from caransac.api.focal_pooling import trial_focals
+from caransac.camera import Camera
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
+from caransac.io.descriptors import match_ratios
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions

@@ -18,8 +18,8 @@ from caransac._support.arrays import as_points, as_reals
 from caransac._support.files import check_no_input, check_writable
 from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
-from caransac.camera import PARAMETERS, Camera
 from caransac.api.focal_pooling import FocalEstimate
+from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Floats
 from caransac.verification.hloc_output import HlocOutput
 from caransac.verification.keypoints import KeypointCache

@@ -11,8 +11,8 @@ from typing import TypeVar
 import caransac
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
-from caransac.camera import Camera
 from caransac.api.focal_pooling import pool_focal
+from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.verification.cluster import open_cluster
 from caransac.verification.estimation import profile_batch, verify_batch

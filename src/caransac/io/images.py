@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from caransac._support.files import replacing
 from caransac._support.untrusted import check_image, read_bytes
 from caransac.camera import EXIF_FOCAL_DEVIATION, Camera
-from caransac.descriptors import match_vectors
 from caransac.geometry import Array, Floats
+from caransac.io.descriptors import match_vectors
 
 FeatureKind = Literal["rootsift", "orb", "akaze"]
 Image = NDArray[np.uint8]

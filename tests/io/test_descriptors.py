@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caransac import descriptors
+from caransac.io import descriptors
 
 
 @pytest.mark.parametrize("block", [7, 1024])

@@ -1,0 +1,1 @@
+"""Photographs to correspondences, and the files of both."""
