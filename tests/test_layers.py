@@ -13,9 +13,11 @@ import caransac
 LAYERS = [
     {"_native", "_support", "geometry.formulas"},
     {"geometry"},
-    {"figures", "geometry.lens", "options", "metrics"},
-    {"camera", "display"},
+    {"geometry.lens", "plot.figures", "options", "metrics"},
+    {"camera", "plot.display"},
     {"results", "geometry.parallax"},
+    {"plot.drawing"},
+    {"plot"},
     {"kernels._arrays"},
     {"kernels.points", "kernels.solvers", "kernels.models", "kernels.networks"},
     {"kernels"},
@@ -47,7 +49,7 @@ LAYERS = [
     {"api"},
     {"caransac"},  # the package itself: what users import
     {"io.descriptors"},
-    {"synthetic", "render", "io", "plot"},
+    {"synthetic", "render", "io"},
     {"datasets"},
     {"viewer", "verification"},
     {"integrations"},

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
-from caransac.display import as_html, describe
 from caransac.geometry import Array, Floats
+from caransac.plot.display import as_html, describe
 
 DegeneracyKind = Literal["planar", "rotation"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus", "unsure"]

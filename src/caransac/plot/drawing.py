@@ -1,8 +1,4 @@
-"""Pictures of two-view geometry with matplotlib, the extra 'plot'.
-
-Every function returns its figure, which notebooks show, and writes it to `path` unless that is None. A path's ending
-chooses the format; a file that is open for writing gets PNG. With `ax` it draws on axes of yours.
-"""
+"""Matches, epipolar lines, rounds, training and reliability, drawn."""
 
 from __future__ import annotations
 
@@ -16,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_array, as_matches, as_points, as_reals
-from caransac.display import as_html
-from caransac.figures import PictureTarget, axes_of, deliver, set_title
-from caransac.figures import new_figure as new_figure
-from caransac.figures import save as save
 from caransac.geometry import Array, homogeneous
-from caransac.results import Result
+from caransac.plot.display import as_html
+from caransac.plot.figures import PictureTarget, axes_of, deliver, set_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from caransac.results import Result  # which shows itself with `display`, and so loads this package
 
 
 def draw_matches(

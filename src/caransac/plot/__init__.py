@@ -1,0 +1,28 @@
+"""Pictures of two-view geometry with matplotlib, the extra 'plot'.
+
+Every function returns its figure, which notebooks show, and writes it to `path` unless that is None. A path's ending
+chooses the format; a file that is open for writing gets PNG. With `ax` it draws on axes of yours.
+"""
+
+from caransac.plot.drawing import (
+    Summary,
+    draw_epipolar_lines,
+    draw_matches,
+    draw_progression,
+    draw_reliability,
+    draw_training,
+    summary,
+)
+from caransac.plot.figures import new_figure, save
+
+__all__ = [
+    "Summary",
+    "draw_epipolar_lines",
+    "draw_matches",
+    "draw_progression",
+    "draw_reliability",
+    "draw_training",
+    "new_figure",
+    "save",
+    "summary",
+]
