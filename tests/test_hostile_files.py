@@ -26,8 +26,8 @@ from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, describe_settings
 from caransac.verification.hloc import read_cameras
 from caransac.verification.pair_reports import write_pair_reports
+from caransac.verification.provenance import describe_kept
 from caransac.verification.records import BadPairError, PairReport
-from caransac.verification.settings import describe_kept
 
 PAIR = make_pair(30, seed=1)
 MATCHES = Matches(PAIR.points1, PAIR.points2, PAIR.scores, "ratio", PAIR.camera1, PAIR.camera2)

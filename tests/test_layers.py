@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,15 @@ def test_the_tests_mirror_the_packages():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name[:2] != "__"}
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert folders == packages - {"kernels"} | {"native", "properties", "fuzz"}  # native tests the kernels as well
+
+
+def test_a_module_name_means_one_thing():
+    # An adapter has the name of its library, as the drop-in has; a command's module, that of the command.
+    named = [file for file in FILES if file.parts[:2] != ("bench", "adapters") and file != Path("cli/bench.py")]
+    modules = defaultdict(list)
+    for module in map(module_of, named):
+        modules[module.rpartition(".")[2]].append(module)
+    assert not {name: found for name, found in modules.items() if len(found) > 1}
 
 
 def test_only_kernels_imports_the_compiled_module():

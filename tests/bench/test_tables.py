@@ -8,11 +8,11 @@ import pytest
 
 from caransac.bench.benchmark import TableRow
 from caransac.bench.contract import RunSettings
-from caransac.bench.display import fit, print_tables
 from caransac.bench.plan import Plan
 from caransac.bench.protocol import BenchMethod, Outcome
 from caransac.bench.publication import collect_results, format_markdown
 from caransac.bench.tables import as_markdown, count, make_tables
+from caransac.bench.terminal import fit, print_tables
 
 
 def results(errors, ms=(None, None), scenes=("a",), seeds=1):

@@ -17,7 +17,7 @@ from caransac.geometry import (
 )
 from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, Config, VerificationOptions
-from caransac.verification.estimation import verify_pair
+from caransac.verification.pair_verification import verify_pair
 
 PAIRS = some_pairs(6)  # of the fixture `database`
 

@@ -14,7 +14,7 @@ from caransac.cli import main
 from caransac.geometry import pose_error_deg, relative_pose, sampson_sq
 from caransac.verification import ColmapDatabase, Config, VerificationOptions, verify
 from caransac.verification.colmap import MAX_IMAGES
-from caransac.verification.estimation import pair_seed
+from caransac.verification.pair_verification import pair_seed
 
 TRUE = 800.0
 PAIRS = 21  # of seven images

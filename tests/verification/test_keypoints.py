@@ -6,8 +6,8 @@ import pytest
 from caransac import Camera
 from caransac.synthetic import make_pair
 from caransac.verification import PairMatches, VerificationOptions
-from caransac.verification.estimation import verify_pair
 from caransac.verification.keypoints import KeypointCache
+from caransac.verification.pair_verification import verify_pair
 
 LENSES = {
     "plain": Camera("SIMPLE_PINHOLE", (900, 512, 384), 1024, 768),

@@ -192,8 +192,8 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, table: str | 
 
         from caransac.bench import machine, publication
         from caransac.bench.benchmark import Benchmark
-        from caransac.bench.display import Display, print_tables
         from caransac.bench.journal import Journal
+        from caransac.bench.terminal import Display, print_tables
     except ImportError as error:
         raise _needs_extra(error) from error
 

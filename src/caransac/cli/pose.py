@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import caransac
-from caransac.cli import estimation, inputs
+from caransac.cli import inputs, two_views
 from caransac.cli.cameras import IF_KNOWN, describe_camera
-from caransac.cli.estimation import FoundGeometry
 from caransac.cli.inputs import TwoViews
+from caransac.cli.two_views import FoundGeometry
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.io.matches import SUFFIXES, write_matches
 from caransac.options import Options
@@ -46,7 +46,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     about = "estimate the relative pose of two images, or of matches in a file"
     parser = inputs.add_command(commands, "pose", about=about, text=DESCRIPTION, examples=EXAMPLES)
-    estimation.add_options(parser, Options()).add_argument(
+    two_views.add_options(parser, Options()).add_argument(
         "--min-confidence",
         type=float,
         metavar="P",
@@ -67,10 +67,10 @@ def pose(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--save {arguments.save}: the name must end in one of {', '.join(SUFFIXES)}")
     inputs.check_outputs(arguments, save=arguments.save, html=arguments.html)
     check_min_confidence(arguments)
-    options = estimation.read_options(arguments, keep_trace=arguments.html is not None)
+    options = two_views.read_options(arguments, keep_trace=arguments.html is not None)
     views = inputs.read_views(arguments)
-    found = estimation.estimate(views, options)
-    result = estimation.rely_on(found)
+    found = two_views.estimate(views, options)
+    result = two_views.rely_on(found)
     if arguments.json:
         print(json.dumps(as_json(views, result)))
     elif result.success and not arguments.quiet:
@@ -79,7 +79,7 @@ def pose(arguments: argparse.Namespace) -> int:
     if arguments.save is not None:
         written["Matches"] = write_matches(arguments.save, views.matches)
     if arguments.html is not None:
-        written["Report"] = estimation.write_html(arguments.html, views, found)
+        written["Report"] = two_views.write_html(arguments.html, views, found)
     for name, path in {} if arguments.quiet else written.items():
         print(f"{name}: {path.resolve()}", file=sys.stderr if arguments.json else sys.stdout)
     reason = explain_rejection(views, result, arguments.min_confidence)
@@ -101,7 +101,7 @@ def check_min_confidence(arguments: argparse.Namespace) -> None:
 def explain_rejection(views: TwoViews, result: FoundGeometry, min_confidence: float | None) -> str | None:
     """Why an answer does not do: there is none, or it is not sure enough; None where it does."""
     if not result.success:
-        return estimation.explain_failure(views, result)
+        return two_views.explain_failure(views, result)
     if min_confidence is None or (result.confidence is not None and result.confidence >= min_confidence):
         return None
     found = "unknown" if result.confidence is None else f"{result.confidence:.3f}"
@@ -121,11 +121,11 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     if result.confidence is not None:
         doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
-    parallax = estimation.parallax_px(views, result)
+    parallax = two_views.parallax_px(views, result)
     if parallax is not None:
         doubt = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
         lines.append(f"  parallax      {parallax:.1f} px{doubt}")
-    given, found = (matches.camera1, matches.camera2), estimation.found_cameras(views, result)
+    given, found = (matches.camera1, matches.camera2), two_views.found_cameras(views, result)
     for number, known in enumerate(zip(given, found, views.camera_sources, strict=True), 1):
         advice = f"; {IF_KNOWN}" if known[-1] == "estimated" and not views.fundamental else ""
         lines.append(f"  camera {number}      {describe_camera(*known)}{advice}")
@@ -182,11 +182,11 @@ def as_json(views: TwoViews, result: FoundGeometry) -> dict[str, Any]:
     }
     if calibrated:
         answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
-        answer["parallax_px"] = estimation.parallax_px(views, result)
+        answer["parallax_px"] = two_views.parallax_px(views, result)
         answer["alternatives"] = [{"R": R.tolist(), "t": t.tolist()} for R, t in getattr(result, "alternatives", ())]
     camera1, camera2 = (
         camera and camera.to_dict() | {"focal_deviation": camera.focal_deviation, "source": source}
-        for camera, source in zip(estimation.found_cameras(views, result), views.camera_sources, strict=True)
+        for camera, source in zip(two_views.found_cameras(views, result), views.camera_sources, strict=True)
     )
     return answer | {
         "num_matches": len(matches.points1),

@@ -14,7 +14,7 @@ from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
 from caransac.api.focal_pooling import FocalEstimate
 from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
-from caransac.cli import estimation
+from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note
 from caransac.verification import (
     BadPairError,
@@ -30,9 +30,9 @@ from caransac.verification import (
     open_executor,
     verify,
 )
+from caransac.verification.executors import PAIRS_PER_WORKER
 from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
-from caransac.verification.runner import PAIRS_PER_WORKER
-from caransac.verification.settings import describe_kept
+from caransac.verification.provenance import describe_kept
 
 MOST_CAMERAS = MOST_SKIPPED = 10  # that the summary tells of
 SOME_SKIPPED = 3  # the exit code
@@ -79,7 +79,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _add_estimation(parser: argparse.ArgumentParser) -> None:
     defaults = VerificationOptions()
-    how = estimation.add_options(parser, defaults.estimation)
+    how = two_views.add_options(parser, defaults.estimation)
     how.add_argument(
         "--calibrated",
         choices=get_args(CalibrationPolicy),
@@ -174,7 +174,7 @@ def _add_hloc(parser: argparse.ArgumentParser) -> None:
 def run_verify(arguments: argparse.Namespace) -> int:
     """Verify, with a progress bar and a summary."""
     options = VerificationOptions(
-        estimation=estimation.read_options(arguments),
+        estimation=two_views.read_options(arguments),
         min_inliers=arguments.min_inliers,
         min_confidence=arguments.min_confidence,
     )

@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from caransac.cli import estimation, inputs
+from caransac.cli import inputs, two_views
 from caransac.cli.pose import as_text
 from caransac.options import Options
 from caransac.viewer.report import MAX_IMAGE_PX
@@ -29,7 +29,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     about = "look at the matches of two images, round by round, in the browser"
     parser = inputs.add_command(commands, "view", about=about, text=DESCRIPTION, examples=EXAMPLES)
-    estimation.add_options(parser, Options())
+    two_views.add_options(parser, Options())
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="the file (default: %(default)s)"
@@ -51,17 +51,17 @@ def view(arguments: argparse.Namespace) -> int:
     inputs.check_outputs(arguments, out=arguments.out)
     if arguments.max_image_px < 0:
         raise ValueError(f"--max-image-px must be 0, for images as they are, or positive, not {arguments.max_image_px}")
-    options = estimation.read_options(arguments, keep_trace=True)
+    options = two_views.read_options(arguments, keep_trace=True)
     views = inputs.read_views(arguments)
-    found = estimation.estimate(views, options)
-    result = estimation.rely_on(found)
+    found = two_views.estimate(views, options)
+    result = two_views.rely_on(found)
     if result.success and not arguments.quiet:
         print(as_text(views, result))
-    path = estimation.write_html(arguments.out, views, found, arguments.max_image_px or None).resolve()
+    path = two_views.write_html(arguments.out, views, found, arguments.max_image_px or None).resolve()
     if not arguments.quiet:
         print(f"Report: {path}")
     if not result.success:
-        print(f"caransac: {estimation.explain_failure(views, result)}", file=sys.stderr)
+        print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
     if not arguments.no_open and not webbrowser.open(path.as_uri()):
         print(f"caransac: no browser to open it with: open {path} yourself", file=sys.stderr)
     return 0 if result.success else 1

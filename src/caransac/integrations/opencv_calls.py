@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from caransac.camera import Camera, as_camera
+from caransac.integrations.foreign_settings import Meanings, means, translate
 from caransac.integrations.opencv_arrays import downloaded, is_umat
-from caransac.integrations.settings import Meanings, means, translate
 from caransac.options import Options, in_rounds
 
 LEAST_SQUARES, LMEDS, RANSAC, RHO = 0, 4, 8, 16  # cv2's numbers

@@ -31,9 +31,7 @@ from caransac.camera import Camera as _Camera  # the name is PoseLib's
 from caransac.camera import as_camera
 from caransac.geometry import Array
 from caransac.integrations import poselib_records as records
-from caransac.integrations.originals import all_names, original_attribute
-from caransac.integrations.poselib_records import ImagePair
-from caransac.integrations.settings import (
+from caransac.integrations.foreign_settings import (
     Meanings,
     at_least,
     at_most,
@@ -43,6 +41,8 @@ from caransac.integrations.settings import (
     translate,
     translate_limited,
 )
+from caransac.integrations.originals import all_names, original_attribute
+from caransac.integrations.poselib_records import ImagePair
 from caransac.options import Options, ScoreKind
 from caransac.results import Result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caransac.integrations.settings import Meanings, at_least, at_most, means, means_nothing, translate_limited
+from caransac.integrations.foreign_settings import Meanings, at_least, at_most, means, means_nothing, translate_limited
 from caransac.options import Options
 
 MAX_ERROR_PX = 4.0  # COLMAP's default

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_array, as_points, as_reals
 from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera, as_camera
 from caransac.geometry import homogeneous
+from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
-from caransac.integrations.settings import Meanings, means_nothing, must_be, translate
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import AnyResult, RelativePoseResult
-from caransac.verification.estimation import estimate_pair
+from caransac.verification.pair_verification import estimate_pair
 from caransac.verification.records import Config, MatchIndices, PairGeometry, PairMatches, VerificationOptions
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import rotation_from_vector
-from caransac.synthetic.pair import SyntheticPair
+from caransac.synthetic.synthetic_pair import SyntheticPair
 
 
 def make_pair(

@@ -8,9 +8,9 @@ from caransac.geometry import Array
 from caransac.options import ScoreKind, check_score_kind
 from caransac.synthetic.distributions import log_uniform
 from caransac.synthetic.outliers import draw_outliers, share_points
-from caransac.synthetic.pair import SyntheticPair
 from caransac.synthetic.scene import Keypoints, Scene, Views, draw_scene, draw_views, image_size
 from caransac.synthetic.scores import DESCRIPTORS, draw_confidences, draw_ratios
+from caransac.synthetic.synthetic_pair import SyntheticPair
 
 
 def random_pair(

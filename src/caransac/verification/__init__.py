@@ -1,7 +1,9 @@
 """Geometric verification of the matches of a COLMAP database or of hloc's files, here or on a cluster."""
 
 from caransac.verification.colmap import ColmapDatabase
+from caransac.verification.executors import choose_workers, open_executor, verify
 from caransac.verification.hloc import HlocFiles
+from caransac.verification.provenance import describe_settings
 from caransac.verification.records import (
     BadPairError,
     CalibrationPolicy,
@@ -11,8 +13,6 @@ from caransac.verification.records import (
     PairReport,
     VerificationOptions,
 )
-from caransac.verification.runner import choose_workers, open_executor, verify
-from caransac.verification.settings import describe_settings
 from caransac.verification.source import Source
 
 __all__ = [

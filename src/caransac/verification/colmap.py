@@ -25,6 +25,7 @@ from caransac.geometry import Floats
 from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
 from caransac.verification.colmap_geometries import GeometryTable, MatchedPair, blob
 from caransac.verification.keypoints import KeypointCache
+from caransac.verification.provenance import UNRECORDED
 from caransac.verification.records import (
     CalibrationPolicy,
     CameraFocal,
@@ -36,7 +37,6 @@ from caransac.verification.records import (
     check_calibrated,
     naming_pair,
 )
-from caransac.verification.settings import UNRECORDED
 
 MAX_IMAGES = 2147483647
 POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent

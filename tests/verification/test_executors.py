@@ -115,7 +115,7 @@ def test_there_is_a_worker_for_every_32_pairs(most, pairs, workers):
 
 
 def test_a_small_job_starts_no_process(database, monkeypatch):
-    monkeypatch.setattr("caransac.verification.runner.ProcessPool", None)
+    monkeypatch.setattr("caransac.verification.executors.ProcessPool", None)
     assert main(["verify", str(database), "--workers", "8"]) == 0
     assert len(read_geometries(database)) == len(PAIRS)
 
@@ -129,6 +129,6 @@ def test_a_request_to_stop_ends_a_thread_between_two_pairs(database, monkeypatch
         monkeypatch.setattr(interrupts, "_requested", True)
 
     monkeypatch.setattr(interrupts, "_obeyed", False)
-    monkeypatch.setattr("caransac.verification.estimation.verify_pair", verify_and_interrupt)
+    monkeypatch.setattr("caransac.verification.pair_verification.verify_pair", verify_and_interrupt)
     assert main(["verify", str(database)]) == 130
     assert len(verified) == 1 and read_geometries(database) == []

@@ -10,7 +10,7 @@ from caransac.camera import Camera
 from caransac.geometry import homogeneous, pose_error_deg, rotation_angle_deg, rotation_from_vector
 from caransac.synthetic import make_pair
 from caransac.verification import Config, PairMatches, VerificationOptions
-from caransac.verification.estimation import pair_seed, verify_pair
+from caransac.verification.pair_verification import pair_seed, verify_pair
 
 PAIRS = some_pairs(1)
 

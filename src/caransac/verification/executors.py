@@ -15,7 +15,7 @@ from caransac.api.focal_pooling import pool_focal
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.verification.cluster import open_cluster
-from caransac.verification.estimation import profile_batch, verify_batch
+from caransac.verification.pair_verification import profile_batch, verify_batch
 from caransac.verification.records import BadPairError, PairGeometry, PairMatches, VerificationOptions
 from caransac.verification.source import Source
 

@@ -7,7 +7,7 @@ from databases import execute, pair_id, verify_database
 from caransac import Options
 from caransac.cli import main
 from caransac.verification import VerificationOptions, describe_settings
-from caransac.verification.settings import changed_settings, describe_kept
+from caransac.verification.provenance import changed_settings, describe_kept
 
 
 def test_settings_differ_by_name():
