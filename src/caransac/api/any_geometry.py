@@ -83,7 +83,10 @@ def estimate(
         turned = found.degeneracy == "rotation" and exact
         return _result("rotation" if turned else "homography", plane, found, started)
     if isinstance(found, RelativePoseResult):
-        loose = estimate_fundamental(points1, points2, **(sizes if image_size1 is not None else {}), **matches)
+        both_sizes = (
+            image_size1 is not None and image_size2 is not None
+        )  # one is enough where the other camera is known
+        loose = estimate_fundamental(points1, points2, **(sizes if both_sizes else {}), **matches)
         if _is_sure(loose) and loose.degeneracy is None:
             return _result("fundamental", loose, loose, started)
     return _result("none", found, found, started)
