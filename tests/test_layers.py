@@ -49,7 +49,7 @@ LAYERS = [
     {"api.focal_pooling"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"io.descriptors"},
+    {"io.descriptors", "io.matches"},
     {"synthetic", "render", "io"},
     {"datasets"},
     {"viewer", "verification"},

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         pose_from_fundamental,
     )
     from caransac.camera import Camera
+    from caransac.io.adapters import matches_from, matches_from_warp
+    from caransac.io.matches import Matches
     from caransac.options import Options
     from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
     from caransac.viewer import show
@@ -36,6 +38,7 @@ __all__ = [
     "FundamentalResult",
     "GeometryResult",
     "HomographyResult",
+    "Matches",
     "Options",
     "RelativePoseResult",
     "Round",
@@ -47,6 +50,8 @@ __all__ = [
     "estimate_homography",
     "estimate_relative_pose",
     "estimate_relative_poses",
+    "matches_from",
+    "matches_from_warp",
     "pose_from_fundamental",
     "show",
 ]
@@ -65,6 +70,8 @@ _MODULES = {
         "pose_from_fundamental",
     ),
     "camera": ("Camera",),
+    "io.adapters": ("matches_from", "matches_from_warp"),
+    "io.matches": ("Matches",),
     "options": ("Options",),
     "results": ("FundamentalResult", "GeometryResult", "HomographyResult", "RelativePoseResult", "Round"),
     "viewer": ("show",),
