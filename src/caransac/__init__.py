@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from caransac.io.adapters import matches_from, matches_from_warp
     from caransac.io.matches import Matches
     from caransac.options import Options
-    from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
+    from caransac.results import (
+        FundamentalResult,
+        GeometryResult,
+        HomographyResult,
+        Points3D,
+        RelativePose,
+        RelativePoseResult,
+        Round,
+        load_result,
+    )
     from caransac.viewer import show
 
 __version__ = "0.1.0"
@@ -40,6 +49,8 @@ __all__ = [
     "HomographyResult",
     "Matches",
     "Options",
+    "Points3D",
+    "RelativePose",
     "RelativePoseResult",
     "Round",
     "__version__",
@@ -50,6 +61,7 @@ __all__ = [
     "estimate_homography",
     "estimate_relative_pose",
     "estimate_relative_poses",
+    "load_result",
     "matches_from",
     "matches_from_warp",
     "pose_from_fundamental",
@@ -73,7 +85,16 @@ _MODULES = {
     "io.adapters": ("matches_from", "matches_from_warp"),
     "io.matches": ("Matches",),
     "options": ("Options",),
-    "results": ("FundamentalResult", "GeometryResult", "HomographyResult", "RelativePoseResult", "Round"),
+    "results": (
+        "FundamentalResult",
+        "GeometryResult",
+        "HomographyResult",
+        "Points3D",
+        "RelativePose",
+        "RelativePoseResult",
+        "Round",
+        "load_result",
+    ),
     "viewer": ("show",),
 }
 

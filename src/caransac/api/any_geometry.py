@@ -20,6 +20,7 @@ from caransac.results import (
     GeometryKind,
     GeometryResult,
     HomographyResult,
+    RelativePose,
     RelativePoseResult,
     Result,
 )
@@ -101,7 +102,7 @@ def _is_sure(found: Result) -> bool:
     return found.success and (found.confidence is None or found.confidence >= SURE)
 
 
-def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[tuple[Array, Array], ...]:
+def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[RelativePose, ...]:
     return found.alternatives if isinstance(found, RelativePoseResult) else ()
 
 
@@ -149,7 +150,11 @@ def _poses(epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:
     """All poses that explain a plane, where the cameras are known well enough for any."""
     if not isinstance(epipolar, RelativePoseResult) or epipolar.R is None or epipolar.t is None:
         return {}
-    return {"alternatives": ((epipolar.R, epipolar.t), *epipolar.alternatives)} if epipolar.alternatives else {}
+    return (
+        {"alternatives": (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)}
+        if epipolar.alternatives
+        else {}
+    )
 
 
 def _fundamental(pose: RelativePoseResult) -> Array:
