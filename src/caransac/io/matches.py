@@ -290,8 +290,9 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
 
 
 def camera_from_h5(group: UntrustedGroup) -> Camera:
-    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation."""
-    text: Any = group.array("model")[()]
+    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation; numbers may be (1,)."""
+    names = group.array("model")
+    text: Any = names.ravel()[0] if names.size == 1 else names  # posebench's own files hold arrays of one entry
     model = text.decode() if isinstance(text, bytes) else str(text)
     deviation = _number(group, "focal_deviation") if "focal_deviation" in group else 0.0
     return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), focal_deviation=deviation)
