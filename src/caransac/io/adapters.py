@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_array, as_reals, is_integer
+from caransac._support.arrays import as_array, as_reals, is_integer, is_real, shorten
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
 from caransac.io.matches import Matches
@@ -138,7 +138,11 @@ def matches_from_warp(
     if weights.min(initial=0) < 0 or weights.max(initial=1) > 1:
         raise ValueError("certainty must be from 0 to 1; take the sigmoid of logits")
     if not is_integer(max_matches) or max_matches < 1:
-        raise ValueError(f"max_matches must be a positive whole number, not {max_matches!r}")
+        raise ValueError(f"max_matches must be a positive whole number, not {shorten(max_matches)}")
+    if not is_real(min_certainty) or not 0 <= min_certainty <= 1:
+        raise ValueError(f"min_certainty must be from 0 to 1, not {shorten(min_certainty)}")
+    if not is_integer(seed) or seed < 0:
+        raise ValueError(f"seed must be a whole number from 0 on, not {shorten(seed)}")
     rows, weights = rows.reshape(-1, 4), weights.ravel()
     cameras = _camera(camera1, "camera1"), _camera(camera2, "camera2")
     sizes = [
@@ -358,7 +362,7 @@ def _size(given: Any, found: Any, name: str) -> tuple[int, int] | None:
         return None
     numbers = as_reals(size, name).ravel()
     if numbers.shape != (2,) or np.any(numbers < 1) or np.any(numbers != np.rint(numbers)):
-        raise ValueError(f"{name} must be (width, height) in pixels, whole and positive, not {size!r}")
+        raise ValueError(f"{name} must be (width, height) in pixels, whole and positive, not {shorten(size)}")
     return int(numbers[0]), int(numbers[1])
 
 
