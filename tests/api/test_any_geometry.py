@@ -127,3 +127,13 @@ def test_results_introduce_themselves():
     result = caransac.estimate(pair.points1, pair.points2, CAMERA, CAMERA)
     assert repr(result).startswith("GeometryResult(pose, success")
     assert "depth" in result.reason
+
+
+def test_a_camera_and_the_size_of_the_other_image_are_enough(rng):
+    weak = rng.uniform(0, 600, (2, 40, 2))  # no geometry at all
+    for known in (
+        {"camera2": CAMERA, "image_size1": SIZE},
+        {"camera1": CAMERA, "image_size2": SIZE},
+        {"camera2": CAMERA.K, "image_size1": SIZE},
+    ):
+        assert caransac.estimate(*weak, **known).kind == "none"

@@ -58,6 +58,15 @@ class Matches:
         for name in ("image_size1", "image_size2"):
             object.__setattr__(self, name, _as_size(getattr(self, name), name))
 
+    def arguments(self) -> dict[str, Any]:
+        """What is known, as arguments of the estimators: ``caransac.estimate(**matches.arguments())``.
+
+        What is not known is left out, so that without cameras `estimate_homography` takes them too.
+        """
+        names = ("points1", "points2", "camera1", "camera2", "image_size1", "image_size2", "scores")
+        known = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return known | ({"score_kind": self.score_kind} if self.scores is not None else {})
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
         """The matches that `to_arrays` named: what an npz file holds."""
@@ -281,8 +290,9 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
 
 
 def camera_from_h5(group: UntrustedGroup) -> Camera:
-    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation."""
-    text: Any = group.array("model")[()]
+    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation; numbers may be (1,)."""
+    names = group.array("model")
+    text: Any = names.ravel()[0] if names.size == 1 else names  # posebench's own files hold arrays of one entry
     model = text.decode() if isinstance(text, bytes) else str(text)
     deviation = _number(group, "focal_deviation") if "focal_deviation" in group else 0.0
     return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), focal_deviation=deviation)
