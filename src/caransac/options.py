@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from caransac._support.arrays import is_integer, is_real, shorten
+from caransac.tuning import DEFAULT_TUNING, Tuning
 
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
@@ -32,8 +33,7 @@ class Options:
             (PROSAC); "lm-lo-u" is the same with uniform sampling.
         weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
-        samples_per_round: minimal samples in a batch; with ``early_stop``, "ca-ransac" draws fewer where it believes
-            that fewer suffice.
+        samples_per_round: minimal samples in a batch.
         oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
             One keeps them all.
         sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
@@ -43,8 +43,7 @@ class Options:
             does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
             refine before the best one is chosen.
-        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to, at most; half
-            as many on easy pairs.
+        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to.
         state_update: "ca-ransac" only, an ablation: False keeps the probabilities of the side information alone.
         adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
@@ -58,6 +57,7 @@ class Options:
             progressive sampling only does better.
         keep_trace: "ca-ransac" only. Keep what every round saw, as ``result.trace``.
         seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
+        tuning: what the methods were tuned with; for ablations, see `Tuning`.
     """
 
     method: MethodName = "ca-ransac"
@@ -77,6 +77,7 @@ class Options:
     success_probability: float = 0.9999
     keep_trace: bool = False
     seed: int = 0
+    tuning: Tuning = DEFAULT_TUNING
 
     def __new__(cls, **given: object) -> Options:
         """Refuse unknown names with a ValueError that suggests the nearest known one."""
@@ -108,6 +109,7 @@ class Options:
         value = self.success_probability
         _require(is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
         object.__setattr__(self, "success_probability", float(value))
+        _require(isinstance(self.tuning, Tuning), "tuning", "a caransac.tuning.Tuning", self.tuning)
         _require(is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
         object.__setattr__(self, "seed", int(self.seed))
 

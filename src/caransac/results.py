@@ -46,24 +46,26 @@ class RelativePose(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Round:
-    """What one round of CA-RANSAC saw and concluded; the first record of a trace is the belief before any model.
+    """What one round of CA-RANSAC saw and concluded; the first record of a trace is the prior, before any model.
 
     Attributes:
         samples: (S, s) the matches of the minimal samples drawn; none before any model.
         num_hypotheses: minimal samples drawn so far.
         models: (k, ...) the distinct models with the largest consensus, the best first: poses [R | t] (k, 3, 4), or
             fundamental matrices or homographies of pixels (k, 3, 3). None before any model: k is 0.
+        max_error: threshold of their scores, in pixels.
         msac_scores: (k, n) their MSAC scores, what the state network attends to.
         state: (n, c) the latent state of every match after the update.
         probabilities: (n,) inlier probabilities decoded from it.
         best: the best model after the weighted refinement, (3, 4) or (3, 3), or None before any model.
-        noise: estimated distance of a typical right match to the true model, in units of the threshold; 0 before any
+        noise: estimated median distance of right matches to the true model, in pixels; what is assumed, before any
             model.
     """
 
     samples: NDArray[np.int32]
     num_hypotheses: int
     models: Array
+    max_error: float
     msac_scores: Floats
     state: Floats
     probabilities: Floats
@@ -97,7 +99,7 @@ class Result:
             or more where keypoints are more precise than usual.
         noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
             success, and from the classical methods.
-        trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.
+        trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
         points1: (N, 2) the pixels in image 1 that were given: a copy.
         points2: (N, 2) the pixels in image 2.

@@ -37,7 +37,7 @@ std::vector<int> cells_of(const double* u, const double* v, int n) {
 
 }  // namespace
 
-Regions::Regions(const Correspondences& correspondences) {
+Regions::Regions(const Correspondences& correspondences, std::vector<float> weights) : weights_(std::move(weights)) {
     const Columns<double> points = correspondences.columns();
     cells_[0] = cells_of(points.u1, points.v1, points.n);
     cells_[1] = cells_of(points.u2, points.v2, points.n);
@@ -53,7 +53,8 @@ double Regions::spread_consensus(const float* msac_scores) const {
     double totals[2][kPerImage] = {};
     for (int k = 0; k < count; ++k) {
         const int i = supporting[k];
-        for (int image = 0; image < 2; ++image) totals[image][cells_[image][i]] += static_cast<double>(msac_scores[i]);
+        const double score = static_cast<double>(msac_scores[i]) * static_cast<double>(weights_[i]);
+        for (int image = 0; image < 2; ++image) totals[image][cells_[image][i]] += score;
     }
     double sum = 0;
     for (const auto& of_image : totals)

@@ -1,4 +1,4 @@
-// The cells of a grid over each image: where the evidence for a model lies.
+// The cells of a grid over each image: where the evidence for a model lies, and what each match counts there.
 #pragma once
 
 #include <vector>
@@ -12,17 +12,20 @@ namespace caransac {
 class Regions {
   public:
     static constexpr int kPerSide = 16, kPerImage = kPerSide * kPerSide;
-    explicit Regions(const Correspondences& correspondences);
+    // weights: what each match counts, not negative; one for every correspondence.
+    Regions(const Correspondences& correspondences, std::vector<float> weights);
 
     int size() const { return static_cast<int>(cells_[0].size()); }
     const int* cells(int image) const { return cells_[image].data(); }
 
     // Consensus that counts evidence all over the images for more than a heap of it: the sum, over the cells of both
-    // images, of the square root of the total score in each. msac_scores: size() scores of a model, not negative.
+    // images, of the square root of the total weighted score in each. msac_scores: size() scores of a model, not
+    // negative.
     double spread_consensus(const float* msac_scores) const;
 
   private:
     std::vector<int> cells_[2];
+    std::vector<float> weights_;
 };
 
 }  // namespace caransac

@@ -60,15 +60,24 @@ std::vector<int> largest(const float* values, int n, int count) {
     return index;
 }
 
-bool Distinct::keep() {
-    const float* last = next();
-    const double length = std::sqrt(static_cast<double>(kernels().dot(last, last, n_)));
-    for (int i = 0; i < count(); ++i) {
-        const double product = static_cast<double>(kernels().dot(last, row(i), n_));
-        if (!(product < same_ * std::max(length * lengths_[i], 1e-12))) return false;
+std::vector<int> distinct_rows(const float* rows, size_t stride, int n, const std::vector<int>& order, int count,
+                               double same) {
+    std::vector<int> chosen;
+    std::vector<double> lengths;
+    const auto dot = [&](int i, int j) {
+        return static_cast<double>(kernels().dot(rows + i * stride, rows + j * stride, n));
+    };
+    for (const int i : order) {
+        if (static_cast<int>(chosen.size()) == count) break;
+        const double length = std::sqrt(dot(i, i));
+        bool differs = true;
+        for (size_t k = 0; differs && k < chosen.size(); ++k)
+            differs = dot(i, chosen[k]) < same * std::max(length * lengths[k], 1e-12);
+        if (!differs) continue;
+        chosen.push_back(i);
+        lengths.push_back(length);
     }
-    lengths_.push_back(length);
-    return true;
+    return chosen;
 }
 
 }  // namespace caransac

@@ -9,7 +9,7 @@ from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
 from caransac.options import Options, ScoreKind, check_score_kind
-from caransac.robust.methods import MatchInfo
+from caransac.robust.match_info import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
 LARGEST_SIDE = 1e6  # pixels

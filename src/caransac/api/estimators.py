@@ -14,12 +14,12 @@ from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
-from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import focal_profile
+from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
-from caransac.robust.refinement import ERRORS_IN_NOISE
+from caransac.robust.same_camera import estimate_focal_pose
 
 
 def estimate_relative_pose(
@@ -67,10 +67,10 @@ def estimate_relative_pose(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
     if all(lens.focal_deviation == 0 for lens in lenses):
-        given: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, options.max_error_px)
-        problem, found = methods.run(given, info, options)
+        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses)
+        found = estimate_model(problem, info, options)
     else:
-        problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
+        problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
         return RelativePoseResult(
             R=None, t=None, E=None, **report((pixels1, pixels2), problem, found, options, started)
@@ -116,13 +116,14 @@ def estimate_fundamental(
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
     if image_size1 is None:
-        plain, found = methods.run(Fundamental.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
+        plain = Fundamental.from_pixels(pixels1, pixels2)
+        found = estimate_model(plain, info, options)
         F = None if found.model is None else plain.public(found.model[None])[0]
         return FundamentalResult(
             F=F, degeneracy=found.degeneracy_kind, **report((pixels1, pixels2), plain, found, options, started)
         )
     lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
-    problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
+    problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
         return FundamentalResult(
             F=None, **report((pixels1, pixels2), problem, found, options, started, problem.fundamental)
@@ -158,7 +159,8 @@ def estimate_homography(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    problem, found = methods.run(Homography.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
+    problem = Homography.from_pixels(pixels1, pixels2)
+    found = estimate_model(problem, info, options)
     H = None if found.model is None else problem.public(found.model[None])[0]
     return HomographyResult(H=H, **report((pixels1, pixels2), problem, found, options, started))
 
@@ -197,8 +199,10 @@ def profile_focal(
         raise ValueError(
             f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
         )
-    problem, found = methods.run_focal(pixels1, pixels2, *lenses, True, info, options)
-    return None if found.model is None else focal_profile(problem, found, np.log(focals_px / lenses[0].fx))
+    problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, True, info, options)
+    return (
+        None if found.model is None else focal_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
+    )
 
 
 def pose_from_fundamental(
@@ -230,7 +234,7 @@ def pose_from_fundamental(
         raise ValueError("F must not be zero")
     if len(pixels1) == 0:
         raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
-    calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2, max_error_px=1.0)
+    calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2)
     E = essential_from_fundamental(matrix, lens1.K, lens2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))
 
@@ -244,5 +248,4 @@ def _refined_cameras(problem: Problem, found: Estimate) -> tuple[Camera, Camera]
     """The cameras as refined with the answer; None where they were not doubtful."""
     if not isinstance(problem, FocalPose) or found.model is None or found.msac_scores is None:
         return None
-    noise = found.rounds[-1].noise if found.rounds else 1 / ERRORS_IN_NOISE
-    return problem.refined_cameras(found.model, (found.msac_scores > 0).astype(float), noise)
+    return problem.refined_cameras(found.model, (found.msac_scores > 0).astype(float), found.noise)

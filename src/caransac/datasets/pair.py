@@ -97,8 +97,8 @@ class Pair:
         """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
         if self.R is None or self.t is None:
             return np.zeros(len(self.points1), np.float32)
-        problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2, RIGHT_PX)
-        return problem.spread(problem.inliers(join_pose(self.R, self.t)).astype(np.float32))
+        problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2)
+        return problem.spread(problem.inliers(join_pose(self.R, self.t), RIGHT_PX * problem.pixel).astype(np.float32))
 
 
 @contextmanager

@@ -42,7 +42,8 @@ class ModelKernels:
     ) -> Array:
         """Consensus (m,) that counts evidence all over the images for more than a heap of it.
 
-        The sum, over the cells of a 16 x 16 grid on either image, of the square root of the total MSAC score in each.
+        The sum, over the cells of a 16 x 16 grid on either image, of the square root of the total MSAC score in each,
+        scores weighted as the regions say.
         """
         return self.native.spread_consensus(reals(models), correspondences, max_error, regions)
 
@@ -77,32 +78,26 @@ class ModelKernels:
         """
         return self.native.promising(reals(models), coarse, fine, max_error, shortlist, count, options)
 
-    def attend(
+    def most_distinct(
         self,
         models: Array,
         correspondences: Correspondences,
-        regions: Regions,
-        search_error: float,
         max_error: float,
-        finalists: int,
+        regions: Regions,
         count: int,
         same: float,
-    ) -> tuple[Array, Floats]:
-        """Distinct models (k, ...) of the largest `spread_consensus`, largest first, and their MSAC scores (k, n).
+    ) -> Array:
+        """Up to `count` distinct models of the largest `spread_consensus`, largest first: (m, ...) -> (k, ...).
 
         Args:
             models: (m, ...).
             correspondences: the points.
+            max_error: threshold of the comparison.
             regions: of the points.
-            search_error: threshold of the comparison.
-            max_error: threshold of the scores.
-            finalists: models that pass the comparison.
-            count: those of them that are kept, k at most.
+            count: models to keep, at most.
             same: cosine of the scores from which on two models are one.
         """
-        return self.native.attend(
-            reals(models), correspondences, regions, search_error, max_error, finalists, count, same
-        )
+        return self.native.most_distinct(reals(models), correspondences, max_error, regions, count, same)
 
     def right_matches(
         self, model: Array, correspondences: Correspondences, near: float, dimensions: int
@@ -113,10 +108,6 @@ class ModelKernels:
         ones are closer than half of `near`. Where there are none, 0 and `near`.
         """
         return self.native.right_matches(reals(model), correspondences, near, dimensions)
-
-    def near_median(self, model: Array, correspondences: Correspondences, near: float) -> tuple[int, float]:
-        """How many points are within a distance of a model, and their median one; `near` itself if there are none."""
-        return self.native.near_median(reals(model), correspondences, near)
 
     def refine(
         self, models: Array, correspondences: Correspondences, options: RefineOptions, weights: Array | None = None

@@ -19,12 +19,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from caransac.geometry import Floats
 from caransac.kernels import Layer, StateKernels
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
+
+
+class MatchStates(Protocol):
+    """What the loop asks of a network: states of matches, and what they say."""
+
+    @property
+    def num_features(self) -> int:
+        """Numbers of side information per match."""
+
+    @property
+    def alpha(self) -> float:
+        """Exponent of the probabilities in the refinement's weights."""
+
+    @property
+    def beta(self) -> float:
+        """Exponent of the prior probabilities in the refinement's weights."""
+
+    def first(self, side: Floats) -> tuple[Floats, Floats]:
+        """State (n, c) and inlier probabilities (n,) from side information (n, d)."""
+
+    def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
+        """State (n, c) and inlier probabilities (n,) after seeing the MSAC scores (k, n) of k models."""
 
 
 @dataclass(frozen=True, eq=False)

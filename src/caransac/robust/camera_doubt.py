@@ -16,7 +16,7 @@ from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, IntrinsicsPrior, RefineO
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, Problem
 from caransac.robust.problems.focal import TEMPER
-from caransac.robust.refinement import MAX_ERROR_IN_NOISE, SMALLEST_NOISE
+from caransac.tuning import Tuning
 
 POINTS = 1024  # the likeliest, that are asked
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
@@ -26,6 +26,7 @@ HELD = 1e6  # precision of what is held together
 # Distance of points from the middle of the image in focal lengths, and the factor by which it may well differ.
 USUAL_EXTENT, USUAL_FACTOR = 0.35, 1.5
 MOST_GAINED, LARGEST_SHIFT = 3.0, 0.7
+SMALLEST_SHARE = 0.1  # of the threshold, that one which suits the matrix may be
 NO_PRIOR = IntrinsicsPrior()
 
 
@@ -46,28 +47,30 @@ class CameraDoubt:
     unusual: float = 0.0
 
 
-def doubt_cameras(problem: Problem, found: Estimate) -> CameraDoubt:
+def doubt_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraDoubt:
     """Let the answer go of its cameras. The answer must exist, with its probabilities."""
-    assert found.model is not None and found.probabilities is not None and found.noise is not None
+    assert found.model is not None and found.probabilities is not None
     if not isinstance(problem, Essential):
         return CameraDoubt()
     chosen = most_likely(found.probabilities, POINTS)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
-    shift, deviation = _free_focal(likely, weights, found.model, found.noise)
+    max_error = tuning.max_error * found.noise  # that which tells models apart best
+    shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
+    gain = _gain(likely, weights, found.model, max_error, tuning)
     unusual = max(abs(log(problem.extent / USUAL_EXTENT)) - log(USUAL_FACTOR), 0.0)
-    return CameraDoubt(_gain(likely, weights, found.model), min(abs(shift), LARGEST_SHIFT), deviation, unusual)
+    return CameraDoubt(gain, min(abs(shift), LARGEST_SHIFT), deviation, unusual)
 
 
-def _gain(likely: Problem, weights: Array, model: Array) -> float:
+def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tuning: Tuning) -> float:
     """Logarithm of the consensus of the nearest fundamental matrix in the answer's, from nothing to `MOST_GAINED`."""
-    points, max_error = likely.correspondences, likely.max_error
-    inliers = points.subset(np.flatnonzero(likely.inliers(model)).astype(np.int32))
+    points = likely.correspondences
+    inliers = points.subset(np.flatnonzero(likely.inliers(model, max_error)).astype(np.int32))
     F = essential_from_pose(*split_pose(model))[None] / 2**0.5  # of norm one
     for scale in LETTING_GO:
         F = FUNDAMENTALS.refine(F, points, _towards(scale * max_error), weights)[0]
     # The threshold was found with the answer: to it, wrong cameras are noise.
-    _, noise = FUNDAMENTALS.near_median(F[0], inliers, inf)
-    max_error = min(max(MAX_ERROR_IN_NOISE * noise, SMALLEST_NOISE * max_error), max_error)
+    noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(F, inliers)))) if len(inliers) else inf
+    max_error = min(max(tuning.max_error * noise, SMALLEST_SHARE * max_error), max_error)
     free = float(FUNDAMENTALS.msac_scores(F, points, max_error).sum())
     held = float(likely.msac_scores(model[None], max_error).sum())
     return log(min(max(free / max(held, 1e-6), 1.0), MOST_GAINED))
@@ -80,16 +83,16 @@ def _towards(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> Refin
     )
 
 
-def _free_focal(likely: Problem, weights: Array, model: Array, noise: float) -> tuple[float, float]:
+def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float, noise: float) -> tuple[float, float]:
     """Logarithm of the factor by which the focal length of both cameras changes when let go, and its deviation."""
-    points, unit_sq = likely.correspondences, TEMPER * (noise * likely.max_error) ** 2
+    points, unit_sq = likely.correspondences, TEMPER * noise**2
     prior = IntrinsicsPrior(
         log_scale=(unit_sq / FREE_DEVIATION**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
     for scale in LETTING_GO[::2]:
-        freed = FOCAL_POSES.refine(freed, points, _towards(scale * likely.max_error, prior), weights)[0]
-    inliers = FOCAL_POSES.msac_scores(freed, points, likely.max_error)[0] > 0
+        freed = FOCAL_POSES.refine(freed, points, _towards(scale * max_error, prior), weights)[0]
+    inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
     together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
     together[range(5), range(5)] = together[[5, 8], 5] = 1

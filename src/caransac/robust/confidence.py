@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from caransac.geometry import Array, Floats
 from caransac.kernels import inner_products, widths
 from caransac.learned.state_network import StateNetwork
+from caransac.options import Options
 from caransac.robust.camera_doubt import doubt_cameras
-from caransac.robust.estimate import Degeneracy, Estimate
+from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
-from caransac.robust.refinement import belief_weights
+from caransac.robust.refinement import match_weights
 
 LOOKED_RIGHT = 0.5  # probability before any model
 SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
@@ -52,24 +53,25 @@ EVIDENCE = (
 )
 
 
-def evidence(network: StateNetwork, problem: Problem, found: Estimate, degeneracy: Degeneracy) -> Array:
-    """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). The answer must exist."""
-    assert found.model is not None and found.msac_scores is not None
+def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Array:
+    """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). The answer must exist, and its degeneracy."""
+    assert found.model is not None and found.msac_scores is not None and found.degeneracy is not None
+    degeneracy = found.degeneracy
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
     support = float(inner_products(answer[None], last.probabilities)[0])
     others = inner_products(last.msac_scores[1:], last.probabilities)
     inliers, trusted = answer > 0, prior > LOOKED_RIGHT
     index = np.flatnonzero(inliers)
     fitted = problem.subset(index.astype(np.int32))
-    weights = belief_weights(network, last.probabilities[index], prior[index])
+    weights = match_weights(network, last.probabilities[index], prior[index], options.tuning.min_weight)
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
-    rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found.model)
+    rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
     deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
     deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
-    doubt = doubt_cameras(problem, found)
+    doubt = doubt_cameras(problem, found, options.tuning)
     return np.array(
         [
             math.log1p(support),
@@ -77,7 +79,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, degenerac
             math.log1p(float(last.probabilities.sum())),
             np.count_nonzero(inliers & trusted) / (np.count_nonzero(trusted) + FEW),
             float(others.max(initial=0.0)) / max(support, 1e-6),
-            math.log(last.noise * problem.max_error / problem.extent),
+            math.log(last.noise / problem.extent),
             math.log(deviation + 1e-5),
             sum(agreeing) / len(agreeing),
             math.log(safe_deviation + 1e-5),
@@ -100,11 +102,12 @@ def outcome_rates(problem: Problem, model: Array) -> Array:
     return np.stack([(each * np.sign(each @ direction) - direction) / STEP for each in moved])
 
 
-def chance_matches(problem: Problem, model: Array) -> float:
-    """How many matches agree with a model by chance: as many as lie within a threshold somewhat farther away."""
-    near, far = (factor * problem.max_error for factor in BACKGROUND)
-    distances = problem.distances(model)
-    return np.count_nonzero((distances > near) & (distances < far)) * problem.max_error / (far - near)
+def chance_matches(problem: Problem, found: Estimate) -> float:
+    """How many matches agree with the answer by chance: as many as lie within a threshold somewhat farther away."""
+    assert found.model is not None
+    near, far = (factor * found.max_error for factor in BACKGROUND)
+    distances = problem.distances(found.model)
+    return np.count_nonzero((distances > near) & (distances < far)) * found.max_error / (far - near)
 
 
 def inlier_width(inliers: Problem) -> float:
@@ -119,7 +122,7 @@ def cosine(a: Floats, b: Floats) -> float:
     return float(ab / max(math.sqrt(aa * bb), 1e-12))
 
 
-def confidence(network: StateNetwork, problem: Problem, found: Estimate, degeneracy: Degeneracy) -> float | None:
+def confidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> float | None:
     """Probability that the answer is right; 0 without an answer, None if the weights cannot tell."""
     if found.model is None:
         return 0.0
@@ -128,7 +131,7 @@ def confidence(network: StateNetwork, problem: Problem, found: Estimate, degener
     # Weights without them, or fitted to other evidence by another version, cannot tell.
     if mean is None or scale is None or weight is None or bias is None or len(mean) != len(EVIDENCE):
         return None
-    log_odds = products(evidence(network, problem, found, degeneracy), mean, scale) @ weight + bias
+    log_odds = products(evidence(network, problem, found, options), mean, scale) @ weight + bias
     return float(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 

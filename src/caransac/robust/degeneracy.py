@@ -6,10 +6,10 @@ import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
 from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, sample_uniform
+from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
 from caransac.robust.problems import Fundamental, Homography, Problem
-from caransac.robust.refinement import LOCAL_REACH, LOSS_SCALE_IN_NOISE, MAX_ERROR_IN_NOISE
 from caransac.robust.selection import likely_subset
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
@@ -20,11 +20,12 @@ SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not looked at 
 # Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
 # no more than so many deviations of what noise makes of it.
 OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
+COMPARED_ON = 2048  # likely matches that other poses are refined on
 STEPS, POINTS, MIN_DECREASE = 8, 256, 1e-3  # of refinement, which need not be precise here
 CLEAR = 8.0  # deviations: more say no more
 
 
-def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degeneracy:
+def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Degeneracy:
     """Whether a plane or a rotation explains an answer's inliers, and what else would then explain them.
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
@@ -33,53 +34,47 @@ def find_degeneracy(problem: Problem, found: Estimate, seed: int = 0) -> Degener
     if found.model is None or found.msac_scores is None or isinstance(problem, Homography):
         return nothing
     inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
-    deviation = _keypoint_deviation(problem, found)
-    plane = Homography(inliers.correspondences, ERRORS_IN_DEVIATION * deviation)
-    H = _fit(plane, seed)
+    deviation = found.noise / problem.median_error
+    plane, max_error = Homography(inliers.correspondences), ERRORS_IN_DEVIATION * deviation
+    H = _fit(plane, max_error, options)
     if H is None:
         return nothing
-    share = float(plane.inliers(H).mean())
+    share = float(plane.inliers(H, max_error).mean())
     if share < SMALLEST_SHARE:
         return nothing
-    others, margins = _second_poses(problem, found, H, inliers.correspondences, deviation)
+    others, margins = _second_poses(problem, found, H, inliers.correspondences)
     kind: DegeneracyKind | None = None
     if share >= MIN_SHARE:
-        R = None if isinstance(problem, Fundamental) else _rotation(plane, H)
+        R = None if isinstance(problem, Fundamental) else _rotation(plane, H, max_error)
         kind = "planar" if R is None else "rotation"
     return Degeneracy(kind, H, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
 
 
-def _keypoint_deviation(problem: Problem, found: Estimate) -> float:
-    """Deviation of the keypoints in the unit of the points; without an estimate, as if it suited the threshold."""
-    noise = found.noise or 1 / MAX_ERROR_IN_NOISE
-    return noise * problem.max_error / problem.median_error
-
-
-def _fit(plane: Homography, seed: int) -> Array | None:
+def _fit(plane: Homography, max_error: float, options: Options) -> Array | None:
     """The homography that explains most of the points."""
     if plane.num_points < plane.sample_size:
         return None
     pool = np.arange(plane.num_points, dtype=np.int32)
-    models = plane.solve(sample_uniform(pool, plane.sample_size, SAMPLES, seed=seed))
+    models = plane.solve(sample_uniform(pool, plane.sample_size, SAMPLES, seed=options.seed))
     if len(models) == 0:
         return None
-    options = RefineOptions(
+    steps = RefineOptions(
         loss=Loss.TRUNCATED,
-        loss_scale=plane.max_error,
-        max_residual=LOCAL_REACH * plane.max_error,
+        loss_scale=max_error,
+        max_residual=options.tuning.local_reach * max_error,
         max_steps=STEPS,
         max_points=POINTS,
         min_decrease=MIN_DECREASE,
     )
-    models = plane.refine(plane.best(models, REFINED, plane.max_error), options)
-    return np.asarray(plane.best(models, 1, plane.max_error)[0])
+    models = plane.refine(plane.best(models, REFINED, max_error), steps)
+    return np.asarray(plane.best(models, 1, max_error)[0])
 
 
-def _rotation(plane: Homography, H: Array) -> Array | None:
+def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
     """The rotation (3, 3) that explains the rays that a homography explains, or None if there is parallax."""
     R = nearest_rotation(H)
     for _ in range(2):  # the nearest one, then that of the rays it explains (Kabsch)
-        explained = plane.inliers(R)
+        explained = plane.inliers(R, max_error)
         if explained.mean() < SMALLEST_SHARE:
             return None
         rays1, rays2 = (
@@ -87,12 +82,10 @@ def _rotation(plane: Homography, H: Array) -> Array | None:
             for points in (plane.points1, plane.points2)
         )
         R = nearest_rotation(np.einsum("ni,nj->ij", rays2, rays1))
-    return R if plane.inliers(R).mean() >= MIN_SHARE else None
+    return R if plane.inliers(R, max_error).mean() >= MIN_SHARE else None
 
 
-def _second_poses(
-    problem: Problem, found: Estimate, H: Array, inliers: Correspondences, deviation: float
-) -> tuple[Array, Array]:
+def _second_poses(problem: Problem, found: Estimate, H: Array, inliers: Correspondences) -> tuple[Array, Array]:
     """Poses of a plane's homography that are not the answer, refined, and how much better the answer is than each.
 
     Of two poses that explain a plane alike, noise gives now one and now the other the better score of a point: the
@@ -102,10 +95,10 @@ def _second_poses(
     none = problem.no_models, np.empty(0)
     if isinstance(problem, Fundamental):
         return none
-    likely = likely_subset(problem, found.msac_scores, problem.compared_on)
-    weights = likely.msac_scores(found.model[None], likely.max_error)[0] > 0
+    likely = likely_subset(problem, found.msac_scores, COMPARED_ON)
+    weights = likely.inliers(found.model, found.max_error)
     options = RefineOptions(
-        loss_scale=LOSS_SCALE_IN_NOISE * problem.median_error * deviation,
+        loss_scale=found.noise,
         max_steps=STEPS,
         min_decrease=MIN_DECREASE,
         single_precision=True,
@@ -118,7 +111,7 @@ def _second_poses(
     refined = refined[other]
     if len(refined) == 0:
         return none
-    differences = found.msac_scores - problem.msac_scores(refined, problem.max_error)
+    differences = found.msac_scores - problem.msac_scores(refined, found.max_error)
     margins = differences.sum(axis=1) / np.maximum(np.linalg.norm(differences, axis=1), 1.0)
     order = np.argsort(margins, kind="stable")
     return refined[order], margins[order]

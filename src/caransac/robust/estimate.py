@@ -29,21 +29,25 @@ class Degeneracy:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
-    """The answer of a method.
+    """The answer of a method. Lengths are in the unit of the problem's points.
 
     Attributes:
         model: the best model of the problem, or None with the reason.
         stop_reason: why it stopped, or failed.
         num_hypotheses: minimal samples drawn.
-        msac_scores: (n,) of the model at the problem's threshold; None without a model.
-        rounds: what every round believed; empty from a method that has no beliefs.
+        max_error: distance from which on a match is no inlier.
+        noise: median distance of right matches to the model.
+        msac_scores: (n,) of the model at `max_error`; None without a model.
+        rounds: what every round found; empty from a method that keeps no record.
         degeneracy: what a homography says about the model; None where nobody asked.
-        confidence: probability that the pose is right; None from a method that cannot tell.
+        confidence: probability that the model is right; None from a method that cannot tell.
     """
 
     model: Array | None
     stop_reason: StopReason
     num_hypotheses: int
+    max_error: float = 0.0
+    noise: float = 0.0
     msac_scores: Floats | None = None
     rounds: tuple[Round, ...] = ()
     degeneracy: Degeneracy | None = None
@@ -55,11 +59,11 @@ class Estimate:
         return None if self.degeneracy is None else self.degeneracy.kind
 
     @property
-    def noise(self) -> float | None:
-        """Noise in thresholds; None without a model, and from a method that does not look for it."""
-        return self.rounds[-1].noise if self.rounds and self.model is not None else None
-
-    @property
     def probabilities(self) -> Floats | None:
         """(n,) inlier probabilities after the last round; None from a method that has none."""
         return self.rounds[-1].probabilities if self.rounds else None
+
+    @property
+    def prior(self) -> Floats | None:
+        """(n,) inlier probabilities before any model; None from a method that has none."""
+        return self.rounds[0].probabilities if self.rounds else None

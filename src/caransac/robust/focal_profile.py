@@ -8,14 +8,14 @@ from caransac.geometry import Array
 from caransac.kernels import RefineOptions
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose
-from caransac.robust.refinement import ERRORS_IN_NOISE, LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT
+from caransac.tuning import Tuning
 
 STEPS, MIN_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
 MOST_POINTS = 1000  # more say hardly more, at the same noise
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 
 
-def focal_profile(problem: FocalPose, found: Estimate, log_scales: Array) -> Array:
+def focal_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning) -> Array:
     """Log-likelihood of focal lengths, of each with the pose and the principal points that suit it best.
 
     The curve keeps what a mean and a deviation would lose: pairs of little depth or rotation have several minima, or
@@ -25,22 +25,22 @@ def focal_profile(problem: FocalPose, found: Estimate, log_scales: Array) -> Arr
         problem: a pair of images of one camera.
         found: its estimate, with an answer.
         log_scales: (k,) focal lengths as logarithms of their ratio to the camera as given, rising.
+        tuning: see `Tuning`.
 
     Returns:
         (k,) the largest being 0.
     """
     assert found.model is not None and found.msac_scores is not None
-    noise = found.rounds[-1].noise if found.rounds else 1 / ERRORS_IN_NOISE
     weights = found.rounds[-1].probabilities if found.rounds else (found.msac_scores > 0).astype(np.float32)
-    chosen = np.flatnonzero(weights > NEGLIGIBLE_WEIGHT).astype(np.int32)
+    chosen = np.flatnonzero(weights > tuning.min_weight).astype(np.int32)
     chosen = chosen[:: -(-len(chosen) // MOST_POINTS) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
-    scale = LOSS_SCALE_IN_NOISE * noise * problem.max_error
+    scale = tuning.loss_scale * found.noise
     options = RefineOptions(
         loss_scale=scale,
         max_steps=STEPS,
         min_decrease=MIN_DECREASE,
-        intrinsics=problem.held_focal_prior(noise),
+        intrinsics=problem.held_focal_prior(found.noise),
     )
     costs = np.zeros(len(log_scales))
     nearest = int(np.argmin(np.abs(log_scales - found.model[0, 4:].mean())))

@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array
+from caransac.kernels import RefineOptions
 from caransac.options import Options
 from caransac.results import StopReason
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
-from caransac.robust.refinement import refine_locally, refine_weighted
+from caransac.robust.refinement import local_steps
 from caransac.robust.sampling import Sampler
+from caransac.robust.scale import Scale
 from caransac.robust.stopping import samples_needed
 
 
-def lm_lo(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
-    """LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples."""
-    if len(sampler.pool) < problem.sample_size:
-        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
-    best: tuple[Array, Floats] | None = None  # the model, and its MSAC scores
-    drawn = 0
+def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) -> Estimate:
+    """LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples.
+
+    Where the caller gave no threshold, it follows the noise of the best model from batch to batch.
+    """
+    best: Array | None = None
+    drawn, noise = 0, scale.first
     stop_reason: StopReason = "budget"
-    for _ in range(options.rounds):
+    while drawn < options.rounds * options.samples_per_round:
+        max_error = scale.max_error(noise)
         # 1. draw
         samples = sampler.draw(drawn, options.samples_per_round)
         drawn += options.samples_per_round
         # 2. hypothesise: the most promising models refined on their own inliers (the LO step), next to the best so far
-        models = problem.best(problem.solve(samples), options.top_models, problem.max_error)
-        models = refine_locally(problem, models, problem.max_error)
-        models = models if best is None else np.concatenate([best[0][None], models])
+        models = problem.best(problem.solve(samples), options.top_models, max_error)
+        models = problem.refine(models, local_steps(problem, max_error, noise, options.tuning))
+        models = models if best is None else np.concatenate([best[None], models])
         if len(models) == 0:
             continue
         # 3. keep the one with the largest consensus
-        msac_scores = problem.msac_scores(models, problem.max_error)
+        msac_scores = problem.msac_scores(models, max_error)
         winner = int(np.argmax(msac_scores.sum(axis=1)))
-        best = models[winner], msac_scores[winner]
+        best, noise = models[winner], scale.measure(problem, models[winner], noise)
         # 4. stop?
         inlier_ratio = float(np.mean(msac_scores[winner, sampler.pool] > 0))
         needed = samples_needed(inlier_ratio, problem.sample_size, options.success_probability)
@@ -43,13 +47,18 @@ def lm_lo(problem: Problem, sampler: Sampler, options: Options) -> Estimate:
             break
     if best is None:
         return Estimate(model=None, stop_reason="degenerate", num_hypotheses=drawn)
-    model, msac_scores = best
-    inliers = msac_scores > 0
+    max_error = scale.max_error(noise)
+    inliers = problem.inliers(best, max_error)
     if inliers.sum() <= problem.sample_size:
         return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn)
-    # 5. polish on the consensus set, unless that loses it (a few points that hardly constrain the model)
-    polished = refine_weighted(problem, model, inliers.astype(float), problem.max_error)
-    polished_scores = problem.msac_scores(polished[None], problem.max_error)[0]
-    if (polished_scores > 0).sum() > problem.sample_size:
-        model, msac_scores = polished, polished_scores
-    return Estimate(model=model, stop_reason=stop_reason, num_hypotheses=drawn, msac_scores=msac_scores)
+    # 5. polish on the consensus set, unless that loses it (a few matches that hardly constrain the model)
+    weights = inliers.astype(float)
+    cauchy = RefineOptions(
+        loss_scale=max_error,
+        min_decrease=options.tuning.final_min_decrease,
+        intrinsics=problem.intrinsics_prior(noise, best, weights),
+    )
+    polished = problem.refine(best[None], cauchy, weights)[0]
+    if problem.inliers(polished, max_error).sum() > problem.sample_size:
+        best = polished
+    return Estimate(model=best, stop_reason=stop_reason, num_hypotheses=drawn, max_error=max_error, noise=noise)

@@ -8,10 +8,11 @@ from typing import Protocol
 import numpy as np
 
 from caransac import kernels
-from caransac.geometry import Array, Floats
+from caransac.geometry import Floats
 from caransac.kernels import Indices
 from caransac.learned.sample_quality import Quality
 from caransac.robust.problems import Problem
+from caransac.tuning import Tuning
 
 
 class Sampler(Protocol):
@@ -83,19 +84,10 @@ class SelectiveSampler:
         return np.asarray(samples[self.oversampling * np.arange(count) + best])
 
 
-POOL_SUCCESS = 0.9  # probability of a sample without outliers in a round, were the pool's worst point typical
-MIN_POOL = 15
-
-
-def likely_inliers(probabilities: Floats, sample_size: int, count: int) -> Indices:
-    """The pool to draw `count` samples of a round from: points likely to be inliers, or the most likely ones."""
-    threshold = (1 - (1 - POOL_SUCCESS) ** (1 / count)) ** (1 / sample_size)  # 0.39 for five of 256
-    pool = np.flatnonzero(probabilities > threshold)
-    if len(pool) < MIN_POOL:
-        pool = np.argsort(-probabilities, kind="stable")[:MIN_POOL]
+def sampling_pool(probabilities: Floats, sample_size: int, count: int, tuning: Tuning) -> Indices:
+    """The pool to draw `count` samples of a round from: matches likely to be inliers, or the most likely ones."""
+    failure = (1 - tuning.pool_success) ** (1 / count)
+    pool = np.flatnonzero(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for five of 256
+    if len(pool) < tuning.min_pool:
+        pool = np.argsort(-probabilities, kind="stable")[: tuning.min_pool]
     return pool.astype(np.int32)
-
-
-def order_by_score(scores: Array, higher_is_better: bool) -> Indices:
-    """Point indices, best score first; equal scores keep their order."""
-    return np.argsort(-scores if higher_is_better else scores, kind="stable").astype(np.int32)

@@ -1,4 +1,4 @@
-"""How CA-RANSAC draws, believes and refines: chosen before the loop, so that an ablation is no branch in it."""
+"""How CA-RANSAC draws, compares, updates and refines: chosen before the loop, so that an ablation is no branch in it."""
 
 from __future__ import annotations
 
@@ -9,88 +9,106 @@ import numpy as np
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices
-from caransac.learned.sample_quality import Quality, geometric_quality
-from caransac.learned.state_network import StateNetwork
+from caransac.learned.sample_quality import load_quality
+from caransac.learned.state_network import MatchStates
 from caransac.options import Options
 from caransac.results import Round
+from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
-from caransac.robust.refinement import (
-    LOSS_SCALE_IN_NOISE,
-    belief_weights,
-    estimate_noise,
-    refine_weighted,
-    trusted_points,
-)
-from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, likely_inliers
+from caransac.robust.refinement import match_weights, refine_weighted
+from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
+from caransac.robust.scale import Scale, trusted_matches
+from caransac.robust.selection import most_distinct, promising, rank_regions
 
 
 @dataclass(frozen=True, eq=False)
 class Strategies:
-    """The three steps of a round that an ablation may replace.
+    """The steps of a round, which ablations replace.
 
     Attributes:
-        draw: the record of the last round and the number of the next sample -> samples (S, sample_size).
-        update: the record of the last round and the MSAC scores (k, n) of this one's models -> state (n, c) and
-            probabilities (n,).
-        refine: a model and the probabilities (n,) -> the refined model and the noise in thresholds.
+        draw: the record of the last round -> samples (S, sample_size).
+        hypothesise: samples and the record of the last round -> models (m, ...), the most promising ones refined.
+        attend: models (m, ...) and the record of the last round -> distinct ones (k, ...), the best first.
+        measure: a model and the record of the last round -> the noise of its right matches.
+        update: the record of the last round and the MSAC scores (k, n) of models -> state (n, c), probabilities (n,).
+        refine: a model, the probabilities (n,) and the noise -> the model refined on all matches.
     """
 
-    draw: Callable[[Round, int, int], Indices]
+    draw: Callable[[Round], Indices]
+    hypothesise: Callable[[Indices, Round], Array]
+    attend: Callable[[Array, Round], Array]
+    measure: Callable[[Array, Round], float]
     update: Callable[[Round, Floats], tuple[Floats, Floats]]
-    refine: Callable[[Array, Floats], tuple[Array, float]]
+    refine: Callable[[Array, Floats, float], Array]
 
 
 def choose_strategies(
-    problem: Problem,
-    network: StateNetwork,
-    prior: Floats,
-    options: Options,
-    static_pool: Floats | None = None,
-    quality: Quality = geometric_quality,
-    best_first: Indices | None = None,
+    problem: Problem, scale: Scale, network: MatchStates, prior: Floats, info: MatchInfo, options: Options
 ) -> Strategies:
     """The strategies of CA-RANSAC, or of its ablations.
 
     Args:
-        problem: the correspondences.
+        problem: the matches.
+        scale: of the problem.
         network: the trained state network.
         prior: (n,) inlier probabilities before any model.
+        info: what is known of the matches.
         options: ``state_update``, ``adaptive_sampling`` and ``adaptive_refinement`` choose.
-        static_pool: (n,) what to sample by where sampling does not adapt.
-        quality: what tells promising samples, with ``options.oversampling``.
-        best_first: (n,) the matches by their scores, if they have any.
     """
-    trusted = trusted_points(problem, prior)
+    tuning = options.tuning
+    trusted = trusted_matches(problem, prior, tuning)
+    regions = rank_regions(problem, prior, tuning.prior_exponent)
+    quality = load_quality(options.sample_quality)
+    best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
+    static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
 
-    def draw_from(likely: Floats, first: int, num: int) -> Indices:
+    def draw(last: Round) -> Indices:
+        first, num = last.num_hypotheses, options.samples_per_round
         num_by_score = 0 if best_first is None else int(problem.by_score * num)
-        count = num - num_by_score
-        pool = likely_inliers(likely, problem.sample_size, options.samples_per_round)
+        pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
         sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
-        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, count)
+        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, num - num_by_score)
         if best_first is None or num_by_score == 0:
             return samples
         sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
         return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
 
+    def hypothesise(samples: Indices, last: Round) -> Array:
+        models = problem.solve(samples)
+        return promising(problem, models, last.probabilities, options.local_models, scale, last.noise)
+
+    def attend(models: Array, last: Round) -> Array:
+        return most_distinct(problem, models, regions, options.top_models, scale, last.noise)
+
+    def measure(model: Array, last: Round) -> float:
+        return scale.measure(trusted, model, last.noise)
+
     def update(last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
         return network.update(last.state, msac_scores)
 
-    def refine_by_belief(model: Array, probabilities: Floats) -> tuple[Array, float]:
-        noise = estimate_noise(trusted, model)
-        weights = belief_weights(network, probabilities, prior)
-        loss_scale = LOSS_SCALE_IN_NOISE * problem.tail * noise * problem.max_error
-        return refine_weighted(problem, model, weights, loss_scale), noise
+    def keep(last: Round, _msac_scores: Floats) -> tuple[Floats, Floats]:
+        return last.state, last.probabilities
 
-    def refine_on_inliers(model: Array, _probabilities: Floats) -> tuple[Array, float]:
-        noise = estimate_noise(trusted, model)
-        return refine_weighted(problem, model, problem.inliers(model).astype(float), problem.max_error), noise
+    def refine_by_probability(model: Array, probabilities: Floats, noise: float) -> Array:
+        weights = match_weights(network, probabilities, prior, tuning.min_weight)
+        return refine_weighted(problem, model, weights, scale, noise)
 
-    fixed = np.ones(problem.num_points, np.float32) if static_pool is None else static_pool
+    def refine_on_inliers(model: Array, _probabilities: Floats, noise: float) -> Array:
+        inliers = problem.inliers(model, scale.max_error(noise))
+        return refine_weighted(problem, model, inliers.astype(float), scale, noise)
+
     return Strategies(
-        draw=(lambda last, first, num: draw_from(last.probabilities, first, num))
-        if options.adaptive_sampling
-        else (lambda _last, first, num: draw_from(fixed, first, num)),
-        update=update if options.state_update else (lambda last, _scores: (last.state, last.probabilities)),
-        refine=refine_by_belief if options.adaptive_refinement else refine_on_inliers,
+        draw=draw,
+        hypothesise=hypothesise,
+        attend=attend,
+        measure=measure,
+        update=update if options.state_update else keep,
+        refine=refine_by_probability if options.adaptive_refinement else refine_on_inliers,
     )
+
+
+def _static_pool(problem: Problem, info: MatchInfo, max_ratio: float) -> Floats:
+    """What to sample by where sampling does not adapt: matches of low ratio or, without ratios, all alike."""
+    if info.scores is None or info.score_kind != "ratio":
+        return np.ones(problem.num_points, np.float32)
+    return (info.scores < max_ratio).astype(np.float32)

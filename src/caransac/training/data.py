@@ -16,15 +16,19 @@ from caransac.learned.match_filter import MatchFilter
 from caransac.learned.side_information import side_information
 from caransac.options import MaxError
 from caransac.robust.cheirality import choose_pose
-from caransac.robust.methods import SAME_FOCAL, MatchInfo
+from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
+from caransac.robust.same_camera import SAME_FOCAL
 from caransac.synthetic import random_pair
+from caransac.synthetic.distributions import log_uniform
 
-MAX_ERROR_PX = 1.0  # of the loop
+FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)  # share of runs with a fixed threshold, and these thresholds
 MIN_INLIERS = 12  # right matches that a training pair has at least
 DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
 UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)  # share of doubtful cameras that are unknown; those of the others
 CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
+NOISY, NOISES_PX = 0.35, (0.2, 3.0)  # share of pairs whose points are moved, and deviations by which they are
+SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
 
 
@@ -36,7 +40,9 @@ class Example:
         problem: what is estimated.
         rays: the matches in normalised image coordinates.
         side: (n, d) its side information.
+        info: what else is known of the matches.
         labels: (n,) 1 for a right match, 0 for a wrong one.
+        max_error_px: threshold of the run, or "auto".
         camera1: camera of image 1.
         camera2: camera of image 2.
         R: (3, 3) true rotation, None for unrelated images.
@@ -46,20 +52,26 @@ class Example:
     problem: Problem
     rays: Correspondences
     side: Floats
+    info: MatchInfo
     labels: Floats
+    max_error_px: MaxError
     camera1: Camera
     camera2: Camera
     R: Array | None
     t: Array | None
+
+    @property
+    def has_pose(self) -> bool:
+        """Whether models have a pose whose truth is known."""
+        return self.R is not None and not isinstance(self.problem, Homography)
 
     def pose_error_deg(self, model: Array) -> float:
         """Pose error of a model; of a fundamental matrix, of the pose it implies with the true cameras."""
         assert self.R is not None and self.t is not None
         pose = self.problem.public(model[None])[0]
         if isinstance(self.problem, Fundamental):
-            inliers = np.flatnonzero(self.problem.inliers(model)).astype(np.int32)
             E = essential_from_fundamental(pose, self.camera1.K, self.camera2.K)
-            pose = choose_pose(E, self.rays.subset(inliers))
+            pose = choose_pose(E, self.rays.subset(np.flatnonzero(self.labels).astype(np.int32)))
         return pose_error_deg(*split_pose(pose), self.R, self.t)
 
 
@@ -67,23 +79,42 @@ def make_example(
     pair: Pair,
     problem_name: str = "essential",
     rng: np.random.Generator | None = None,
-    max_error_px: MaxError = MAX_ERROR_PX,
+    max_error_px: MaxError = "auto",
+    labels: Floats | None = None,
 ) -> Example:
-    """What the loop and the loss need of a pair; "focal" draws what is known of its cameras."""
-    calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, max_error_px)
+    """What the loop and the loss need of a pair; "focal" draws what is known of its cameras.
+
+    Args:
+        pair: the pair.
+        problem_name: "essential", "fundamental", "focal" or "homography".
+        rng: where "focal" draws from.
+        max_error_px: threshold of the run, or "auto".
+        labels: (n,) which matches are right; None asks the pair.
+    """
+    calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     problem: Problem = calibrated
     pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
     if problem_name == "fundamental":
-        problem = Fundamental.from_pixels(pixels1, pixels2, max_error_px)
+        problem = Fundamental.from_pixels(pixels1, pixels2)
     if problem_name == "homography":
-        problem = Homography.from_pixels(pixels1, pixels2, max_error_px)
+        problem = Homography.from_pixels(pixels1, pixels2)
     if problem_name == "focal":
         cameras, shared = doubtful_cameras(pair, np.random.default_rng(0) if rng is None else rng)
-        problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, max_error_px, shared)
+        problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, shared)
     info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
     side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
-    labels = calibrated.restrict(pair.right_matches())
-    return Example(problem, calibrated.correspondences, side, labels, pair.camera1, pair.camera2, pair.R, pair.t)
+    return Example(
+        problem=problem,
+        rays=calibrated.correspondences,
+        side=side,
+        info=info,
+        labels=calibrated.restrict(pair.right_matches() if labels is None else labels),
+        max_error_px=max_error_px,
+        camera1=pair.camera1,
+        camera2=pair.camera2,
+        R=pair.R,
+        t=pair.t,
+    )
 
 
 def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera, Camera], bool]:
@@ -106,8 +137,44 @@ def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera
     return (cameras[0], cameras[1]), shared
 
 
+def random_threshold(rng: np.random.Generator) -> MaxError:
+    """A threshold that somebody might give, or "auto"."""
+    return log_uniform(rng, *FIXED_ERRORS_PX) if rng.random() < FIXED_ERRORS else "auto"
+
+
+def with_noise(pair: Pair, rng: np.random.Generator) -> Pair:
+    """The pair with its points moved by noise, at random: keypoints of other detectors."""
+    if rng.random() >= NOISY:
+        return pair
+    deviation = log_uniform(rng, *NOISES_PX)
+    moved1, moved2 = (points + deviation * rng.normal(size=points.shape) for points in (pair.points1, pair.points2))
+    return replace(pair, points1=moved1, points2=moved2)
+
+
+def with_second_motion(pair: Pair, rng: np.random.Generator) -> Pair:
+    """The pair with some wrong matches of one place moved together, as those of a moving object or a repeated pattern.
+
+    They keep their places in image 1 and their scores.
+    """
+    wrong = np.flatnonzero(pair.right_matches() == 0)
+    if len(wrong) < SMALLEST_SUBSET:
+        return pair
+    centre = pair.points1[rng.choice(wrong)]
+    by_distance = wrong[np.argsort(((pair.points1[wrong] - centre) ** 2).sum(axis=1))]
+    size = int(log_uniform(rng, SMALLEST_SUBSET / 4, max(0.2 * len(wrong), SMALLEST_SUBSET)))
+    place = by_distance[: 3 * size][rng.random(len(by_distance[: 3 * size])) < 1 / 3]
+    angle, factor = rng.normal(0, 0.1), np.exp(rng.normal(0, 0.1))
+    turn = factor * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    points2 = pair.points2.copy()
+    target = pair.points2[rng.choice(wrong)]
+    points2[place] = (pair.points1[place] - centre) @ turn.T + target + 0.5 * rng.normal(size=(len(place), 2))
+    return replace(pair, points2=points2)
+
+
 def augment(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with its images exchanged, thinned out, or with other scores, at random."""
+    """The pair with its images exchanged, thinned out, with a second motion or with other scores, at random."""
+    if rng.random() < SECOND_MOTIONS:
+        pair = with_second_motion(pair, rng)
     if pair.R is not None and pair.t is not None and rng.random() < 0.5:
         pair = replace(
             pair,

@@ -17,10 +17,11 @@ from caransac.kernels import Indices, five_point_poses
 from caransac.learned.sample_quality import LearnedQuality, geometric_quality, sample_inputs
 from caransac.learned.state_network import load_network
 from caransac.options import SAMPLES_PER_ROUND
-from caransac.robust.sampling import UniformSampler, likely_inliers
+from caransac.robust.sampling import UniformSampler, sampling_pool
 from caransac.training.data import Example, PairSource, make_example
 from caransac.training.task import PairLoss, TrainingTask, balanced_entropy
 from caransac.training.trainable_module import Affine, TrainableModule, hidden, leaky_relu
+from caransac.tuning import DEFAULT_TUNING
 
 NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair in its loss; how many compete in the figures
 GOOD_DEG = 10.0  # pose error below which a model of a sample makes it a good one
@@ -71,7 +72,7 @@ def draw_samples(example: Example, seed: int) -> Indices:
     """Samples (S, 5) as the first round of CA-RANSAC with its default weights draws them."""
     network = load_network("default")
     _, prior = network.first(example.side)
-    pool = likely_inliers(prior, 5, SAMPLES_PER_ROUND)
+    pool = sampling_pool(prior, 5, SAMPLES_PER_ROUND, DEFAULT_TUNING)
     return UniformSampler(pool, 5, seed).draw(0, NUM_SAMPLES)
 
 

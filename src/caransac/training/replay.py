@@ -1,10 +1,9 @@
-"""The loss of one run of the loop: torch replays the networks on what the loop recorded; nothing else has gradients."""
+"""The loss of one run of the estimator: torch stands in for the compiled network, and nothing else is different."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -14,12 +13,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from caransac.geometry import Array, Floats
 from caransac.options import Options
 from caransac.results import Round
-from caransac.robust.ca_ransac import first_belief
-from caransac.robust.estimate import Estimate
-from caransac.robust.methods import adapt
-from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, NEGLIGIBLE_WEIGHT
-from caransac.training.data import MAX_ERROR_PX, Example
+from caransac.robust.pipeline import adapt
+from caransac.training.data import Example
 from caransac.training.state_module import StateModule
+from caransac.tuning import DEFAULT_TUNING, Tuning
 
 EPSILON = 0.1  # how much less a round counts than the next
 POSE_WEIGHT = 1 / 60  # a loss of one for every so many degrees
@@ -48,8 +45,51 @@ class Losses:
     pose_error_deg: float
 
 
+@dataclass(eq=False)
+class RecordedNetwork:
+    """A network as the loop calls it (`MatchStates`) that remembers, with gradients, what it answered.
+
+    Attributes:
+        module: the network being trained.
+        log_odds: (n,) inlier log-odds before any model and after every update, in turn.
+    """
+
+    module: StateModule
+    log_odds: list[Tensor] = field(default_factory=list)
+    _state: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    @property
+    def num_features(self) -> int:
+        """See `MatchStates.num_features`."""
+        return len(self.module.layers["init"][0].weight)
+
+    @property
+    def alpha(self) -> float:
+        """See `MatchStates.alpha`."""
+        return self.module.alpha.item()
+
+    @property
+    def beta(self) -> float:
+        """See `MatchStates.beta`."""
+        return self.module.beta.item()
+
+    def first(self, side: Floats) -> tuple[Floats, Floats]:
+        """See `MatchStates.first`."""
+        return self._answer(self.module.init_state(torch.from_numpy(side)))
+
+    def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
+        """See `MatchStates.update`; the state must be the one that was answered last."""
+        assert len(state) == len(self._state)
+        return self._answer(self.module.next_state(self._state, torch.from_numpy(msac_scores)))
+
+    def _answer(self, state: Tensor) -> tuple[Floats, Floats]:
+        self._state = state
+        self.log_odds.append(self.module.log_odds(state))
+        return state.detach().numpy(), torch.sigmoid(self.log_odds[-1]).detach().numpy()
+
+
 def replay(network: StateModule, example: Example, seed: int, self_supervised: bool = False) -> Losses | None:
-    """Run the loop with the network's present weights and replay it; None when the loop found no model.
+    """The loss of a run of the estimator with the network as it is; None when that found no model.
 
     Args:
         network: the network being trained.
@@ -57,19 +97,20 @@ def replay(network: StateModule, example: Example, seed: int, self_supervised: b
         seed: seed of the run.
         self_supervised: label the points by the run's own final model instead of the truth.
     """
-    options = Options(max_error_px=MAX_ERROR_PX, early_stop=False, seed=seed)
-    trained = network.to_numpy()
-    found = adapt(example.problem, trained, first_belief(example.problem, trained, example.side), options)
+    options = Options(max_error_px=example.max_error_px, early_stop=False, seed=seed)
+    recorded = RecordedNetwork(network)
+    found = adapt(example.problem, recorded, example.side, example.info, options)
     if found.model is None:
         return None
     labels = example.labels
     if self_supervised:
         assert found.msac_scores is not None
         labels = (found.msac_scores > 0).astype(np.float32)
-    entropies = cross_entropies(network, example.side, found, labels)
+    targets = torch.from_numpy(labels)
+    entropies = [binary_cross_entropy_with_logits(log_odds, targets) for log_odds in recorded.log_odds]
     total = discounted(entropies)
     entropy, pose_error = total.item(), np.nan
-    if example.R is not None:
+    if example.has_pose:
         if not self_supervised:
             start, *rounds = found.rounds
             total = total + POSE_WEIGHT * discounted([pose_loss(network, example, start, record) for record in rounds])
@@ -80,17 +121,6 @@ def replay(network: StateModule, example: Example, seed: int, self_supervised: b
 def discounted(losses: Sequence[Tensor]) -> Tensor:
     """Sum of the losses of the rounds, the last one counting in full."""
     return torch.stack([(1 - EPSILON) ** (len(losses) - 1 - q) * loss for q, loss in enumerate(losses)]).sum()
-
-
-def cross_entropies(network: StateModule, side: Floats, found: Estimate, labels: Floats) -> list[Tensor]:
-    """Mean cross entropy of the probabilities before any model and after every round."""
-    targets = torch.from_numpy(labels)
-    state = network.init_state(torch.from_numpy(side))
-    entropies = [binary_cross_entropy_with_logits(network.log_odds(state), targets)]
-    for _, record in pairwise(found.rounds):
-        state = network.next_state(state, torch.from_numpy(record.msac_scores))
-        entropies.append(binary_cross_entropy_with_logits(network.log_odds(state), targets))
-    return entropies
 
 
 def pose_loss(network: StateModule, example: Example, start: Round, record: Round) -> Tensor:
@@ -108,11 +138,18 @@ def pose_loss(network: StateModule, example: Example, start: Round, record: Roun
     return error + ((step - step.detach()) @ torch.from_numpy(slope)).float()
 
 
-def refinement_step(network: StateModule, example: Example, model: Array, prior: Floats, record: Round) -> Tensor:
+def refinement_step(
+    network: StateModule,
+    example: Example,
+    model: Array,
+    prior: Floats,
+    record: Round,
+    tuning: Tuning = DEFAULT_TUNING,
+) -> Tensor:
     """One damped step of the weighted refinement from a model, differentiable in alpha and beta."""
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)
-    loss_scale = LOSS_SCALE_IN_NOISE * record.noise * problem.max_error
+    loss_scale = tuning.loss_scale * problem.tail * record.noise
     squares = (residuals / loss_scale) ** 2
     slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
     bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)
@@ -120,7 +157,7 @@ def refinement_step(network: StateModule, example: Example, model: Array, prior:
         torch.from_numpy(np.maximum(p, 1e-12).astype(float)) for p in (record.probabilities, prior)
     )
     weights = probability ** network.alpha.double() * prior_probability ** network.beta.double()
-    weights = torch.where(weights > NEGLIGIBLE_WEIGHT, weights, 0.0)
+    weights = torch.where(weights > tuning.min_weight, weights, 0.0)
     J, r = torch.from_numpy(jacobian), torch.from_numpy(slope * residuals)
     curvature = J.T @ ((weights * torch.from_numpy(bend))[:, None] * J)
     damping = DAMPING * curvature.diagonal().max().clamp(min=1e-12) * torch.eye(len(curvature))

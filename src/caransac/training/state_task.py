@@ -15,13 +15,15 @@ from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac.options import MaxError
 from caransac.robust.confidence import CONFIDENCE_PARTS, EVIDENCE
 from caransac.training.calibration import fit_logistic
-from caransac.training.data import MAX_ERROR_PX, Example, PairSource, judged, make_example
+from caransac.training.data import Example, PairSource, judged, make_example, random_threshold, with_noise
 from caransac.training.recipe import Recipe
 from caransac.training.replay import Losses, replay
+from caransac.training.restaging import SceneKind, restage
 from caransac.training.state_module import StateModule
 from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
+HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked for, and pairs of few matches
 PROBLEMS = ("essential", "fundamental", "focal", "homography")  # that have a confidence of their own
 
 
@@ -59,15 +61,25 @@ class StateTask(TrainingTask):
         pair: Pair,
         problem_name: str = "essential",
         rng: np.random.Generator | None = None,
-        max_error_px: MaxError = MAX_ERROR_PX,
+        max_error_px: MaxError = "auto",
+        labels: Floats | None = None,
     ) -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
-        return make_example(judged(pair, self.filter) if self.filter else pair, problem_name, rng, max_error_px)
+        pair = judged(pair, self.filter) if self.filter else pair
+        return make_example(pair, problem_name, rng, max_error_px, labels)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
         """See `TrainingTask.training_loss`."""
         name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
-        return self._replay(network, self.example(source.draw(rng), name), int(rng.integers(2**63)))
+        pair = source.draw(rng)
+        if rng.random() < HARD_SHARE:
+            kind: SceneKind = "plane" if rng.random() < 0.5 else "few"
+            name, pair = "homography" if kind == "plane" else name, restage(pair, kind, rng).pair
+        labels = pair.right_matches()  # before noise moves them: how precise a match is does not make it wrong
+        example = self.example(with_noise(pair, rng), name, rng, random_threshold(rng), labels)
+        if example.problem.num_points < example.problem.sample_size:
+            return None
+        return self._replay(network, example, int(rng.integers(2**63)))
 
     def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
         """See `TrainingTask.validation_loss`."""
@@ -82,6 +94,7 @@ class StateTask(TrainingTask):
         """Means over runs; one that found no model counts as a failed pose."""
         found = [f for f in figures if f is not None]
         errors = [FAILURE_DEG if f is None else f["pose_error_deg"] for f in figures]
+        errors = [error for error in errors if not np.isnan(error)]  # homographies have no pose
         means = {
             name: float(np.mean([f[name] for f in found])) if found else float("nan")
             for name in ("loss", "entropy", "prior", "posterior")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,21 @@ import torch
 
 from caransac.datasets import Pair
 from caransac.geometry import Array, Floats
-from caransac.kernels import most_likely
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
-from caransac.robust.ca_ransac import first_belief
 from caransac.robust.confidence import evidence
 from caransac.robust.degeneracy import find_degeneracy
-from caransac.robust.methods import WORKED_ON, MatchInfo, part_of, work_on
+from caransac.robust.pipeline import adapt
 from caransac.robust.problems import Homography
-from caransac.training.data import MAX_ERROR_PX, Example, PairSource, read_pairs, synthetic_pair, without_geometry
+from caransac.training.data import (
+    Example,
+    PairSource,
+    random_threshold,
+    read_pairs,
+    synthetic_pair,
+    with_noise,
+    without_geometry,
+)
 from caransac.training.filter_task import FilterTask
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
@@ -29,7 +36,6 @@ from caransac.training.state_task import StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
-AUTOMATIC = 0.75  # share of the runs for the confidence whose threshold is found
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 
@@ -81,19 +87,17 @@ class Worker:
         assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
         scene = self._evidence_scene(problem_name, rng)
-        automatic = rng.random() < AUTOMATIC
-        example = self.task.example(scene.pair, problem_name, rng, "auto" if automatic else MAX_ERROR_PX)
+        labels, max_error_px = scene.pair.right_matches(), random_threshold(rng)
+        example = self.task.example(with_noise(scene.pair, rng), problem_name, rng, max_error_px, labels)
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
             return None
-        belief = first_belief(problem, network, example.side)
-        chosen = most_likely(belief.probabilities, WORKED_ON)
-        options = Options(seed=index, max_error_px="auto" if automatic else MAX_ERROR_PX)
-        part, found = work_on(*part_of(problem, belief, MatchInfo(), chosen), network, options)
+        options = Options(seed=index, max_error_px=max_error_px)
+        found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
-        numbers = evidence(network, part, found, find_degeneracy(part, found, index))
-        return numbers, is_right(example, scene.H, found.model)
+        found = replace(found, degeneracy=find_degeneracy(problem, found, options))
+        return evidence(network, problem, found, options), is_right(example, scene.H, found.model)
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
         """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""

@@ -133,7 +133,7 @@ def _rounds(result: DrawnResult, answer: Array | None) -> list[Round]:
 def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_error_px: float) -> dict[str, Any]:
     content: dict[str, Any] = {
         "probabilities": _pack(np.rint(255 * np.clip(step.probabilities, 0, 1)), "u1"),
-        "noisePx": step.noise * max_error_px,
+        "noisePx": step.noise if step.best is not None else 0.0,
         "hypotheses": [],
         **_matrices(geometry, step.best),
         "distances": None,

@@ -84,10 +84,10 @@ class DrawnPose(DrawnGeometry):
                 f"unknown to the estimation, give size{number}"
             )
         self._K1, self._K2 = camera1.K, camera2.K
-        self._problem: Problem = Essential.from_pixels(pixels1, pixels2, camera1, camera2, max_error_px)
+        self._problem: Problem = Essential.from_pixels(pixels1, pixels2, camera1, camera2)
         self._intrinsics = np.empty((3, 0))
         if (camera1, camera2) != (given1, given2):
-            self._problem = FocalPose.from_pixels(pixels1, pixels2, given1, given2, max_error_px, shared=False)
+            self._problem = FocalPose.from_pixels(pixels1, pixels2, given1, given2, shared=False)
             self._intrinsics = np.stack([_change(given1, camera1), _change(given2, camera2)], axis=1)
         self._max_error_px = max_error_px
 
@@ -97,7 +97,7 @@ class DrawnPose(DrawnGeometry):
 
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
-        distances = self._problem.distances(self._refined(model)) / self._problem.max_error * self._max_error_px
+        distances = self._problem.distances(self._refined(model)) / self._problem.pixel
         return self._problem.spread(distances, np.inf)
 
     def num_inliers(self, model: Array) -> int:
@@ -123,7 +123,7 @@ class DrawnPixelMatrices(DrawnGeometry):
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
         normalised = self._problem.from_public(model)
-        return self._problem.distances(normalised) / self._problem.max_error * self._max_error_px
+        return self._problem.distances(normalised) / self._problem.pixel
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""
@@ -143,7 +143,7 @@ class DrawnFundamental(DrawnPixelMatrices):
 
     def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float) -> None:
         self._images = images
-        self._problem = Fundamental.from_pixels(images[0].pixels, images[1].pixels, max_error_px)
+        self._problem = Fundamental.from_pixels(images[0].pixels, images[1].pixels)
         self._max_error_px = max_error_px
 
     def pose(self, model: Array) -> Pose | None:
@@ -166,7 +166,7 @@ class DrawnHomography(DrawnPixelMatrices):
     def __init__(self, images: tuple[DrawnImage, DrawnImage], max_error_px: float, *, undistorts: bool) -> None:
         self.undistorts = undistorts
         pixels1, pixels2 = (_flat(image) if undistorts else image.pixels for image in images)
-        self._problem = Homography.from_pixels(pixels1, pixels2, max_error_px)
+        self._problem = Homography.from_pixels(pixels1, pixels2)
         self._max_error_px = max_error_px
 
     def pose(self, model: Array) -> None:  # noqa: ARG002  # of a plane there are several, of a rotation none

@@ -114,6 +114,16 @@ std::tuple<Correspondences, Out<double>, double> normalise(const Points& pixels1
     return {std::move(points), std::move(centres).to_numpy({2, 2}), by.scale};
 }
 
+void make_regions(Regions* self, const Correspondences& correspondences, const In<float, Any>& weights) {
+    require(weights.shape(0) == static_cast<size_t>(correspondences.size()),
+            "weights must have one entry for every correspondence");
+    std::vector<float> own(weights.data(), weights.data() + weights.size());
+    require(std::all_of(own.begin(), own.end(), [](float w) { return w >= 0 && std::isfinite(w); }),
+            "weights must be finite and not negative");
+    nb::gil_scoped_release release;
+    new (self) Regions(correspondences, std::move(own));
+}
+
 }  // namespace
 
 void bind_correspondences(nb::module_& m) {
@@ -131,7 +141,7 @@ void bind_correspondences(nb::module_& m) {
     m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a);
 
     nb::class_<Regions>(m, "Regions", "The cell of every correspondence in a grid over each image; immutable.")
-        .def(nb::init<const Correspondences&>(), "correspondences"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("__init__", &make_regions, "correspondences"_a, "weights"_a)
         .def_prop_ro(
             "cells",
             [](const Regions& self) {

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "deviations.h"
-#include "kinds.h"
+#include "model_arrays.h"
 #include "plane_poses.h"
 #include "regions.h"
-#include "rounds.h"
+#include "round.h"
 
 namespace caransac {
 namespace {
@@ -51,15 +51,15 @@ Out<float> msac_scores(const Models<Kind>& models, const Correspondences& corres
 }
 
 template <class Kind>
-Out<double> spread_consensus(const Models<Kind>& models, const Correspondences& correspondences, double max_error,
-                             const Regions& regions) {
+Out<double> spread_consensus_of(const Models<Kind>& models, const Correspondences& correspondences, double max_error,
+                                const Regions& regions) {
     require(max_error > 0, "max_error must be positive");
     require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
     const size_t m = count_of(models.shape(0));
     std::vector<double> totals;
     {
         nb::gil_scoped_release release;
-        totals = spread_consensus_of<Kind>(read_models<Kind>(models), correspondences, max_error, regions);
+        totals = spread_consensus<Kind>(read_models<Kind>(models), correspondences, max_error, regions);
     }
     return to_numpy(std::move(totals), {m});
 }
@@ -83,6 +83,46 @@ Out<int> top_models(const Models<Kind>& models, const Correspondences& correspon
     }
     const size_t size = index.size();
     return to_numpy(std::move(index), {size});
+}
+
+template <class Kind>
+Out<double> promising_models(const Models<Kind>& models, const Correspondences& coarse, const Correspondences& fine,
+                             double max_error, int shortlist, int count, const RefineOptions& options) {
+    require(max_error > 0, "max_error must be positive");
+    require(shortlist > 0 && count > 0, "shortlist and count must be positive");
+    count_of(models.shape(0));
+    std::vector<typename Kind::Model> kept;
+    {
+        nb::gil_scoped_release release;
+        kept = promising<Kind>(read_models<Kind>(models), coarse, fine, max_error, shortlist, count, options);
+    }
+    return write_models<Kind>(kept);
+}
+
+template <class Kind>
+Out<double> most_distinct_models(const Models<Kind>& models, const Correspondences& correspondences, double max_error,
+                                 const Regions& regions, int count, double same) {
+    require(max_error > 0, "max_error must be positive");
+    require(count > 0, "count must be positive");
+    require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
+    count_of(models.shape(0));
+    std::vector<typename Kind::Model> kept;
+    {
+        nb::gil_scoped_release release;
+        kept = most_distinct<Kind>(read_models<Kind>(models), correspondences, max_error, regions, count, same);
+    }
+    return write_models<Kind>(kept);
+}
+
+// How many points are closer to a model than wrong ones would be, and their median distance.
+template <class Kind>
+std::pair<double, double> right_matches_of(const ModelIn<Kind>& model, const Correspondences& correspondences,
+                                           double near, int dimensions) {
+    require(near > 0, "near must be positive");
+    require(dimensions == 1 || dimensions == 2, "dimensions must be 1 or 2");
+    nb::gil_scoped_release release;
+    const auto found = right_matches(distances<Kind>(Kind::read(model.data()), correspondences), near, dimensions);
+    return {found.count, found.median};
 }
 
 // A copy of weights, checked: nobody can change them in between.
@@ -198,15 +238,14 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
     return nb::class_<Kind>(m, name, doc)
         .def_static("residuals_sq", &residuals_sq<Kind>, "models"_a, "correspondences"_a)
         .def_static("msac_scores", &msac_scores<Kind>, "models"_a, "correspondences"_a, "max_error"_a)
-        .def_static("spread_consensus", &spread_consensus<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
+        .def_static("spread_consensus", &spread_consensus_of<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a)
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
-        .def_static("promising", &promising<Kind>, "models"_a, "coarse"_a, "fine"_a, "max_error"_a, "shortlist"_a,
-                    "count"_a, "options"_a)
-        .def_static("attend", &attend<Kind>, "models"_a, "correspondences"_a, "regions"_a, "search_error"_a,
-                    "max_error"_a, "finalists"_a, "count"_a, "same"_a)
-        .def_static("right_matches", &right_matches<Kind>, "model"_a, "correspondences"_a, "near"_a, "dimensions"_a)
-        .def_static("near_median", &near_median<Kind>, "model"_a, "correspondences"_a, "near"_a)
+        .def_static("promising", &promising_models<Kind>, "models"_a, "coarse"_a, "fine"_a, "max_error"_a,
+                    "shortlist"_a, "count"_a, "options"_a)
+        .def_static("most_distinct", &most_distinct_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
+                    "regions"_a, "count"_a, "same"_a)
+        .def_static("right_matches", &right_matches_of<Kind>, "model"_a, "correspondences"_a, "near"_a, "dimensions"_a)
         .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
         .def_static("outcome_deviations", &outcome_deviations<Kind>, "model"_a, "correspondences"_a, "weights"_a,

@@ -11,21 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, Regions
-from caransac.options import MaxError
+from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-START_IN_EXTENT = 0.0075  # threshold to start from where nobody knows it: 2 or 3 px of 1000
 SMALLEST_EXTENT = 1e-9
 SURE = 1e12  # information about what is held fixed
 
 
 class Problem(ABC):
-    """Correspondences in coordinates of the order of one, and a threshold.
+    """Correspondences in coordinates of the order of one.
 
     Models are the rows of an array (m, *model_kernels.shape) whose meaning only the problem knows; the loops select and
     stack them like any array.
@@ -39,10 +37,7 @@ class Problem(ABC):
         error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
         median_error: median distance of right matches whose keypoints have noise of deviation one.
         tail: how generous thresholds are, in medians of the distances of right matches, relative to Sampson distances.
-        compared_on: likely points that models are compared on and refined on before the best are attended to.
-        least_refined: models that a round refines at least.
         by_score: share of the samples that are drawn by the scores of the matches alone, whatever is believed.
-        max_error: distance from which on a point does not support a model.
         pixel: size of a pixel in the unit of the points.
         usable: (N,) which points as given the problem has; None for all.
     """
@@ -53,48 +48,32 @@ class Problem(ABC):
     error_dimensions: ClassVar[int] = 1
     median_error: ClassVar[float] = 0.674
     tail: ClassVar[float] = 1.0
-    compared_on: ClassVar[int] = 2048
-    least_refined: ClassVar[int] = 16
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels
 
     def __init__(
         self,
         correspondences: Correspondences,
-        max_error_px: MaxError,
         pixel: float = 1.0,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
-        """The problem of the usable ones of the matches as given; "auto" starts from a generous threshold."""
+        """The problem of the usable ones of the matches as given."""
         self.correspondences = correspondences
         self.pixel = pixel
         self.usable = usable
-        self.max_error = START_IN_EXTENT * self.extent if max_error_px == "auto" else max_error_px * pixel
 
     def subset(self, index: Indices) -> Self:
         """The same problem of some of its points only, in the given order; `spreads` stay those of all."""
         _ = self.extent
         chosen = self._copy()
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
-        chosen.__dict__.pop("regions", None)
         return chosen
-
-    def within(self, max_error: float) -> Self:
-        """The same problem with another threshold."""
-        changed = self._copy()
-        changed.max_error = max_error
-        return changed
 
     def _copy(self) -> Self:
         """The same, to be changed: copy.copy takes four times as long."""
         same = object.__new__(type(self))
         same.__dict__.update(self.__dict__)
         return same
-
-    @property
-    def max_error_px(self) -> float:
-        """The threshold in pixels."""
-        return self.max_error / self.pixel
 
     @cached_property
     def spreads(self) -> Array:
@@ -105,11 +84,6 @@ class Problem(ABC):
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
         return max(float(self.spreads[0, 2] + self.spreads[1, 2]) / 2, SMALLEST_EXTENT) if self.num_points else 1.0
-
-    @cached_property
-    def regions(self) -> Regions:
-        """Where its points are in either image."""
-        return Regions(self.correspondences)
 
     @property
     def num_points(self) -> int:
@@ -166,7 +140,7 @@ class Problem(ABC):
         """What refinement adds to the cost for intrinsics other than given.
 
         Args:
-            noise: in thresholds.
+            noise: median distance of right matches.
             model: what is refined, or None for many models that are refined again later.
             weights: (n,) of the points.
         """
@@ -185,10 +159,6 @@ class Problem(ABC):
         """MSAC scores (m, n) of models (m, ...); a point behind a camera scores 0."""
         return self.model_kernels.msac_scores(models, self.correspondences, max_error)
 
-    def spread_consensus(self, models: Array, max_error: float) -> Array:
-        """Consensus (m,) of models (m, ...) that counts evidence all over the images for more than a heap of it."""
-        return self.model_kernels.spread_consensus(models, self.correspondences, max_error, self.regions)
-
     def distances(self, model: Array) -> Array:
         """Sampson distances (n,) of all points to a model."""
         return np.asarray(np.sqrt(self.model_kernels.residuals_sq(model[None], self.correspondences)[0]))
@@ -197,13 +167,9 @@ class Problem(ABC):
         """How many points within `near` of a model are more than wrong ones would be, and their median distance."""
         return self.model_kernels.right_matches(model, self.correspondences, near, self.error_dimensions)
 
-    def near_median(self, model: Array, near: float) -> tuple[int, float]:
-        """How many points are within a distance of a model, and their median one."""
-        return self.model_kernels.near_median(model, self.correspondences, near)
-
-    def inliers(self, model: Array) -> NDArray[np.bool_]:
+    def inliers(self, model: Array, max_error: float) -> NDArray[np.bool_]:
         """Which points (n,) support a model."""
-        return np.asarray(self.msac_scores(model[None], self.max_error)[0] > 0)
+        return np.asarray(self.msac_scores(model[None], max_error)[0] > 0)
 
     def refine(self, models: Array, options: RefineOptions, weights: Array | None = None) -> Array:
         """Models (m, ...) refined on all points, with weights (n,) or all alike."""
@@ -214,9 +180,9 @@ class Problem(ABC):
         return self.model_kernels.jacobian(model, self.correspondences)
 
     def information(self, model: Array, weights: Array, noise: float) -> Array:
-        """Information (f, f) about a model's degrees of freedom in points of weights (n,), at a noise in thresholds."""
+        """Information (f, f) about a model's degrees of freedom in points of weights (n,) and a noise."""
         information = self.model_kernels.information(model, self.correspondences, weights)
-        return with_prior(information / (noise * self.max_error) ** 2, self.prior_information)
+        return with_prior(information / noise**2, self.prior_information)
 
     @property
     def prior_information(self) -> Array:
@@ -233,14 +199,13 @@ class Problem(ABC):
         Args:
             model: the model.
             weights: (n,) of the points it was fitted to.
-            noise: in thresholds.
+            noise: median distance of right matches.
             rates: (f, k) how the outcome moves with each of the model's degrees of freedom.
             dropped: how many.
         """
-        variance = (noise * self.max_error) ** 2
         prior = self.prior_information
         return self.model_kernels.outcome_deviations(
-            model, self.correspondences, weights, rates, variance, prior, dropped
+            model, self.correspondences, weights, rates, noise**2, prior, dropped
         )
 
     def retract(self, model: Array, delta: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
-from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
 from caransac.robust.problems.rays import pack_rays
 
@@ -18,12 +17,10 @@ class Essential(Problem):
     model_kernels = POSES
 
     @classmethod
-    def from_pixels(
-        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: MaxError
-    ) -> Essential:
+    def from_pixels(cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera) -> Essential:
         """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable."""
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
-        return cls(rays, max_error_px, mean_pixel(camera1, camera2), usable)
+        return cls(rays, mean_pixel(camera1, camera2), usable)
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""

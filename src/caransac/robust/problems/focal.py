@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from caransac.camera import UNKNOWN_FOCAL, Camera, mean_pixel
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
-from caransac.options import MaxError
 from caransac.robust.problems.base import Problem, with_prior
 from caransac.robust.problems.rays import pack_rays
 
@@ -63,27 +62,23 @@ class FocalPose(Problem):
     name = "focal"
     sample_size = 5
     model_kernels = FOCAL_POSES
-    least_refined = 32  # poses of samples that were solved at several focal lengths differ more
 
     def __init__(
         self,
         correspondences: Correspondences,
-        max_error_px: MaxError,
         cameras: tuple[Camera, Camera],
         shared: bool,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
-        super().__init__(correspondences, max_error_px, mean_pixel(*cameras), usable)
+        super().__init__(correspondences, mean_pixel(*cameras), usable)
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0]), Doubt.of(cameras[1])
 
     @classmethod
-    def from_pixels(
-        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, max_error_px: MaxError, shared: bool
-    ) -> FocalPose:
+    def from_pixels(cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, shared: bool) -> FocalPose:
         """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`."""
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
-        return cls(rays, max_error_px, (camera1, camera2), shared, usable)
+        return cls(rays, (camera1, camera2), shared, usable)
 
     def _log_scales(self) -> list[tuple[float, float]]:
         """Pairs of log_scale that samples are solved at."""
@@ -123,11 +118,11 @@ class FocalPose(Problem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         temper = TEMPER if model is None or weights is None else self._temper(model, weights, noise)
-        return self._prior(temper * (noise * self.max_error) ** 2, self._doubts[0].focal, self._doubts[1].focal)
+        return self._prior(temper * noise**2, self._doubts[0].focal, self._doubts[1].focal)
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
-        return self._prior(TEMPER * (noise * self.max_error) ** 2, 0.0, 0.0)
+        return self._prior(TEMPER * noise**2, 0.0, 0.0)
 
     def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
         """The prior of deviations of the two log_scales, in units of the cost."""
@@ -148,7 +143,7 @@ class FocalPose(Problem):
     def _temper(self, model: Array, weights: Array, noise: float) -> float:
         """How much the prior counts: the more, the less the matches say about the focal length."""
         points = self.model_kernels.information(model, self.correspondences, weights)
-        points /= TEMPER * (noise * self.max_error) ** 2
+        points /= TEMPER * noise**2
         said = np.linalg.pinv(with_prior(points, self._prior_information(focal_prior=False)), hermitian=True)
         ratios = [
             said[5 + 3 * camera, 5 + 3 * camera] / doubt.focal**2

@@ -17,7 +17,6 @@ class Fundamental(PixelProblem):
     name = "fundamental"
     sample_size = 7
     model_kernels = FUNDAMENTALS
-    compared_on = 1024  # with more, points of a plane decide more often
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`."""

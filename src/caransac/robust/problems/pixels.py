@@ -8,7 +8,6 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import Correspondences, normalise
-from caransac.options import MaxError
 from caransac.robust.problems.base import Problem
 
 if TYPE_CHECKING:
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 class PixelProblem(Problem):
     """Points are pixels, centred and with one scale for both images."""
 
-    def __init__(self, correspondences: Correspondences, max_error_px: MaxError, pixel: float = 1.0) -> None:
-        super().__init__(correspondences, max_error_px, pixel)
+    def __init__(self, correspondences: Correspondences, pixel: float = 1.0) -> None:
+        super().__init__(correspondences, pixel)
         self._normalise1 = self._normalise2 = np.eye(3)
 
     @classmethod
-    def from_pixels(cls, pixels1: Array, pixels2: Array, max_error_px: MaxError) -> Self:
+    def from_pixels(cls, pixels1: Array, pixels2: Array) -> Self:
         """The problem of pixels (n, 2)."""
         points, centres, scale = normalise(pixels1, pixels2)
-        problem = cls(points, max_error_px, scale)
+        problem = cls(points, scale)
         problem._normalise1, problem._normalise2 = (
             np.array([[scale, 0, -scale * x], [0, scale, -scale * y], [0, 0, 1]]) for x, y in centres
         )

@@ -1,9 +1,10 @@
-// The kinds of models: how many columns a model has in Python, how it is read and written, and what its scores are.
+// The kinds of models, and the verbs that every kind has: read, write, score, rank, refine. A new kind of model is one
+// struct here.
 #pragma once
 
 #include <vector>
 
-#include "arrays.h"
+#include "correspondences.h"
 #include "hot/kernels.h"
 #include "refine.h"
 
@@ -107,15 +108,5 @@ struct Homographies {
     }
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };
-
-template <class Kind>
-using ModelIn = In<double, Dim<3>, Dim<Kind::kColumns>>;
-template <class Kind>
-using Models = In<double, Any, Dim<3>, Dim<Kind::kColumns>>;
-
-template <class Kind>
-typename Kind::Model model_at(const Models<Kind>& models, size_t i) {
-    return Kind::read(models.data() + 3 * Kind::kColumns * i);
-}
 
 }  // namespace caransac

@@ -1,0 +1,135 @@
+"""The estimator on one page: prepare, prior, rounds, assess, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from caransac.geometry import Floats
+from caransac.learned.sample_quality import load_quality
+from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.state_network import MatchStates, StateNetwork, load_network
+from caransac.options import MethodName, Options
+from caransac.results import Round
+from caransac.robust.ca_ransac import ca_ransac, prior_round
+from caransac.robust.confidence import confidence
+from caransac.robust.degeneracy import find_degeneracy
+from caransac.robust.estimate import Estimate
+from caransac.robust.lm_lo import lm_lo
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.problems import Problem
+from caransac.robust.sampling import ProsacSampler, SelectiveSampler, UniformSampler
+from caransac.robust.scale import Scale
+from caransac.robust.strategies import choose_strategies
+from caransac.robust.working_set import choose_working_set, widen
+
+
+def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """Estimate the model of a problem by the method that the options name.
+
+    Args:
+        problem: what to estimate.
+        info: of the matches as given.
+        options: see `Options`.
+    """
+    # 1. prepare: of very many matches, those to work on
+    info = info.of(problem)
+    chosen = choose_working_set(problem, info, options.seed, options.tuning)
+    part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
+    # 2. prior and 3. rounds, as the method has them
+    found = METHODS[options.method](part, known, options)
+    # 4. report on all matches
+    return found if chosen is None else widen(problem, chosen, found, options.tuning, options.keep_trace)
+
+
+def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """CA-RANSAC with its trained weights, and the confidence of its answer."""
+    network = load_network(options.weights)
+    _check_features(info, network, options)
+    if problem.num_points < problem.sample_size:
+        return _too_few(problem, network, options)
+    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
+    found = adapt(problem, network, side, info, options)
+    degeneracy = find_degeneracy(problem, found, options)
+    found = replace(found, degeneracy=degeneracy)
+    return replace(found, confidence=confidence(network, problem, found, options))
+
+
+def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo, options: Options) -> Estimate:
+    """CA-RANSAC by the given network from side information (n, d): what runs, and what training replays."""
+    scale = Scale.of(problem, options.max_error_px, options.tuning)
+    prior = prior_round(problem, scale, *network.first(side))
+    strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
+    rounds, settled = ca_ransac(problem, scale, prior, strategies, options)
+    return conclude(problem, scale, rounds, settled)
+
+
+def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool) -> Estimate:
+    """The best model of the last round, settled or not, if the matches support it."""
+    last = rounds[-1]
+    nothing = Estimate(model=None, stop_reason="degenerate", num_hypotheses=last.num_hypotheses, rounds=tuple(rounds))
+    if last.best is None:
+        return nothing
+    max_error = scale.inlier_error(last.noise)
+    for model in (last.best, last.models[0]):  # refinement may give up the consensus of a few that hardly constrain it
+        msac_scores = problem.msac_scores(model[None], max_error)[0]
+        if (msac_scores > 0).sum() > problem.sample_size:
+            return replace(
+                nothing,
+                model=model,
+                stop_reason="early_stop" if settled else "budget",
+                max_error=max_error,
+                noise=last.noise,
+                msac_scores=msac_scores,
+            )
+    return replace(nothing, stop_reason="no_consensus")
+
+
+def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """LM-LO on the matches that pass the ratio filter, the best ones first if they have scores."""
+    if problem.num_points < problem.sample_size:
+        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
+    order = np.arange(problem.num_points, dtype=np.int32)
+    if info.scores is not None:
+        order = info.order()
+        if info.score_kind == "ratio":
+            order = order[: max(int((info.scores < options.max_ratio).sum()), options.tuning.min_filtered)]
+    passed = problem.subset(order)  # what is filtered out costs nothing
+    progressive = info.scores is not None and options.method == "lm-lo"
+    make_sampler = ProsacSampler if progressive else UniformSampler
+    sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
+    scale = Scale.of(passed, options.max_error_px, options.tuning)
+    quality = load_quality(options.sample_quality)
+    found = lm_lo(passed, scale, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
+    if found.model is None:
+        return found
+    # Matches that were filtered out may be inliers all the same.
+    max_error = scale.inlier_error(found.noise)
+    msac_scores = problem.msac_scores(found.model[None], max_error)[0]
+    found = replace(found, max_error=max_error, msac_scores=msac_scores)
+    return replace(found, degeneracy=find_degeneracy(problem, found, options))
+
+
+def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
+    """Raise a ValueError if the features are not those that the weights were trained with."""
+    wanted = network.num_features - NUM_FEATURES
+    if wanted != (0 if info.features is None else info.features.shape[1]):
+        given = "none" if info.features is None else f"shape {info.features.shape}"
+        raise ValueError(f"features must have shape (N, {wanted}) for weights {str(options.weights)!r}, got {given}")
+
+
+def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estimate:
+    """The answer where there are fewer matches than a minimal sample has: no match is believed to be right."""
+    scale = Scale.of(problem, options.max_error_px, options.tuning)
+    state, probabilities = network.first(np.zeros((problem.num_points, network.num_features), np.float32))
+    prior = prior_round(problem, scale, state, np.zeros_like(probabilities))
+    return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, rounds=(prior,), confidence=0.0)
+
+
+METHODS: dict[MethodName, Callable[[Problem, MatchInfo, Options], Estimate]] = {
+    "ca-ransac": run_ca_ransac,
+    "lm-lo": run_lm_lo,
+    "lm-lo-u": run_lm_lo,
+}

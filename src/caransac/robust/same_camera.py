@@ -1,0 +1,93 @@
+"""Whether two images with doubtful cameras were taken by one camera, where nobody says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from caransac.camera import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION, Camera
+from caransac.geometry import Array
+from caransac.options import Options
+from caransac.robust.estimate import Estimate
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.pipeline import estimate_model
+from caransac.robust.problems import FocalPose
+
+# Two unknown cameras are not one if two focal lengths have so much more consensus and differ by so much.
+MORE_CONSENSUS, OTHER_FOCAL = 1.02, 0.1
+SAME_FOCAL = 0.01  # relative difference of the focal lengths of cameras that may be one
+
+
+def estimate_focal_pose(
+    pixels1: Array,
+    pixels2: Array,
+    camera1: Camera,
+    camera2: Camera,
+    same_camera: bool | None,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[FocalPose, Estimate]:
+    """Estimate pose and focal lengths of doubtful cameras; decide whether they are one where nobody says so.
+
+    Args:
+        pixels1: (N, 2).
+        pixels2: (N, 2).
+        camera1: camera of image 1, or what to assume of it.
+        camera2: camera of image 2.
+        same_camera: whether they are one; None to decide.
+        info: of the matches.
+        options: see `Options`.
+
+    Returns:
+        The problem, and its estimate.
+    """
+    if same_camera is None and not _could_be_one(camera1, camera2):
+        same_camera = False
+    if same_camera is not None:
+        return _estimate_as(same_camera, pixels1, pixels2, camera1, camera2, info, options)
+    problem, found = _estimate_as(True, pixels1, pixels2, camera1, camera2, info, options)
+    if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION or found.model is None:  # two that are said to be alike
+        return problem, found
+    apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, options)
+    if otherwise.model is None or _log_ratio(apart, otherwise.model) <= OTHER_FOCAL:
+        return problem, found
+    max_error = max(found.max_error, otherwise.max_error)  # consensus compares at one threshold only
+    together, split = (
+        float(each.msac_scores(model[None], max_error).sum())
+        for each, model in ((problem, found.model), (apart, otherwise.model))
+    )
+    return (apart, otherwise) if split > MORE_CONSENSUS * together else (problem, found)
+
+
+def _estimate_as(
+    shared: bool,
+    pixels1: Array,
+    pixels2: Array,
+    camera1: Camera,
+    camera2: Camera,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[FocalPose, Estimate]:
+    """Estimate with one camera for both images, or with two, of which one may be zoomed."""
+    cameras = [
+        replace(camera, focal_deviation=UNKNOWN_ZOOM_DEVIATION)
+        if not shared and camera.focal_deviation == UNKNOWN_FOCAL_DEVIATION
+        else camera
+        for camera in (camera1, camera2)
+    ]
+    problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared)
+    return problem, estimate_model(problem, info, options)
+
+
+def _log_ratio(problem: FocalPose, model: Array) -> float:
+    """How different the focal lengths of a model are: the size of the logarithm of their ratio."""
+    given = np.log(problem.cameras[1].mean_focal / problem.cameras[0].mean_focal)
+    return abs(float(given + model[0, 5] - model[0, 4]))
+
+
+def _could_be_one(camera1: Camera, camera2: Camera) -> bool:
+    """Whether two cameras may be one: equally doubtful, of the same model and focal length; an image may be turned."""
+    sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
+    alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < SAME_FOCAL and camera1.model == camera2.model
+    return alike and sizes[0] == sizes[1] and camera1.focal_deviation == camera2.focal_deviation

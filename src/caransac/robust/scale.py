@@ -1,0 +1,93 @@
+"""The scale of distances: how large the noise of right matches is, and which thresholds suit it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import most_likely
+from caransac.options import MaxError
+from caransac.robust.problems import Problem
+from caransac.tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What distances to models mean in a problem. All lengths are in the unit of its points.
+
+    Attributes:
+        usual: noise of ordinary keypoints or, where the caller gave a threshold, the noise that it suits.
+        fixed: threshold that the caller gave; None where it follows the noise.
+        deviation_per_noise: deviation of a keypoint, in noises.
+        usual_reach: least threshold of the inliers that are returned, where it follows the noise.
+        tail: see `Problem.tail`.
+        tuning: see `Tuning`.
+    """
+
+    usual: float
+    fixed: float | None
+    deviation_per_noise: float
+    usual_reach: float
+    tail: float
+    tuning: Tuning
+
+    @classmethod
+    def of(cls, problem: Problem, max_error_px: MaxError, tuning: Tuning) -> Scale:
+        """The scale of a problem whose threshold is given in pixels, or to be found."""
+        deviation = tuning.usual_deviation * problem.extent
+        fixed = None if max_error_px == "auto" else max_error_px * problem.pixel
+        return cls(
+            usual=deviation * problem.median_error if fixed is None else fixed / (tuning.max_error * problem.tail),
+            fixed=fixed,
+            deviation_per_noise=problem.error_dimensions**0.5 / problem.median_error,
+            usual_reach=problem.error_dimensions**0.5 * tuning.usual_inlier_deviations * deviation,
+            tail=problem.tail,
+            tuning=tuning,
+        )
+
+    @property
+    def first(self) -> float:
+        """The noise to start from."""
+        return self.tuning.first_noise * self.usual
+
+    def search_error(self, noise: float) -> float:
+        """The threshold that tells models apart."""
+        return self.tuning.search_error * self.tail * noise
+
+    def max_error(self, noise: float) -> float:
+        """The threshold of the scores that matches get."""
+        return self.tuning.max_error * self.tail * noise if self.fixed is None else self.fixed
+
+    def inlier_error(self, noise: float) -> float:
+        """The threshold of the inliers that are returned, which right matches rarely exceed."""
+        if self.fixed is not None:
+            return self.fixed
+        return max(self.tuning.inlier_deviations * self.deviation_per_noise * noise, self.usual_reach)
+
+    def measure(self, trusted: Problem, model: Array, noise: float) -> float:
+        """The noise of a model: the median distance of right matches among trusted ones.
+
+        Wrong matches among them are as frequent near the model as farther away, and are taken off. Few right matches
+        say little; the noise is then drawn towards the usual one.
+
+        Args:
+            trusted: the matches to ask.
+            model: the model.
+            noise: the noise believed so far.
+        """
+        tuning = self.tuning
+        matches, median = trusted.right_matches(model, tuning.noise_reach * noise)
+        matches = max(matches - trusted.sample_size, 0.0)  # any model goes through its sample
+        share = matches / (matches + tuning.usual_matches)
+        measured = self.usual ** (1 - share) * max(median, 1e-12 * self.usual) ** share
+        low, high = (factor * self.usual for factor in tuning.noise_range)
+        high = high if self.fixed is None else self.fixed
+        return float(np.clip(measured, max(low, noise / tuning.noise_step), min(high, noise * tuning.noise_step)))
+
+
+def trusted_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
+    """The problem of the matches that look right before any model: the noise is measured on them."""
+    least = float(prior[most_likely(prior, tuning.min_trusted)].min())
+    return problem.subset(np.flatnonzero(prior > min(tuning.trusted_prior, least)).astype(np.int32))

@@ -1,0 +1,108 @@
+"""Very many matches: an estimate works on some of them, spread over the image; all of them then refine its answer.
+
+A model of a few numbers is not found better with more than some thousand matches. What is left to gain by all of them
+is precision, by plain averaging, where weights that the model itself gave would only confirm it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices, RefineOptions
+from caransac.results import Round
+from caransac.robust.estimate import Estimate
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.problems import Problem
+from caransac.tuning import Tuning
+
+CELLS = 64  # of a grid on image 1, along either side
+DRAWN_PER_MATCH = 8  # matches drawn at random for every one of the working set: more are not looked at
+BINS_PER_THRESHOLD, FARTHEST = 8, 4  # of distances, in thresholds, whose probabilities are averaged
+
+
+def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tuning) -> Indices | None:
+    """Indices, ascending, of the matches to work on: spread over image 1, in each place the better scored ones.
+
+    None for all of them.
+    """
+    size = tuning.working_set
+    if problem.num_points <= size:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(
+        problem.num_points, min(DRAWN_PER_MATCH * size, problem.num_points), replace=False, shuffle=False
+    )
+    if info.scores is not None:
+        drawn = drawn[info.order(drawn)]
+    points = problem.correspondences.subset(drawn.astype(np.int32)).points1
+    low, high = np.quantile(points, (0.005, 0.995), axis=0)
+    place = np.clip((points - low) / np.maximum(high - low, 1e-12) * CELLS, 0, CELLS - 1).astype(int)
+    cell = place[:, 0] * CELLS + place[:, 1]
+    by_cell = np.argsort(cell, kind="stable")
+    firsts = np.flatnonzero(np.diff(cell[by_cell], prepend=-1))
+    rank = np.empty(len(cell), int)  # of each match among those of its cell
+    rank[by_cell] = np.arange(len(cell)) - np.repeat(firsts, np.diff(firsts, append=len(cell)))
+    return np.sort(drawn[np.argsort(rank, kind="stable")[:size]]).astype(np.int32)
+
+
+def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, keep_trace: bool) -> Estimate:
+    """The estimate of a working set as one of all matches: refined on all, and all judged by it.
+
+    Args:
+        problem: all matches.
+        chosen: (k,) the working set.
+        found: its estimate.
+        tuning: see `Tuning`.
+        keep_trace: whether rounds before the last one are wanted.
+    """
+    if found.model is not None:
+        model = _refine_on_all(problem, found, tuning)
+        msac_scores = problem.msac_scores(model[None], found.max_error)[0]
+        rounds = (*found.rounds[:-1], replace(found.rounds[-1], best=model)) if found.rounds else ()
+        found = replace(found, model=model, msac_scores=msac_scores, rounds=rounds)
+    rounds = found.rounds if keep_trace else found.rounds[-1:]
+    return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
+
+
+def _refine_on_all(problem: Problem, found: Estimate, tuning: Tuning) -> Array:
+    """The model of an estimate, refined on all matches near it."""
+    assert found.model is not None
+    options = RefineOptions(
+        loss_scale=tuning.wide_loss_scale * found.noise,
+        max_residual=tuning.wide_reach * found.noise,
+        intrinsics=problem.intrinsics_prior(found.noise),
+    )
+    return np.asarray(problem.refine(found.model[None], options)[0])
+
+
+def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
+    """The record of a round on some matches as one on all; the state of the others is not known, and zero."""
+    state = np.zeros((problem.num_points, record.state.shape[1]), np.float32)
+    state[chosen] = record.state
+    if record.best is None:
+        probabilities = np.full(problem.num_points, record.probabilities.mean(), np.float32)
+    else:
+        distances = problem.distances(record.best) / record.max_error
+        probabilities = _by_distance(distances, chosen, record.probabilities)
+    probabilities[chosen] = record.probabilities
+    return replace(
+        record,
+        samples=chosen[record.samples],
+        msac_scores=problem.msac_scores(record.models, record.max_error),
+        state=state,
+        probabilities=probabilities,
+    )
+
+
+def _by_distance(distances: Array, chosen: Indices, probabilities: Floats) -> Floats:
+    """Probabilities (n,) of matches by their distances (n,) to a model: the mean of the chosen ones as far from it."""
+    bins = np.minimum(distances * BINS_PER_THRESHOLD, FARTHEST * BINS_PER_THRESHOLD).astype(int)
+    counts, totals = (
+        np.bincount(bins[chosen], weights, FARTHEST * BINS_PER_THRESHOLD + 1) for weights in (None, probabilities)
+    )
+    known = counts > 0
+    means = np.interp(np.arange(len(counts)), np.flatnonzero(known), totals[known] / counts[known])
+    return np.asarray(means[bins], np.float32)

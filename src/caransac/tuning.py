@@ -1,0 +1,90 @@
+"""The numbers that the estimator was tuned with, in one record: what each is, its unit, and why it has its value.
+
+`benchmarks/ablation.py` changes them one by one and publishes what each buys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tuning:
+    """What CA-RANSAC and LM-LO share with all data; `Options` has what a caller may want to choose.
+
+    Distances are of a match to a model: the Sampson distance, of a homography the symmetric transfer error. *Noise* is
+    the median distance of right matches.
+
+    Attributes:
+        working_set: matches that an estimate works on, at most; all matches refine its answer and are judged by it.
+        pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
+            as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
+        min_pool: matches in the pool at least (the paper has 15).
+        static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (the paper's).
+        min_filtered: matches that the ratio filter of LM-LO leaves at least.
+        compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
+        shortlist: models that pass the coarse comparison, in models that are refined.
+        prior_exponent: of the prior in the weight of a match where models are ranked: 0 ranks by all matches alike, and
+            a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
+        same_model: cosine of the scores of two models from which on they are one to the attention.
+        usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
+        usual_matches: right matches that count as much as what is usual, where the noise is measured.
+        first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more.
+        noise_range: smallest and largest noise that is believed, in usual ones.
+        noise_step: factor by which the noise may change from one round to the next.
+        noise_reach: distance up to which matches tell the noise, in noises.
+        trusted_prior: prior from which on a match tells the noise.
+        min_trusted: matches that tell it at least, the most probable ones.
+        search_error: threshold of ranking and of local refinement, in noises.
+        max_error: threshold of the scores that the network attends to, in noises, where the caller gave none.
+        inlier_deviations: threshold of the inliers that are returned, in deviations of a keypoint.
+        usual_inlier_deviations: the same in deviations of an ordinary keypoint, at least: where most keypoints are more
+            precise than usual, some right ones are not.
+        local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
+        local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
+        local_matches: matches that it looks at, at most.
+        local_min_decrease: relative decrease of the cost that ends it.
+        loss_scale: scale of the Cauchy loss of the weighted refinement, in noises.
+        min_weight: lighter matches are left out of the weighted refinement (the paper's).
+        final_min_decrease: relative decrease of the cost that ends the weighted refinement.
+        wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
+        wide_reach: distance up to which matches count there, in noises.
+        sure: samples after which one round is enough, in those that are needed.
+        ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
+    """
+
+    working_set: int = 8192
+    pool_success: float = 0.9
+    min_pool: int = 15
+    static_ratio: float = 0.8
+    min_filtered: int = 20
+    compared_on: tuple[int, int] = (256, 2048)
+    shortlist: int = 4
+    prior_exponent: float = 0.5
+    same_model: float = 0.95
+    usual_deviation: float = 0.0015
+    usual_matches: float = 20.0
+    first_noise: float = 2.0
+    noise_range: tuple[float, float] = (0.2, 20.0)
+    noise_step: float = 4.0
+    noise_reach: float = 20.0
+    trusted_prior: float = 0.5
+    min_trusted: int = 50
+    search_error: float = 4.0
+    max_error: float = 2.5
+    inlier_deviations: float = 2.5
+    usual_inlier_deviations: float = 2.0
+    local_reach: float = 5**0.5
+    local_steps: int = 10
+    local_matches: int = 512
+    local_min_decrease: float = 1e-4
+    loss_scale: float = 1.0
+    min_weight: float = 1e-3
+    final_min_decrease: float = 1e-6
+    wide_loss_scale: float = 3.0
+    wide_reach: float = 15.0
+    sure: float = 1.5
+    ambiguous: float = 0.8
+
+
+DEFAULT_TUNING = Tuning()

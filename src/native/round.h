@@ -1,0 +1,89 @@
+// What a round of the loop decides about models: which are promising, which to attend to, how large the noise is.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "model_kinds.h"
+#include "noise.h"
+#include "regions.h"
+#include "selection.h"
+
+namespace caransac {
+
+template <class Model>
+std::vector<Model> take(const std::vector<Model>& models, const std::vector<int>& index) {
+    std::vector<Model> taken;
+    taken.reserve(index.size());
+    for (const int i : index) taken.push_back(models[i]);
+    return taken;
+}
+
+// The k models with the largest consensus, largest first.
+template <class Kind>
+std::vector<int> top_of(const std::vector<typename Kind::Model>& models, const Correspondences& correspondences,
+                        double max_error, int k) {
+    std::vector<int> index(std::min(k, static_cast<int>(models.size())));
+    std::vector<double> totals(index.size());
+    if (!index.empty())
+        Kind::top(models, correspondences.single_columns(), max_error * max_error, static_cast<int>(index.size()),
+                  index.data(), totals.data());
+    return index;
+}
+
+// The `shortlist` models with the largest consensus on a few points, the `count` best of these on more, refined there.
+template <class Kind>
+std::vector<typename Kind::Model> promising(std::vector<typename Kind::Model> models, const Correspondences& coarse,
+                                            const Correspondences& fine, double max_error, int shortlist, int count,
+                                            const RefineOptions& options) {
+    models = take(models, top_of<Kind>(models, coarse, max_error, shortlist));
+    models = take(models, top_of<Kind>(models, fine, max_error, count));
+    Refiner refiner(fine.columns(), nullptr, options);
+    for (auto& model : models) Kind::refine(refiner, model);
+    return models;
+}
+
+// Consensus of each model as `Regions::spread_consensus` counts it.
+template <class Kind>
+std::vector<double> spread_consensus(const std::vector<typename Kind::Model>& models,
+                                     const Correspondences& correspondences, double max_error, const Regions& regions) {
+    std::vector<double> totals;
+    std::vector<float> row(padded(correspondences.size()));
+    for (const auto& model : models) {
+        Kind::rough_scores(model, correspondences, max_error * max_error, row.data());
+        totals.push_back(regions.spread_consensus(row.data()));
+    }
+    return totals;
+}
+
+// The first `count` models, by decreasing `spread_consensus`, whose scores differ: their cosines are below `same`.
+template <class Kind>
+std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind::Model>& models,
+                                                const Correspondences& correspondences, double max_error,
+                                                const Regions& regions, int count, double same) {
+    const int m = static_cast<int>(models.size());
+    const size_t stride = padded(correspondences.size());
+    std::vector<float> scores(m * stride);
+    std::vector<double> totals(m);
+    for (int i = 0; i < m; ++i) {
+        Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.data() + i * stride);
+        totals[i] = regions.spread_consensus(scores.data() + i * stride);
+    }
+    std::vector<int> order(m);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return totals[a] > totals[b]; });
+    return take(models, distinct_rows(scores.data(), stride, correspondences.size(), order, count, same));
+}
+
+template <class Kind>
+std::vector<double> distances(const typename Kind::Model& model, const Correspondences& correspondences) {
+    std::vector<double> result(padded(correspondences.size()));
+    Kind::residuals_sq(model, correspondences.columns(), result.data());
+    result.resize(correspondences.size());
+    for (double& distance : result) distance = std::sqrt(distance);
+    return result;
+}
+
+}  // namespace caransac
