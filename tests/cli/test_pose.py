@@ -219,7 +219,7 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--focal", "long"], "--focal must be a number of pixels, 1200 or 1200±5%, not 'long'"),
         (["{a}", "{b}", "--focal", "500±much"], "--focal must be a number of pixels"),
         (["{a}", "{b}", "--focal", "500±500%"], "--focal 500±500%: the deviation must be from 0 % to 100 %"),
-        (["{a}", "{b}", "--camera", "1,2,3±-5%"], "focal_deviation must be from 0"),
+        (["{a}", "{b}", "--camera", "1,2,3±-5%"], "focal_deviation must be 0 (exact) or from 1e-09 to 1"),
         (["{a}", "{b}", "--image-size", "640x480"], "--image-size is for --matches FILE without images"),
         (["--matches", "{t}", "--image-size", "640"], "--image-size must be WIDTHxHEIGHT .* not '640'"),
         (["--matches", "{t}", "--image-size", "0x480"], "--image-size must be WIDTHxHEIGHT"),
