@@ -50,8 +50,8 @@ class Camera:
         params: the model's parameters in COLMAP's order, lengths in pixels.
         width: image width in pixels, 0 when unknown; not needed for estimation.
         height: image height in pixels, 0 when unknown; not needed for estimation.
-        focal_deviation: relative standard deviation of the focal length, 0 (exact) or from 1e-9 to 1: 0.05 for one known
-            to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
+        focal_deviation: relative standard deviation of the focal length, 0 (exact) or from 1e-9 to 1: 0.05 for one
+            known to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
             cameras must be exact.
 
     The principal point is in the same pixel convention as the points that go with it.
