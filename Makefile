@@ -164,6 +164,8 @@ $(RELEASE)/stamp: requirements/build.txt requirements/release.txt | $(RELEASE)/b
 	touch $@
 
 # A source distribution, and from it a wheel; the wheel as users get it: found by pip where there is no compiler.
+# The same bits from the same commit: tools that write dates take this one.
+dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
 dist: $(RELEASE)/stamp  ## sdist and wheel in dist/, checked, and tested in an environment without compilers
 	rm -rf dist $(INSTALLED)
 	$(RELEASE)/bin/python -m build --no-isolation --outdir build/dist

@@ -58,7 +58,7 @@ Out<double> promising(const Models<Kind>& models, const Correspondences& coarse,
     count_of(models.shape(0));
     std::vector<typename Kind::Model> kept;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         kept = read_models<Kind>(models);
         kept = take(kept, top_of<Kind>(kept, coarse, max_error, shortlist));
         kept = take(kept, top_of<Kind>(kept, fine, max_error, count));
@@ -96,7 +96,7 @@ std::pair<Out<double>, Out<float>> attend(const Models<Kind>& models, const Corr
     std::vector<typename Kind::Model> kept;
     Buffer<float> scores(std::min<size_t>(count, models.shape(0)) * n + kPadding);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const auto own = read_models<Kind>(models);
         const auto totals = spread_consensus_of<Kind>(own, correspondences, search_error, regions);
         std::vector<int> order(own.size());
@@ -128,7 +128,7 @@ std::pair<double, double> right_matches(const ModelIn<Kind>& model, const Corres
                                         int dimensions) {
     require(near > 0, "near must be positive");
     require(dimensions == 1 || dimensions == 2, "dimensions must be 1 or 2");
-    nb::gil_scoped_release release;
+    LockRelease release;
     const RightMatches found = right_matches(distances_of<Kind>(model, correspondences), near, dimensions);
     return {found.count, found.median};
 }
@@ -136,7 +136,7 @@ std::pair<double, double> right_matches(const ModelIn<Kind>& model, const Corres
 // How many points are within a distance of a model, and their median one.
 template <class Kind>
 std::pair<int, double> near_median(const ModelIn<Kind>& model, const Correspondences& correspondences, double near) {
-    nb::gil_scoped_release release;
+    LockRelease release;
     std::vector<double> distances = distances_of<Kind>(model, correspondences);
     distances.erase(
         std::remove_if(distances.begin(), distances.end(), [&](double distance) { return !(distance < near); }),
