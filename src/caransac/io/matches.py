@@ -283,8 +283,14 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
 
 
 def camera_from_h5(group: UntrustedGroup) -> Camera:
-    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation."""
-    text: Any = group.array("model")[()]
+    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation.
+
+    All but params are single values, or arrays of one, as posebench has them.
+    """
+    texts = group.array("model").ravel()
+    if len(texts) != 1:
+        raise ValueError(f"model must be one text, got {len(texts)}")
+    text: Any = texts[0]
     model = text.decode() if isinstance(text, bytes) else str(text)
     deviation = _number(group, "focal_deviation") if "focal_deviation" in group else 0.0
     return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), focal_deviation=deviation)
