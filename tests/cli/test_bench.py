@@ -36,6 +36,15 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
         assert names <= set(ESTIMATORS)
 
 
+@pytest.mark.parametrize("arguments", [["nodir"], ["--data", "nodir"], ["synthetic:2", "--tune", "nodir"]])
+def test_data_that_are_not_there_are_named_first(arguments, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", *arguments]) == 2
+    assert "caransac: no such file or folder: nodir; want a folder of scenes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_missing_packages_are_listed_not_skipped(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(ESTIMATORS, "PoseLib", replace(ESTIMATORS["PoseLib"], module="no_such_module"))
     assert main(["bench", "--list"]) == 0

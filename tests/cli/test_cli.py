@@ -67,14 +67,32 @@ def test_unknown_options_show_the_usage_of_their_command(command, capsys):
     assert stopped.value.code == 2
     err = capsys.readouterr().err
     assert err.startswith(f"usage: caransac {command}")
-    assert f"caransac {command}: error: unrecognized arguments: --colour" in err
+    assert f"caransac {command}: error: unrecognized arguments: --colour\n" in err
 
 
 def test_unknown_commands_are_refused(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["estimat"])
-    assert stopped.value.code == 2
-    assert "estimat" in capsys.readouterr().err
+    for command, answer in (("verfy", "; did you mean verify? (see"), ("estimate", "'estimate' (see")):
+        with pytest.raises(SystemExit) as stopped:
+            main([command])
+        assert stopped.value.code == 2
+        assert f"there is no command {command!r}" in (err := capsys.readouterr().err) and answer in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["pose", "a", "b", "--max-eror=3"], "--max-error"),
+        (["pose", "a", "b", "--jsn", "--hmtl", "c.html"], "--json and --html"),
+        (["verify", "database.db", "--overwite"], "--overwrite"),
+        (["verify", "database.db", "--min_inliers", "20"], "--min-inliers"),
+        (["bench", "--timming-pairs", "3"], "--timing-pairs"),
+        (["train", "--out", ".", "--stpes", "3"], "--steps"),
+    ],
+)
+def test_misspelt_options_are_told_which_were_meant(arguments, meant, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert f"; did you mean {meant}?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

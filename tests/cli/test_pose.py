@@ -17,6 +17,7 @@ from caransac.geometry import pose_error_deg
 from caransac.io import images
 from caransac.io.matches import Matches, read_matches, write_matches
 from caransac.render import render_pair
+from caransac.synthetic import make_pair
 
 FEW = ["--max-features", "2000"]
 
@@ -199,6 +200,16 @@ def test_an_answer_is_not_lost_when_a_file_cannot_be_written(saved, tmp_path, ca
     assert "is a folder: give the name of a file" in captured.err
 
 
+def test_a_mirrored_image_is_told_of(tmp_path, capsys):
+    pair = make_pair(300, 0.3, seed=3)
+    path = tmp_path / "mirrored.npz"
+    write_matches(
+        path, Matches(pair.points1, [1023, 0] + pair.points2 * [-1, 1], None, "ratio", pair.camera1, pair.camera2)
+    )
+    assert main(["pose", "--matches", str(path)]) == 1
+    assert "the matches are mirrored, which no camera sees: is one image flipped?" in capsys.readouterr().err
+
+
 def test_blank_images_have_too_few_matches(tmp_path, capsys):
     path = str(images.write_image(tmp_path / "blank.png", np.zeros((60, 80, 3), np.uint8)))
     assert main(["pose", path, path, "--focal", "70"]) == 1
@@ -219,7 +230,7 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--focal", "long"], "--focal must be a number of pixels, 1200 or 1200±5%, not 'long'"),
         (["{a}", "{b}", "--focal", "500±much"], "--focal must be a number of pixels"),
         (["{a}", "{b}", "--focal", "500±500%"], "--focal 500±500%: the deviation must be from 0 % to 100 %"),
-        (["{a}", "{b}", "--camera", "1,2,3±-5%"], "focal_deviation must be 0 (exact) or from 1e-09 to 1"),
+        (["{a}", "{b}", "--camera", "1,2,3±-5%"], r"focal_deviation must be 0 \(exact\) or from 1e-09 to 1"),
         (["{a}", "{b}", "--image-size", "640x480"], "--image-size is for --matches FILE without images"),
         (["--matches", "{t}", "--image-size", "640"], "--image-size must be WIDTHxHEIGHT .* not '640'"),
         (["--matches", "{t}", "--image-size", "0x480"], "--image-size must be WIDTHxHEIGHT"),
