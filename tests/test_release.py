@@ -152,6 +152,7 @@ def test_what_builds_the_package_is_pinned():
     assert tools <= {line.split("==")[0] for line in pins("release.txt")}
 
 
+@pytest.mark.slow
 def test_core_tests_need_numpy_alone():
     """They are what wheels are tested with, on platforms where the extras may be missing."""
     code = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1:])); import pytest; "
@@ -211,3 +212,10 @@ def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
     message = " ".join(done.stderr.split())
     assert "needs a C++17 compiler, and there is none" in message
     assert "apt install g++" in message and "--only-binary=caransac" in message
+
+
+def test_the_fast_tests_have_a_target_that_contributors_are_told_of():
+    assert "\tpytest -m 'not slow'" in (ROOT / "Makefile").read_text().replace("$(BIN)/python -m ", "")
+    assert "make quick" in (ROOT / "CONTRIBUTING.md").read_text()
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^quick +the fast tests alone", listed, re.MULTILINE)

@@ -182,6 +182,7 @@ for name, write in writers.items():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 def test_a_full_disk_names_the_file_whatever_is_written(tmp_path):
     for module in ("cv2", "h5py", "matplotlib", "pyarrow"):
@@ -204,6 +205,7 @@ with replacing(pathlib.Path(sys.argv[1])) as temporary:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
 def test_what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):
     path = tmp_path / "r.csv"

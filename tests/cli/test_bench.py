@@ -16,6 +16,8 @@ from caransac.bench.publication import format_markdown
 from caransac.cli import main
 from caransac.datasets import make_synthetic, write_npz
 
+pytestmark = pytest.mark.slow
+
 
 def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     for scene in PHOTOTOURISM:

@@ -51,6 +51,7 @@ def run_json(capsys, *arguments):
     return code, json.loads(captured.out), captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["rootsift", "orb"])
 def test_two_images_become_a_pose(files, pair, capsys, features):
     code, answer, err = run_json(capsys, *files, "--camera", camera_text(pair.camera), "--features", features, *FEW)
@@ -75,6 +76,7 @@ def test_two_images_become_a_pose(files, pair, capsys, features):
     assert set(answer["seconds"]) == {"read", "match", "estimate"}
 
 
+@pytest.mark.slow
 def test_people_get_a_pose_to_read(files, pair, capsys):
     assert main(["pose", *files, "--focal", str(pair.camera.fx), *FEW]) == 0
     out = capsys.readouterr().out
@@ -85,6 +87,7 @@ def test_people_get_a_pose_to_read(files, pair, capsys):
     assert "camera 2      focal length 576.0 px, taken as exact, from --focal" in out
 
 
+@pytest.mark.slow
 def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
     paths = []
     for name, image in (("a", pair.image1), ("b", pair.image2)):
@@ -108,6 +111,7 @@ def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 1
 
 
+@pytest.mark.slow
 def test_saved_matches_give_the_same_answer(tmp_path, files, pair, capsys):
     path = tmp_path / "m.npz"
     arguments = [*files, "--camera", camera_text(pair.camera), *FEW]
@@ -181,6 +185,7 @@ def test_a_lens_that_leaves_no_rays_is_pointed_out(saved, capsys):
     assert "the lens distortion leaves fewer than 5 of the" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_camera_that_stood_still_is_pointed_out(files, pair, capsys):
     camera = ["--focal", str(pair.camera.fx), *FEW]
     assert main(["pose", files[0], files[0], *camera]) == 0
@@ -322,6 +327,7 @@ def test_quiet_leaves_only_what_went_wrong(tmp_path, bare, files, capsys):
     assert "one image is not enough" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_large_images_are_matched_at_a_size_and_answered_in_their_pixels(tmp_path, capsys):
     pair = render_pair(seed=6, width=960, height=720)
     paths = [str(images.write_image(tmp_path / f"{n}.png", i)) for n, i in (("a", pair.image1), ("b", pair.image2))]
@@ -344,6 +350,7 @@ def test_a_missing_extra_is_named(files, capsys, monkeypatch):
     assert "pip install 'caransac[images]'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_reports_are_written(tmp_path, files, saved, capsys):
     report = tmp_path / "new" / "report.html"
     assert main(["pose", *files, "--focal", "576", *FEW, "--html", str(report)]) == 0

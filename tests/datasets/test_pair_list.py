@@ -73,6 +73,7 @@ def test_views_that_are_missing_or_broken_are_named(tmp_path):
             next(read_pair_list(path))
 
 
+@pytest.mark.slow
 def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_path, capsys):
     made = render_pair(seed=4, width=320, height=240)
     for name, image in (("a0", made.image1), ("b0", made.image2), ("a1", made.image1), ("b1", made.image2)):

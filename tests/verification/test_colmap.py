@@ -123,6 +123,7 @@ def test_quaternions_agree_with_colmap(rng):
         assert min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max()) < 1e-9
 
 
+@pytest.mark.slow
 def test_ratios_from_descriptors_help(tmp_path, rng):
     pairs = [make_pair(1000, 0.97, seed=seed) for seed in range(6)]
     path = make_database(tmp_path / "database.db", pairs)

@@ -31,6 +31,8 @@ from caransac.verification import (
 )
 from caransac.verification.colmap import MAX_IMAGES
 
+pytestmark = pytest.mark.slow
+
 PAIRS = some_pairs(6)  # of the fixture `database`
 
 

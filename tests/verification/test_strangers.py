@@ -16,6 +16,8 @@ from caransac._support.sqlite_files import read_blob
 from caransac.cli import main
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, colmap, verify
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("make", ELSEWHERE)
 def test_other_files_are_no_matches_of_hloc(files, make, capsys):
@@ -230,6 +232,7 @@ def test_ctrl_c_ends_a_query_that_takes_for_ever(database, guarded):
 import os, pathlib, signal, sys, threading
 from caransac._support.interrupts import InterruptGuard, InterruptRequest
 from caransac._support.sqlite_files import connect, explaining, transaction
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
 path = pathlib.Path(sys.argv[1])
 endless = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) INSERT INTO junk SELECT max(n) FROM up"
 connection = connect(path)
@@ -246,5 +249,5 @@ with guard:
     except KeyboardInterrupt as error:
         print(type(error).__name__, connection.in_transaction, *connection.execute("SELECT count(*) FROM junk"))
 """
-    done = subprocess.run([sys.executable, "-c", program, database], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program, database], capture_output=True, text=True, timeout=120)
     assert done.stdout == f"{'InterruptRequest' if guarded else 'KeyboardInterrupt'} False (0,)\n", done.stderr
