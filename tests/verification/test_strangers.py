@@ -216,6 +216,13 @@ def test_blobs_are_measured_before_they_are_read(database, capsys, monkeypatch, 
     assert len(read_geometries(database)) == 5
 
 
+def test_parameters_of_cameras_are_measured_before_they_are_read(database, capsys):
+    execute(database, "UPDATE cameras SET params = zeroblob(50000000) WHERE camera_id = 3")
+    with little_memory(40):
+        assert main(["verify", str(database)]) == 3
+    assert "skipped scene/003.png and scene/004.png: " in (err := capsys.readouterr().err) and "corrupt camera 3" in err
+
+
 def test_settings_are_in_memory_once(database):
     assert main(["verify", str(database)]) == 0
     execute(database, "UPDATE caransac_settings SET settings = settings || hex(zeroblob(10000000))")

@@ -50,6 +50,7 @@ MAX_IMAGES = 2147483647
 POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent
 MIN_POOLED_MATCHES = 30  # of a pair
 CACHED_DESCRIPTORS = 64  # images whose descriptors are kept in memory, about 60 MB
+LONGEST_PARAMS = 256  # bytes: no camera has as many as 32 parameters
 SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
 OTHERWISE = "is not a COLMAP database, or it is corrupt ({error}): restore it, or extract and match again"
 # The tables that are read and written, and their keys; of these, descriptors need not be there.
@@ -119,7 +120,8 @@ class ColmapDatabase:
             with explaining(self.path, OTHERWISE):
                 self._check_tables()
                 self._table_of_geometries = GeometryTable(self._connection, settings)
-                columns = "camera_id, model, width, height, params, prior_focal_length"
+                params = f"CASE WHEN length(params) <= {LONGEST_PARAMS} THEN params END"
+                columns = f"camera_id, model, width, height, {params}, prior_focal_length"
                 rows = self._execute(f"SELECT {columns} FROM cameras ORDER BY camera_id")
                 self._cameras = read_cameras(in_order(rows), calibrated, focal_deviation, self.path, strict=strict)
                 self._images = self._read_images()
