@@ -18,7 +18,7 @@ GUIDES = (
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),
     *("verification", "io.images", "io.descriptors", "io.matches", "viewer", "plot", "synthetic", "render", "datasets"),
-    *("learned.match_filter", "metrics", "geometry"),
+    *("io.adapters", "io.point_files", "learned.match_filter", "metrics", "geometry"),
 )
 
 # What both results have in common is written once, in their base class, which the package does not export.

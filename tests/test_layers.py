@@ -16,7 +16,8 @@ LAYERS = [
     {"geometry"},
     {"geometry.lens", "plot.figures", "options", "metrics"},
     {"camera", "plot.display"},
-    {"results", "geometry.parallax"},
+    {"geometry.parallax", "geometry.triangulation", "result_format"},
+    {"results"},
     {"plot.drawing"},
     {"plot"},
     {"kernels._arrays"},
@@ -49,7 +50,7 @@ LAYERS = [
     {"api.focal_pooling"},
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"io.descriptors"},
+    {"io.descriptors", "io.matches"},
     {"synthetic", "render", "io"},
     {"datasets"},
     {"viewer", "verification"},

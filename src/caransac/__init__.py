@@ -24,8 +24,19 @@ if TYPE_CHECKING:
         pose_from_fundamental,
     )
     from caransac.camera import Camera
+    from caransac.io.adapters import matches_from, matches_from_warp
+    from caransac.io.matches import Matches
     from caransac.options import Options
-    from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
+    from caransac.results import (
+        FundamentalResult,
+        GeometryResult,
+        HomographyResult,
+        Points3D,
+        RelativePose,
+        RelativePoseResult,
+        Round,
+        load_result,
+    )
     from caransac.viewer import show
 
 __version__ = "0.1.0"
@@ -36,7 +47,10 @@ __all__ = [
     "FundamentalResult",
     "GeometryResult",
     "HomographyResult",
+    "Matches",
     "Options",
+    "Points3D",
+    "RelativePose",
     "RelativePoseResult",
     "Round",
     "__version__",
@@ -47,6 +61,9 @@ __all__ = [
     "estimate_homography",
     "estimate_relative_pose",
     "estimate_relative_poses",
+    "load_result",
+    "matches_from",
+    "matches_from_warp",
     "pose_from_fundamental",
     "show",
 ]
@@ -65,8 +82,19 @@ _MODULES = {
         "pose_from_fundamental",
     ),
     "camera": ("Camera",),
+    "io.adapters": ("matches_from", "matches_from_warp"),
+    "io.matches": ("Matches",),
     "options": ("Options",),
-    "results": ("FundamentalResult", "GeometryResult", "HomographyResult", "RelativePoseResult", "Round"),
+    "results": (
+        "FundamentalResult",
+        "GeometryResult",
+        "HomographyResult",
+        "Points3D",
+        "RelativePose",
+        "RelativePoseResult",
+        "Round",
+        "load_result",
+    ),
     "viewer": ("show",),
 }
 

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.arrays import is_integer, shorten
+from caransac._support.files import delivering, naming
+from caransac._support.untrusted import parse_json, read_text
 from caransac.camera import Camera
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, rotation_angle_deg
+from caransac.geometry.parallax import median_parallax_px
+from caransac.geometry.triangulation import Points3D as Points3D
+from caransac.geometry.triangulation import triangulate_matches
 from caransac.plot.display import as_html, describe
+from caransac.result_format import FULL, SCHEMA, fields_from_plain, fields_to_plain, to_plain
 
 DegeneracyKind = Literal["planar", "rotation"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus", "unsure"]
 GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fundamental", "none"]
+Kind = TypeVar("Kind", bound="Result")
+
+SHARED = ("points1", "points2", "trace")  # what the results in a result have in common with it
+SHAPES = {"R": (3, 3), "t": (3,), "E": (3, 3), "F": (3, 3), "H": (3, 3)}  # of what results hold, where they hold it
+
+
+class RelativePose(NamedTuple):
+    """A pose of camera 2 from camera 1, ``x2 = R x1 + t``.
+
+    Attributes:
+        R: (3, 3) rotation.
+        t: (3,) translation direction of length one.
+    """
+
+    R: Array
+    t: Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -72,6 +99,8 @@ class Result:
             success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the belief before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
+        points1: (N, 2) the pixels in image 1 that were given: a copy.
+        points2: (N, 2) the pixels in image 2.
     """
 
     success: bool
@@ -84,14 +113,95 @@ class Result:
     confidence: float | None
     max_error_px: float
     noise_px: float | None
-    trace: tuple[Round, ...] | None
+    trace: tuple[Round, ...] | None = field(metadata=FULL)
     elapsed_s: float
+    points1: Array = field(metadata=FULL)
+    points2: Array = field(metadata=FULL)
+
+    _derived: ClassVar = ("num_matches", "rotation_deg", "parallax_px")  # what `to_dict` has beside the fields
 
     def __repr__(self) -> str:
         return describe(self)
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+    @property
+    def num_matches(self) -> int:
+        """How many matches were given."""
+        return len(self.inliers)
+
+    @property
+    def rotation_deg(self) -> float | None:
+        """Angle of the rotation in degrees; None where there is none."""
+        R = getattr(self, "R", None)
+        return None if R is None else rotation_angle_deg(R)
+
+    @property
+    def parallax_px(self) -> float | None:
+        """How far the translation moves the inliers in image 2, in the median, in pixels; None without a translation.
+
+        Below about `max_error_px`, the direction of the translation says nothing.
+        """
+        if (pose := self._posed_cameras()) is None:
+            return None
+        R, _, camera1, camera2 = pose
+        return median_parallax_px(R, self.points1[self.inliers], self.points2[self.inliers], camera1, camera2)
+
+    @cached_property
+    def points3d(self) -> Points3D | None:
+        """The inliers as points in space, in the frame of camera 1, with their angles and reprojection errors.
+
+        None where there is no pose, or the camera only turned.
+        """
+        if (pose := self._posed_cameras()) is None or getattr(self, "degeneracy", None) == "rotation":
+            return None
+        R, t, camera1, camera2 = pose
+        return triangulate_matches(R, t, self.points1, self.points2, camera1, camera2, self.inliers)
+
+    def _posed_cameras(self) -> tuple[Array, Array, Camera, Camera] | None:
+        """Rotation, translation and both cameras, where the result has them all."""
+        R, t, camera1, camera2 = (getattr(self, name, None) for name in ("R", "t", "camera1", "camera2"))
+        return None if R is None or t is None or camera1 is None or camera2 is None else (R, t, camera1, camera2)
+
+    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
+        """The result as a dict that ``json.dumps`` takes; ``caransac pose --json`` prints it.
+
+        It has the fields by their names, arrays being lists and `inliers` a list of indices; what is derived of them,
+        such as `num_matches`; and "type" and "schema", see docs/formats.md.
+
+        Args:
+            full: with the points, the trace and what else is long, so that `from_dict` can read it back.
+        """
+        derived = {name: to_plain(getattr(self, name)) for name in self._derived}
+        return {"type": type(self).__name__, "schema": SCHEMA} | fields_to_plain(self, full=full) | derived
+
+    @classmethod
+    def from_dict(cls: type[Kind], values: Mapping[str, Any]) -> Kind:
+        """The result that `to_dict` with ``full=True`` described.
+
+        Raises:
+            ValueError: it is none, or none of this class; the message names what is wrong.
+        """
+        return _from_dict(cls, values)
+
+    def save(self, path: str | Path | IO[bytes] | IO[str]) -> None:
+        """Write everything to a file in JSON, for `load`: to a path, or to a file that is open for writing."""
+        with delivering(path, ".json") as temporary:
+            temporary.write_text(json.dumps(self.to_dict(full=True), allow_nan=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls: type[Kind], path: str | Path) -> Kind:
+        """Read what `save` wrote; `caransac.load_result` reads a result of any class.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it holds no result, or none of this class; the message says why.
+        """
+        path = Path(path)
+        text = read_text(path)
+        with naming(path):
+            return _from_dict(cls, parse_json(text))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -116,7 +226,7 @@ class RelativePoseResult(Result):
     camera1: Camera | None = None
     camera2: Camera | None = None
     degeneracy: DegeneracyKind | None = None
-    alternatives: tuple[tuple[Array, Array], ...] = ()
+    alternatives: tuple[RelativePose, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -178,8 +288,65 @@ class GeometryResult(Result):
     camera1: Camera | None = None
     camera2: Camera | None = None
     degeneracy: DegeneracyKind | None = None
-    alternatives: tuple[tuple[Array, Array], ...] = ()
-    epipolar: RelativePoseResult | FundamentalResult
+    alternatives: tuple[RelativePose, ...] = ()
+    epipolar: RelativePoseResult | FundamentalResult = field(metadata=FULL)
+
+    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
+        """See `Result.to_dict`; what `epipolar` has in common with the result is written once."""
+        values = super().to_dict(full=full)
+        for name in SHARED if full else ():
+            if getattr(self.epipolar, name) is getattr(self, name):
+                del values["epipolar"][name]
+        return values
 
 
 AnyResult = RelativePoseResult | FundamentalResult
+
+
+def load_result(path: str | Path) -> RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult:
+    """Read a result of any class that ``result.save(path)`` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no result; the message says why.
+    """
+    found = Result.load(path)
+    assert isinstance(found, RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult)
+    return found
+
+
+def _from_dict(wanted: type[Kind], values: Any) -> Kind:
+    """The result that a dict describes, if it is of the class that is wanted; a ValueError otherwise."""
+    if not isinstance(values, Mapping):
+        raise ValueError("a result must be a dict, as to_dict(full=True) returns it")
+    classes = (RelativePoseResult, FundamentalResult, HomographyResult, GeometryResult)
+    names = {each.__name__: each for each in classes if issubclass(each, wanted)}
+    found = names.get(values["type"]) if isinstance(values.get("type"), str) else None
+    if found is None:
+        raise ValueError(f"type must be {' or '.join(names)}, not {shorten(values.get('type'))}")
+    if values.get("schema") != SCHEMA:
+        raise ValueError(f"schema must be {SCHEMA}, not {shorten(values.get('schema'))}: another version wrote it")
+    count: Any = values.get("num_matches")
+    missing = [name for name in SHARED if name not in values]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing; to_dict(full=True) and save() keep it")
+    if not is_integer(count) or not all(_length(values[name]) == count for name in ("points1", "points2")):
+        raise ValueError(f"points1 and points2 must have num_matches rows, {shorten(count)}")
+    shared = set()
+    if isinstance(values.get("epipolar"), Mapping):
+        shared = set(SHARED) - set(values["epipolar"])
+        values = {**values, "epipolar": {**values["epipolar"], **{name: values[name] for name in shared}}}
+    read = found(**fields_from_plain(found, values, count))
+    if isinstance(read, GeometryResult):
+        read = replace(read, epipolar=replace(read.epipolar, **{name: getattr(read, name) for name in shared}))
+    for name, shape in {**SHAPES, "points1": (count, 2), "points2": (count, 2), "probabilities": (count,)}.items():
+        array = getattr(read, name, None)
+        if array is not None and array.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    assert isinstance(read, wanted)
+    return read
+
+
+def _length(values: Any) -> int:
+    """Rows of an array as `to_plain` writes it."""
+    return len(values) if isinstance(values, list) else 0  # of an empty one, the shape alone

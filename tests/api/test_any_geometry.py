@@ -149,3 +149,13 @@ def test_a_mirrored_image_has_no_geometry_and_is_told_of(scene, known, rng):
     found = caransac.estimate(points1, mirrored, *cameras, **sizes)
     assert found.kind == "none" and found.R is None
     assert found.reason == "the matches are mirrored, which no camera sees: is one image flipped?"
+
+
+def test_a_camera_and_the_size_of_the_other_image_are_enough(rng):
+    weak = rng.uniform(0, 600, (2, 40, 2))  # no geometry at all
+    for known in (
+        {"camera2": CAMERA, "image_size1": SIZE},
+        {"camera1": CAMERA, "image_size2": SIZE},
+        {"camera2": CAMERA.K, "image_size1": SIZE},
+    ):
+        assert caransac.estimate(*weak, **known).kind == "none"

@@ -79,6 +79,21 @@ def test_progress_counts_in_the_callers_thread(rng):
     assert seen == [(done, threading.main_thread()) for done in range(1, len(pairs) + 1)]
 
 
+def test_tuples_may_have_no_cameras():
+    pair = make_pair(300, outlier_ratio=0.2, seed=5)
+    points, size = (pair.points1, pair.points2), (pair.camera1.width, pair.camera1.height)
+    sizes = {"image_size1": size, "image_size2": size}
+    scored = (*points, None, None, pair.scores, "ratio", size, size)
+    plain = (*points, None, pair.camera2, None, None, size, None)
+    expected = [
+        caransac.estimate_relative_pose(*points, scores=pair.scores, score_kind="ratio", **sizes),
+        caransac.estimate_relative_pose(*points, None, pair.camera2, image_size1=size),
+    ]
+    assert_same(caransac.estimate_relative_poses([scored, plain]), expected)
+    found = caransac.estimate_fundamentals([(*points, None, None, size, size)])
+    assert_same(found, [caransac.estimate_fundamental(*points, **sizes)])
+
+
 def test_no_pairs_no_results():
     assert caransac.estimate_relative_poses([]) == []
     assert caransac.estimate_fundamentals(iter(()), workers=2) == []
@@ -92,10 +107,11 @@ def test_no_pairs_no_results():
         (({"points": 1}), r"pairs\[3\]: unknown argument 'points'; did you mean 'points\d'"),
         (
             (1, 2, 3),
-            r"pairs\[3\]: a tuple must be \(points1, points2, camera1, camera2\[, scores, score_kind\]\), got 3",
+            r"pairs\[3\]: a tuple must be \(points1, points2, camera1, camera2\[, scores, score_kind\[, .*\]\), got 3",
         ),
         (([[0, 0]], [[np.nan, 0]], np.eye(3), np.eye(3)), r"pairs\[3\]: points2 must not contain NaN"),
         (([[0, 0]], [[1, 0]], np.eye(3), np.eye(2)), r"pairs\[3\]: camera2: K must be 3x3"),
+        (([[0, 0]], [[1, 0]], None, np.eye(3)), r"camera1 missing in a tuple; of unknown cameras give image_size1="),
         (None, r"pairs\[3\]: points1, points2, camera1, camera2 missing in a NoneType"),
     ],
 )

@@ -51,19 +51,19 @@ def focal_of(answer, number=1):
 def test_photographs_of_unknown_cameras_have_a_pose(photos, capsys, tmp_path):
     paths, pair = photos
     code, answer, err = run_json(capsys, *paths, *FEW, "--save", str(tmp_path / "m.npz"))
-    assert (code, answer["problem"]) == (0, "relative_pose")
+    assert (code, answer["type"]) == (0, "GeometryResult")
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 0.5
-    assert answer["camera_sources"] == ["estimated", "estimated"]
+    assert answer["command"]["camera_sources"] == ["estimated", "estimated"]
     for number in (1, 2):
-        assert answer[f"camera{number}"]["source"] == "estimated"
+        assert answer["command"][f"camera{number}"] is None
         assert focal_of(answer, number) == pytest.approx(pair.camera.fx, rel=0.02)
         assert 0 < answer[f"camera{number}"]["focal_deviation"] < 0.05
-    assert "no EXIF focal length in a.png and b.png: it is estimated" in answer["note"]
-    assert answer["note"] in err
+    assert "no EXIF focal length in a.png and b.png: it is estimated" in answer["command"]["note"]
+    assert answer["command"]["note"] in err
     assert read_matches(tmp_path / "m.npz").image_size2 == (640, 480)
     _, again, _ = run_json(capsys, "--matches", str(tmp_path / "m.npz"))
     assert (again["R"], again["camera1"]) == (answer["R"], answer["camera1"])
-    assert "no camera in the file of matches" in again["note"]
+    assert "no camera in the file of matches" in again["command"]["note"]
 
 
 @pytest.mark.slow
@@ -93,20 +93,20 @@ def test_a_doubtful_focal_length_is_refined(bare, made, capsys, text):
     assert focal_of(doubtful) == pytest.approx(made.camera1.fx, rel=0.02)
     assert 0 < doubtful["camera1"]["focal_deviation"] < 0.05
     assert pose_error_deg(doubtful["R"], doubtful["t"], *truth) < pose_error_deg(exact["R"], exact["t"], *truth)
-    assert (doubtful["camera1"]["source"], camera["camera1"]["source"]) == ("focal", "camera")
+    assert [each["command"]["camera_sources"][0] for each in (doubtful, camera)] == ["focal", "camera"]
     assert camera["R"] == doubtful["R"]
 
 
 def test_without_cameras_and_sizes_there_is_a_fundamental_matrix_and_advice(bare, made, capsys):
     code, answer, err = run_json(capsys, "--matches", bare)
-    assert (code, answer["problem"], answer["camera1"]) == (0, "fundamental", None)
-    assert answer["camera_sources"] == ["unknown", "unknown"]
+    assert (code, answer["type"], answer["camera1"]) == (0, "FundamentalResult", None)
+    assert answer["command"]["camera_sources"] == ["unknown", "unknown"]
     assert "for a pose give --image-size WxH" in err
-    assert answer["note"] in err
+    assert answer["command"]["note"] in err
     assert main(["pose", "--matches", bare]) == 0
     assert re.search(r"Fundamental matrix[^~]*camera 1 +unknown\n", capsys.readouterr().out)
     _, answer, err = run_json(capsys, "--matches", bare, *SIZE)
-    assert (answer["problem"], answer["camera_sources"]) == ("relative_pose", ["estimated"] * 2)
+    assert (answer["type"], answer["command"]["camera_sources"]) == ("GeometryResult", ["estimated"] * 2)
     assert pose_error_deg(answer["R"], answer["t"], made.R, made.t) < 1
 
 
@@ -118,7 +118,7 @@ def test_a_focal_length_goes_with_the_sizes_in_the_file(tmp_path, made, capsys, 
     matches = Matches(made.points1, made.points2, made.scores, **(sizes if known == "sizes" else cameras))
     path = str(write_matches(tmp_path / f"m{suffix}", matches))
     code, answer, err = run_json(capsys, "--matches", path, "--focal", str(made.camera1.fx))
-    assert (code, err, answer["camera_sources"]) == (0, "", ["focal", "focal"])
+    assert (code, err, answer["command"]["camera_sources"]) == (0, "", ["focal", "focal"])
     assert answer["camera1"]["params"] == [made.camera1.fx, 511.5, 383.5]
     assert pose_error_deg(answer["R"], answer["t"], made.R, made.t) < 1
 
@@ -126,29 +126,30 @@ def test_a_focal_length_goes_with_the_sizes_in_the_file(tmp_path, made, capsys, 
 def test_a_known_camera_does_not_make_up_for_an_unknown_size(tmp_path, made, capsys):
     matches = Matches(made.points1, made.points2, made.scores, "ratio", made.camera1)
     _, answer, err = run_json(capsys, "--matches", str(write_matches(tmp_path / "m.npz", matches)))
-    assert (answer["problem"], answer["camera_sources"]) == ("fundamental", ["file", "unknown"])
+    assert (answer["type"], answer["command"]["camera_sources"]) == ("FundamentalResult", ["file", "unknown"])
     assert "--image-size" in err
     matches = Matches(made.points1, made.points2, made.scores, "ratio", made.camera1, image_size2=(1024, 768))
     _, answer, _ = run_json(capsys, "--matches", str(write_matches(tmp_path / "m.h5", matches)))
-    assert (answer["problem"], answer["camera_sources"]) == ("relative_pose", ["file", "estimated"])
+    assert (answer["type"], answer["command"]["camera_sources"]) == ("GeometryResult", ["file", "estimated"])
     assert answer["camera1"]["params"] == list(made.camera1.params)
     matches = Matches(made.points1, made.points2, image_size1=(1024, 768))
     _, answer, _ = run_json(capsys, "--matches", str(write_matches(tmp_path / "n.npz", matches)))
-    assert (answer["problem"], answer["camera_sources"]) == ("fundamental", ["unknown", "unknown"])
+    assert (answer["type"], answer["command"]["camera_sources"]) == ("FundamentalResult", ["unknown", "unknown"])
 
 
 @pytest.mark.slow
 def test_a_fundamental_matrix_can_be_asked_for(photos, capsys):
     paths, pair = photos
     code, answer, err = run_json(capsys, *paths, *FEW, "--fundamental")
-    assert (code, answer["problem"], answer["note"], err) == (0, "fundamental", None, "")
+    assert (code, answer["type"], answer["command"]["note"], err) == (0, "FundamentalResult", None, "")
     E = pair.camera.K.T @ np.array(answer["F"]) @ pair.camera.K
     cross = np.array([[0, -pair.t[2], pair.t[1]], [pair.t[2], 0, -pair.t[0]], [-pair.t[1], pair.t[0], 0]])
     truth = cross @ pair.R
     assert abs(np.sum(E * truth) / np.linalg.norm(E) / np.linalg.norm(truth)) > 0.9999
     assert focal_of(answer) == pytest.approx(pair.camera.fx, rel=0.02)
     _, known, _ = run_json(capsys, *paths, *FEW, "--fundamental", "--focal", "600")
-    assert (known["F"], focal_of(known)) == (answer["F"], 600)  # no camera is used
+    assert (known["F"], focal_of(known)) == (answer["F"], focal_of(answer))  # no camera is used
+    assert focal_of(known["command"]) == 600
     assert main(["pose", *paths, *FEW, "--fundamental"]) == 0
     assert "give --focal" not in capsys.readouterr().out
 

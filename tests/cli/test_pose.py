@@ -11,6 +11,7 @@ import pytest
 from PIL import Image as PillowImage
 from PIL.ExifTags import IFD, Base
 
+import caransac
 from caransac.camera import EXIF_FOCAL_DEVIATION
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
@@ -56,7 +57,7 @@ def run_json(capsys, *arguments):
 def test_two_images_become_a_pose(files, pair, capsys, features):
     code, answer, err = run_json(capsys, *files, "--camera", camera_text(pair.camera), "--features", features, *FEW)
     assert (code, err) == (0, "")
-    assert answer["problem"] == "relative_pose"
+    assert (answer["type"], answer["schema"], answer["kind"]) == ("GeometryResult", 1, "pose")
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < (0.2 if features == "rootsift" else 0.7)
     assert answer["confidence"] > 0.9
     assert (
@@ -68,12 +69,13 @@ def test_two_images_become_a_pose(files, pair, capsys, features):
             "height": 480,
             "params": list(pair.camera.params),
             "focal_deviation": 0.0,
-            "source": "camera",
         }
     )
     assert len(answer["inliers"]) == answer["num_inliers"] > 200
     assert len(answer["probabilities"]) == answer["num_matches"]
-    assert set(answer["seconds"]) == {"read", "match", "estimate"}
+    command = answer["command"]
+    assert set(command["seconds"]) == {"read", "match", "estimate"}
+    assert (command["camera_sources"], command["camera1"]) == (["camera", "camera"], answer["camera1"])
 
 
 @pytest.mark.slow
@@ -97,8 +99,8 @@ def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
         paths.append(str(tmp_path / f"{name}.jpg"))
         PillowImage.fromarray(image).save(paths[-1], quality=95, exif=exif)
     code, answer, err = run_json(capsys, *paths, *FEW)
-    assert (code, err, answer["camera_sources"]) == (0, "", ["exif", "exif"])
-    assert answer["camera1"]["source"] == "exif"
+    assert (code, err, answer["command"]["camera_sources"]) == (0, "", ["exif", "exif"])
+    assert answer["command"]["camera1"]["focal_deviation"] == EXIF_FOCAL_DEVIATION
     assert answer["camera1"]["params"][0] == pytest.approx(576, rel=0.01)
     assert 0 < answer["camera1"]["focal_deviation"] < EXIF_FOCAL_DEVIATION
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 0.3
@@ -106,7 +108,7 @@ def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
     assert re.search(r"camera 1 .* ± .* %, refined; 576.0 px ± 4 % from EXIF", capsys.readouterr().out)
     PillowImage.fromarray(pair.image2).save(paths[1])  # without
     code, answer, err = run_json(capsys, *paths, *FEW)
-    assert answer["camera_sources"] == ["exif", "estimated"]
+    assert answer["command"]["camera_sources"] == ["exif", "estimated"]
     assert "no EXIF focal length in b.jpg:" in err
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 1
 
@@ -119,8 +121,27 @@ def test_saved_matches_give_the_same_answer(tmp_path, files, pair, capsys):
     assert (code, err) == (0, f"Matches: {path}\n")
     assert len(read_matches(path).points1) == answer["num_matches"]
     _, again, _ = run_json(capsys, "--matches", str(path))
-    assert again["camera_sources"] == ["file", "file"]
+    assert again["command"]["camera_sources"] == ["file", "file"]
     assert (again["R"], again["t"], again["inliers"]) == (answer["R"], answer["t"], answer["inliers"])
+
+
+def test_the_json_is_what_the_result_says_of_itself(saved, capsys):
+    matches = read_matches(saved[0])
+    _, answer, _ = run_json(capsys, "--matches", saved[0])
+    command = answer.pop("command")
+    expected = caransac.estimate(**matches.arguments()).to_dict()
+    assert list(answer) == list(expected)
+    different = {name for name in answer if answer[name] != expected[name]}
+    assert different <= {"elapsed_s"}
+    assert set(command) == {"camera_sources", "camera1", "camera2", "note", "seconds", "version"}
+    _, matrix, _ = run_json(capsys, "--matches", saved[0], "--fundamental")
+    sizes = {f"image_size{n}": (c.width, c.height) for n, c in ((1, matches.camera1), (2, matches.camera2))}
+    found = caransac.estimate_fundamental(
+        matches.points1, matches.points2, scores=matches.scores, score_kind=matches.score_kind, **sizes
+    ).to_dict()
+    assert {name: matrix[name] for name in found if name != "elapsed_s"} == {
+        name: value for name, value in found.items() if name != "elapsed_s"
+    }
 
 
 def test_matches_of_every_kind_are_taken(tmp_path, saved, capsys):
@@ -322,7 +343,7 @@ def test_quiet_leaves_only_what_went_wrong(tmp_path, bare, files, capsys):
     assert (tmp_path / "r.html").exists()
     code, answer, err = run_json(capsys, "--quiet", "--matches", bare)  # which was asked for
     assert (code, err) == (0, "")
-    assert "--image-size" in answer["note"]
+    assert "--image-size" in answer["command"]["note"]
     assert main(["pose", "-q", files[0]]) == 2
     assert "one image is not enough" in capsys.readouterr().err
 

@@ -42,3 +42,17 @@ def test_numbers_of_posebench_must_be_finite(tmp_path, name, value):
     write_posebench(tmp_path / "some.h5", make_pair(30))
     spoil(tmp_path / "some.h5", f"pair/{name}", value)
     refused(lambda: read_posebench(tmp_path / "some.h5"), "some.h5", "pair")
+
+
+def test_cameras_of_posebenchs_own_files_are_arrays_of_one_entry(tmp_path):
+    made = make_pair(30)
+    write_posebench(tmp_path / "some.h5", made)
+    with h5py.File(tmp_path / "some.h5", "r+") as file:
+        for group in (file["pair/camera1"], file["pair/camera2"]):
+            model, width, height = group["model"].asstr()[()], group["width"][()], group["height"][()]
+            for name in ("model", "width", "height"):
+                del group[name]
+            group.create_dataset("model", data=[model], dtype=h5py.string_dtype())
+            group["width"], group["height"] = [width], [height]
+    (pair,) = read_posebench(tmp_path / "some.h5")
+    assert pair.camera1 == made.camera1 and pair.camera2 == made.camera2

@@ -332,10 +332,21 @@ def test_mistakes_raise_value_errors(arguments, keywords, message):
         ours.findEssentialMat(PAIR.points1, PAIR.points2, *arguments, **keywords)
 
 
-@pytest.mark.parametrize("method", [cv2.FM_7POINT, cv2.FM_8POINT, 0, 99])
-def test_methods_without_robustness_raise(method):
+@pytest.mark.parametrize("method", [cv2.FM_7POINT, cv2.FM_8POINT, 0])
+@pytest.mark.parametrize("count", [7, 8, 40])
+def test_methods_without_robustness_are_opencvs(method, count):
+    right = np.flatnonzero(PAIR.inliers)[:count]
+    points = PAIR.points1[right], PAIR.points2[right]
+    F, mask = cv2.findFundamentalMat(*points, method)
+    for found in (ours.findFundamentalMat(*points, method), ours.findFundamentalMat(*points, method=method)):
+        assert (F is None) == (found[0] is None) and np.array_equal(found[0], F) and np.array_equal(found[1], mask)
+    with pytest.raises(ValueError, match=r"method: must be cv2\.RANSAC"):
+        ours.findFundamentalMat(*points, method, scores=np.ones(count), score_kind="ratio")
+
+
+def test_unknown_methods_raise():
     with pytest.raises(ValueError, match="method: must be"):
-        ours.findFundamentalMat(PAIR.points1, PAIR.points2, method)
+        ours.findFundamentalMat(PAIR.points1, PAIR.points2, 99)
 
 
 @pytest.mark.parametrize(

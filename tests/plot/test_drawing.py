@@ -165,3 +165,16 @@ def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch, pair):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'caransac\[plot\]'"):
         plot.draw_matches(tmp_path / "m.png", pair.points1, pair.points2, pair.inliers)
+
+
+def test_points_in_space_are_drawn_from_above(tmp_path, pair, result):
+    figure = plot.draw_points3d(tmp_path / "p.png", result, title="above")
+    axes = figure.axes[0]
+    (dots,) = artists(axes, PathCollection)
+    drawn = np.asarray(dots.get_offsets())
+    assert 0.97 * len(result.points3d) <= len(drawn) <= len(result.points3d)
+    assert set(map(tuple, drawn.round(9))) <= set(map(tuple, result.points3d.xyz[:, [0, 2]].round(9)))
+    assert (tmp_path / "p.png").is_file()
+    plane = caransac.estimate_homography(pair.points1, pair.points2)
+    with pytest.raises(ValueError, match="result must have a pose with a translation"):
+        plot.draw_points3d(None, plane)

@@ -1,5 +1,9 @@
 """Whatever is passed to a public function, it answers with something whole or raises a ValueError."""
 
+import json
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -25,7 +29,10 @@ ESTIMATES = {
         points1, points2, image_size1=(640, 480), image_size2=(640, 480), **more
     ),
 }
-TESTED = {"estimate_relative_poses", "estimate_fundamentals", "estimate_focal", "pose_from_fundamental", "show"}
+TESTED = {
+    *("estimate_relative_poses", "estimate_fundamentals", "estimate_focal", "pose_from_fundamental", "show"),
+    *("matches_from", "matches_from_warp", "load_result"),
+}
 
 
 def test_no_public_function_is_forgotten():
@@ -172,3 +179,74 @@ def test_reports_show_what_was_estimated_or_refuse(points, other):
     except ValueError:
         return
     assert np.shape(other) == points[0].shape
+
+
+ENTRIES = ("keypoints", "keypoints0", "keypoints1", "matches", "matches0", "scores", "image_size", "batch_indexes")
+KEYPOINTS = st.one_of(
+    ANYTHING,
+    st.lists(ANYTHING, max_size=2),
+    st.dictionaries(st.sampled_from(ENTRIES), st.one_of(ANYTHING, st.lists(ANYTHING, max_size=2)), max_size=5),
+    any_points().map(lambda points: {"keypoints0": points[0], "keypoints1": points[1]}),
+)
+
+
+@given(first=KEYPOINTS, second=KEYPOINTS, matches=KEYPOINTS, scores=ANYTHING, camera=CAMERAS, size=ANYTHING)
+def test_what_matchers_return_is_taken_or_refused(first, second, matches, scores, camera, size):
+    for more in ({}, {"scores": scores, "score_kind": "ratio"}, {"camera1": camera, "image_size2": size}):
+        for given_matches in (None, matches):
+            try:
+                found = caransac.matches_from(first, second, given_matches, **more)
+            except ValueError:
+                continue
+            assert found.points1.shape == found.points2.shape == (len(found.points1), 2)
+            assert found.scores is None or found.scores.shape == (len(found.points1),)
+            assert np.isfinite(found.points1).all() and np.isfinite(found.points2).all()
+
+
+@given(
+    warp=st.one_of(ANYTHING, st.just(np.zeros((3, 4, 4)))),
+    certainty=st.one_of(ANYTHING, st.just(np.ones((3, 4)))),
+    size=st.one_of(ANYTHING, st.just((640, 480))),
+    limits=st.tuples(NUMBERS, NUMBERS, NUMBERS),
+)
+@example(warp=np.zeros((3, 4, 4)), certainty=np.ones((3, 4)), size=(640, 480), limits=(5, 0.5, 1))
+def test_warps_are_taken_or_refused(warp, certainty, size, limits):
+    most, least, seed = limits
+    for more in ({}, {"max_matches": most}, {"min_certainty": least}, {"seed": seed, "max_matches": 2}):
+        try:
+            found = caransac.matches_from_warp(warp, certainty, image_size1=size, image_size2=(9, 9), **more)
+        except ValueError:
+            continue
+        assert found.points1.shape == (len(found.scores), 2)
+
+
+RESULT = caransac.estimate_relative_pose(
+    np.random.default_rng(0).uniform(0, 99, (9, 2)),
+    np.random.default_rng(1).uniform(0, 99, (9, 2)),
+    CAMERA,
+    CAMERA,
+    options=QUICK,
+).to_dict(full=True)
+PLAIN = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.floats(allow_nan=False), st.integers(), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(
+    changes=st.dictionaries(st.sampled_from([*RESULT, "epipolar"]), PLAIN, max_size=3),
+    dropped=st.sets(st.sampled_from([*RESULT]), max_size=1),
+)
+def test_files_of_results_are_read_or_refused(changes, dropped):
+    values = {name: value for name, value in (RESULT | changes).items() if name not in dropped}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.json"
+        path.write_text(json.dumps(values))
+        try:
+            found = caransac.load_result(path)
+        except ValueError as error:
+            assert "r.json" in str(error)
+            return
+    assert found.inliers.shape == (9,) and found.points1.shape == (9, 2)
+    assert repr(found)

@@ -76,7 +76,8 @@ def test_the_cloud_lies_where_the_matches_are_seen(tmp_path, pair, pose):
     cloud = content_of(path)["cloud"]
     index, points = unpack(cloud["index"], "<u4"), unpack(cloud["points"], "<f4").reshape(-1, 3)
     assert len(index) > 80
-    assert np.all(pose.probabilities[index] > 0.5)
+    np.testing.assert_array_equal(index, pose.points3d.index)
+    np.testing.assert_allclose(points, pose.points3d.xyz, rtol=1e-6)
     for pixels, camera, R, t in (
         (pair.points1, pair.camera1, np.eye(3), np.zeros(3)),
         (pair.points2, pair.camera2, pose.R, pose.t),
@@ -285,7 +286,7 @@ def test_doubtful_and_unknown_cameras_are_drawn_as_refined(tmp_path, pair, zoom)
         F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
         np.testing.assert_allclose(np.reshape(last["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
         index = unpack(content["cloud"]["index"], "<u4")
-        assert np.all(found.probabilities[index] > 0.5)
+        np.testing.assert_array_equal(index, found.points3d.index)
 
 
 def test_exact_cameras_need_not_be_repeated(tmp_path, pair, pose):

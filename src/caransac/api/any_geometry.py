@@ -21,6 +21,7 @@ from caransac.results import (
     GeometryKind,
     GeometryResult,
     HomographyResult,
+    RelativePose,
     RelativePoseResult,
     Result,
 )
@@ -90,7 +91,10 @@ def estimate(
         turned = found.degeneracy == "rotation" and exact
         return _result("rotation" if turned else "homography", plane, found, started)
     if isinstance(found, RelativePoseResult):
-        loose = estimate_fundamental(points1, points2, **(sizes if image_size1 is not None else {}), **matches)
+        both_sizes = (
+            image_size1 is not None and image_size2 is not None
+        )  # one is enough where the other camera is known
+        loose = estimate_fundamental(points1, points2, **(sizes if both_sizes else {}), **matches)
         if _is_sure(loose) and loose.degeneracy is None:
             return _result("fundamental", loose, loose, started)
     return _result("none", found, found, started)
@@ -112,7 +116,7 @@ def _is_mirrored(points1: ArrayLike, points2: ArrayLike, found: Result) -> bool:
     return share is not None and share >= MIRRORED
 
 
-def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[tuple[Array, Array], ...]:
+def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[RelativePose, ...]:
     return found.alternatives if isinstance(found, RelativePoseResult) else ()
 
 
@@ -160,7 +164,11 @@ def _poses(epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:
     """All poses that explain a plane, where the cameras are known well enough for any."""
     if not isinstance(epipolar, RelativePoseResult) or epipolar.R is None or epipolar.t is None:
         return {}
-    return {"alternatives": ((epipolar.R, epipolar.t), *epipolar.alternatives)} if epipolar.alternatives else {}
+    return (
+        {"alternatives": (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)}
+        if epipolar.alternatives
+        else {}
+    )
 
 
 def _fundamental(pose: RelativePoseResult) -> Array:

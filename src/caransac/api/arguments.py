@@ -14,6 +14,10 @@ from caransac.robust.methods import MatchInfo
 ImageSize = ArrayLike  # (width, height)
 LARGEST_SIDE = 1e6  # pixels
 DEFAULTS = Options()
+FEATURES = (
+    "features are further numbers about each match, one row per match, for weights that were trained with them, not "
+    "keypoints or descriptors; leave them out otherwise"
+)
 
 
 def check_matches(
@@ -27,14 +31,18 @@ def check_matches(
     """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
     pixels1, pixels2, numbers = as_matches(points1, points2, scores)
     kind = check_score_kind(scores, score_kind)
-    if features is not None:
-        features = as_reals(features, "features")
-        if features.ndim != 2 or len(features) != len(pixels1):
-            raise ValueError(f"features must have shape ({len(pixels1)}, d), one row per match, got {features.shape}")
     if options is None:
         options = DEFAULTS
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    if features is not None:
+        features = as_reals(features, "features")
+        if features.ndim != 2 or len(features) != len(pixels1):
+            raise ValueError(f"features must have shape ({len(pixels1)}, d), got {features.shape}: {FEATURES}")
+        if features.shape[1] > 0 and options.method == "ca-ransac" and options.weights == DEFAULTS.weights:
+            raise ValueError(
+                f"features must have shape (N, 0) for weights {options.weights!r}, got {features.shape}: {FEATURES}"
+            )
     return pixels1, pixels2, MatchInfo(numbers, kind, features), options
 
 

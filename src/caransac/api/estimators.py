@@ -13,7 +13,7 @@ from caransac.api.result_fields import report
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind
-from caransac.results import FundamentalResult, HomographyResult, RelativePoseResult
+from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
 from caransac.robust import methods
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
@@ -72,7 +72,9 @@ def estimate_relative_pose(
     else:
         problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
-        return RelativePoseResult(R=None, t=None, E=None, **report(problem, found, options, started))
+        return RelativePoseResult(
+            R=None, t=None, E=None, **report((pixels1, pixels2), problem, found, options, started)
+        )
     R, t = split_pose(problem.public(found.model[None])[0])
     refined1, refined2 = _refined_cameras(problem, found) or lenses
     return RelativePoseResult(
@@ -82,8 +84,8 @@ def estimate_relative_pose(
         camera1=refined1,
         camera2=refined2,
         degeneracy=found.degeneracy_kind,
-        alternatives=tuple(split_pose(pose) for pose in _alternatives(problem, found)),
-        **report(problem, found, options, started),
+        alternatives=tuple(RelativePose(*split_pose(pose)) for pose in _alternatives(problem, found)),
+        **report((pixels1, pixels2), problem, found, options, started),
     )
 
 
@@ -116,18 +118,22 @@ def estimate_fundamental(
     if image_size1 is None:
         plain, found = methods.run(Fundamental.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
         F = None if found.model is None else plain.public(found.model[None])[0]
-        return FundamentalResult(F=F, degeneracy=found.degeneracy_kind, **report(plain, found, options, started))
+        return FundamentalResult(
+            F=F, degeneracy=found.degeneracy_kind, **report((pixels1, pixels2), plain, found, options, started)
+        )
     lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
     problem, found = methods.run_focal(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
-        return FundamentalResult(F=None, **report(problem, found, options, started, problem.fundamental))
+        return FundamentalResult(
+            F=None, **report((pixels1, pixels2), problem, found, options, started, problem.fundamental)
+        )
     refined1, refined2 = _refined_cameras(problem, found) or lenses
     return FundamentalResult(
         F=problem.fundamental(found.model),
         camera1=refined1,
         camera2=refined2,
         degeneracy=found.degeneracy_kind,
-        **report(problem, found, options, started, problem.fundamental),
+        **report((pixels1, pixels2), problem, found, options, started, problem.fundamental),
     )
 
 
@@ -154,7 +160,7 @@ def estimate_homography(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     problem, found = methods.run(Homography.from_pixels(pixels1, pixels2, options.max_error_px), info, options)
     H = None if found.model is None else problem.public(found.model[None])[0]
-    return HomographyResult(H=H, **report(problem, found, options, started))
+    return HomographyResult(H=H, **report((pixels1, pixels2), problem, found, options, started))
 
 
 def profile_focal(

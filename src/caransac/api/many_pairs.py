@@ -30,8 +30,8 @@ def estimate_relative_poses(
         pairs: any iterable, also a generator: pairs are read as they are needed, in the caller's thread. A pair is
 
             - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
-            - a tuple ``(points1, points2, camera1, camera2)`` or ``(points1, points2, camera1, camera2, scores,
-              score_kind)``, or
+            - a tuple ``(points1, points2, camera1, camera2[, scores, score_kind[, image_size1, image_size2]])``, with
+              None for what is unknown, or
             - a record with these attributes, and `scores`, `score_kind`, `features`, `image_size1`, `image_size2`,
               `same_camera` if it has them, such as `datasets.Pair`.
         options: for the pairs that do not bring their own.
@@ -59,8 +59,8 @@ def estimate_fundamentals(
 ) -> list[FundamentalResult]:
     """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
 
-    A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2)`` or ``(points1,
-    points2, scores, score_kind)``, or a record, whose cameras are not looked at.
+    A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2[, scores, score_kind[,
+    image_size1, image_size2]])``, or a record, whose cameras are not looked at.
     """
     return estimate_all(estimate_fundamental, PairNames((), SIZES), enumerate(pairs), options, workers, progress)
 
@@ -85,11 +85,13 @@ class PairNames:
             refuse_unknown(pair, names, "argument")
             arguments = dict(pair)
         elif isinstance(pair, tuple | list):
-            if len(pair) not in (len(required), len(required) + 2):
+            if len(pair) not in (len(required), len(required) + 2, len(required) + 4):
                 raise ValueError(
-                    f"a tuple must be ({', '.join(required)}[, scores, score_kind]), got {len(pair)} entries"
+                    f"a tuple must be ({', '.join(required)}[, scores, score_kind[, image_size1, image_size2]]), got "
+                    f"{len(pair)} entries"
                 )
-            arguments = dict(zip(names, pair, strict=False))
+            in_order = (*required, "scores", "score_kind", "image_size1", "image_size2")
+            arguments = dict(zip(in_order, pair, strict=False))
         else:
             arguments = {name: getattr(pair, name) for name in names if hasattr(pair, name)}
         arguments = {name: value for name, value in arguments.items() if value is not None}
@@ -97,7 +99,9 @@ class PairNames:
             name for name in required if name not in arguments and name.replace("camera", "image_size") not in arguments
         ]
         if missing:
-            raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}")
+            unknown = [name.replace("camera", "image_size") for name in missing if name in self.cameras]
+            advice = f"; of unknown cameras give {', '.join(unknown)}=(width, height)" if unknown else ""
+            raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}{advice}")
         return arguments
 
 

@@ -32,9 +32,12 @@ class CommonFields(TypedDict):
     noise_px: float | None
     trace: tuple[Round, ...] | None
     elapsed_s: float
+    points1: Array
+    points2: Array
 
 
 def report(
+    pixels: tuple[Array, Array],
     problem: Problem,
     found: Estimate,
     options: Options,
@@ -59,6 +62,8 @@ def report(
         "noise_px": None if found.noise is None else float(found.noise * problem.max_error_px),
         "trace": trace or None,
         "elapsed_s": time.perf_counter() - started,
+        "points1": pixels[0].copy(),  # the caller's own arrays may change
+        "points2": pixels[1].copy(),
     }
 
 

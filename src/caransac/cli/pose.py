@@ -18,6 +18,7 @@ from caransac.cli.two_views import FoundGeometry
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.io.matches import SUFFIXES, write_matches
 from caransac.options import Options
+from caransac.result_format import to_plain
 from caransac.results import FundamentalResult, GeometryResult
 
 DESCRIPTION = """\
@@ -72,7 +73,7 @@ def pose(arguments: argparse.Namespace) -> int:
     found = two_views.estimate(views, options)
     result = two_views.rely_on(found)
     if arguments.json:
-        print(json.dumps(as_json(views, result)))
+        print(json.dumps(as_json(views, result), allow_nan=False))
     elif result.success and not arguments.quiet:
         print(as_text(views, result))
     written = {}
@@ -121,7 +122,7 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     if result.confidence is not None:
         doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
-    parallax = two_views.parallax_px(views, result)
+    parallax = result.parallax_px
     if parallax is not None:
         doubt = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
         lines.append(f"  parallax      {parallax:.1f} px{doubt}")
@@ -167,40 +168,13 @@ def _matrix(matrix: Any, form: str) -> str:
 
 
 def as_json(views: TwoViews, result: FoundGeometry) -> dict[str, Any]:
-    """An answer for programs; docs/pose.md describes the fields."""
-    matches = views.matches
-    calibrated = isinstance(result, GeometryResult)
-    models = {name: getattr(result, name) for name in (("R", "t", "E", "F", "H") if calibrated else ("F",))}
-    answer: dict[str, Any] = {
-        "problem": "relative_pose" if calibrated else "fundamental",
-        "kind": result.kind if isinstance(result, GeometryResult) else "fundamental" if result.success else "none",
-        "reason": result.reason if isinstance(result, GeometryResult) else None,
-        "degeneracy": result.degeneracy,
-        "success": result.success,
-        "stop_reason": result.stop_reason,
-        **{name: None if model is None else model.tolist() for name, model in models.items()},
-    }
-    if calibrated:
-        answer["rotation_deg"] = None if models["R"] is None else rotation_angle_deg(models["R"])
-        answer["parallax_px"] = two_views.parallax_px(views, result)
-        answer["alternatives"] = [{"R": R.tolist(), "t": t.tolist()} for R, t in getattr(result, "alternatives", ())]
-    camera1, camera2 = (
-        camera and camera.to_dict() | {"focal_deviation": camera.focal_deviation, "source": source}
-        for camera, source in zip(two_views.found_cameras(views, result), views.camera_sources, strict=True)
-    )
-    return answer | {
-        "num_matches": len(matches.points1),
-        "num_inliers": result.num_inliers,
-        "confidence": result.confidence,
-        "max_error_px": result.max_error_px,
-        "noise_px": result.noise_px,
-        "num_hypotheses": result.num_hypotheses,
-        "camera1": camera1,
-        "camera2": camera2,
+    """An answer for programs: the result as `to_dict` has it, and what the command knows beside it (docs/pose.md)."""
+    given = (camera and to_plain(camera) for camera in (views.matches.camera1, views.matches.camera2))
+    command = {
         "camera_sources": list(views.camera_sources),
+        **dict(zip(("camera1", "camera2"), given, strict=True)),
         "note": views.note,
         "seconds": {**views.seconds, "estimate": result.elapsed_s},
-        "inliers": np.flatnonzero(result.inliers).tolist(),
-        "probabilities": None if result.probabilities is None else result.probabilities.round(6).tolist(),
         "version": caransac.__version__,
     }
+    return result.to_dict() | {"command": command}

@@ -14,7 +14,6 @@ from caransac.api.any_geometry import MIRRORED_REASON, SURE
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
-from caransac.geometry.parallax import median_parallax_px
 from caransac.options import MaxError, MethodName, Options
 from caransac.results import FundamentalResult, GeometryResult
 from caransac.viewer import write_report
@@ -116,15 +115,6 @@ def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None
     if isinstance(result, GeometryResult):
         return result.camera1 or given[0], result.camera2 or given[1]
     return given[0] or result.camera1, given[1] or result.camera2
-
-
-def parallax_px(views: TwoViews, result: FoundGeometry) -> float | None:
-    """Parallax of the inliers (see `median_parallax_px`); None without a pose."""
-    if not isinstance(result, GeometryResult) or result.R is None or result.t is None:
-        return None
-    assert result.camera1 is not None and result.camera2 is not None  # a pose has both
-    points1, points2 = views.matches.points1[result.inliers], views.matches.points2[result.inliers]
-    return median_parallax_px(result.R, points1, points2, result.camera1, result.camera2)
 
 
 def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px: int | None = MAX_IMAGE_PX) -> Path:

@@ -118,11 +118,32 @@ def msac_scores(residuals_sq: ArrayLike, max_error: float) -> Array:
     return np.asarray(1.0 - np.fmin(np.asarray(residuals_sq, float) / max_error**2, 1.0))
 
 
+def epipolar_corrections(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> tuple[Array, Array]:
+    """What to add to correspondences so that they meet a pose, to first order the least: (n, 2) and (n, 2).
+
+    Sampson's correction, whose length is the Sampson distance.
+    """
+    x1, x2 = homogeneous(points1), homogeneous(points2)
+    E = essential_from_pose(R, t)
+    lines2, lines1 = x1 @ E.T, x2 @ E
+    gradient_sq = np.sum(lines2[:, :2] ** 2, axis=1) + np.sum(lines1[:, :2] ** 2, axis=1)
+    residuals = np.sum(x2 * lines2, axis=1)
+    steps = -np.divide(residuals, gradient_sq, out=np.zeros_like(residuals), where=gradient_sq > 0)[:, None]
+    return steps * lines1[:, :2], steps * lines2[:, :2]
+
+
 def depths(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
-    """Depths (l1, l2) of the points that ``l1 R x1 + t = l2 x2`` triangulates by least squares: (n, 2)."""
+    """Depths (l1, l2) of the points that ``l1 R x1 + t = l2 x2`` triangulates by least squares: (n, 2).
+
+    NaN where the rays are parallel.
+    """
     rays1, rays2 = homogeneous(points1) @ np.asarray(R, float).T, homogeneous(points2)
-    systems = np.stack([rays1, -rays2], axis=-1)
-    return np.stack([np.linalg.lstsq(system, -np.asarray(t, float), rcond=None)[0] for system in systems])
+    across = np.cross(rays1, rays2)
+    # The product with one ray takes its depth out of the equation.
+    lever1, lever2 = np.cross(rays2, np.asarray(t, float)), np.cross(rays1, np.asarray(t, float))
+    scaled = np.stack([np.sum(lever1 * across, axis=1), np.sum(lever2 * across, axis=1)], axis=1)
+    length_sq = np.sum(across**2, axis=1)[:, None]
+    return np.asarray(np.divide(scaled, length_sq, out=np.full_like(scaled, np.nan), where=length_sq > 0))
 
 
 def rotation_from_vector(vector: ArrayLike) -> Array:

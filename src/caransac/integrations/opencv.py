@@ -10,9 +10,10 @@ and returns are cv2's, in every call form. Three keyword arguments are new: `sco
 states is replaced.
 
 What differs, always to the safe side: a matrix is one 3x3 matrix or None, never a stack of candidates; without a matrix
-the mask is zero, where cv2 leaves it as it was or as memory happens to be; NaN, a skewed camera matrix and methods that
-are not robust raise a ValueError instead of being ignored; lists are accepted. The method (cv2.RANSAC, LMEDS or USAC_*)
-does not choose the estimator, which is CA-RANSAC or what `options` says.
+the mask is zero, where cv2 leaves it as it was or as memory happens to be; NaN, a skewed camera matrix and unknown
+methods raise a ValueError instead of being ignored; lists are accepted. The method (cv2.RANSAC, LMEDS or USAC_*) does
+not choose the estimator, which is CA-RANSAC or what `options` says. Methods that are not robust (FM_7POINT, FM_8POINT,
+and 0) are OpenCV's own; `scores` and `options` have no meaning for them and raise.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from caransac.geometry import Array
 from caransac.integrations.opencv_arrays import as_points, is_umat, write_mask
 from caransac.integrations.opencv_calls import (
     HOMOGRAPHY_SETTINGS,
-    LEAST_SQUARES,
     LINE_DISTANCE,
+    NOT_ROBUST,
     RANSAC,
     SETTINGS,
     USAC_METHODS,
+    Request,
     as_options,
     bind,
     essential_form,
@@ -108,7 +110,7 @@ def findFundamentalMat(
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Array | None, Any]:
-    """``cv2.findFundamentalMat`` in all its robust forms.
+    """``cv2.findFundamentalMat`` in all its forms.
 
         findFundamentalMat(points1, points2, method, ransacReprojThreshold, confidence, maxIters[, mask])
         findFundamentalMat(points1, points2[, method[, ransacReprojThreshold[, confidence[, mask]]]])
@@ -116,7 +118,8 @@ def findFundamentalMat(
 
     Arguments and errors as in `findEssentialMat`; points may be homogeneous, (N, 3), (N, 1, 3) or (1, N, 3). As in
     cv2, `ransacReprojThreshold` is the larger of the distances to the two epipolar lines for FM_RANSAC and FM_LMEDS,
-    and a Sampson distance for USAC methods.
+    and a Sampson distance for USAC methods. FM_7POINT, FM_8POINT and 0 are not robust: OpenCV, which is needed for
+    these, answers them; with `scores` or `options` they raise.
 
     Returns:
         F (3, 3) float64 with F[2, 2] = 1 (norm one where that entry is zero), or None where the data determine none;
@@ -124,6 +127,8 @@ def findFundamentalMat(
     """
     on_device = any(map(is_umat, (points1, points2, *args, *kwargs.values())))
     request = bind("findFundamentalMat", fundamental_form(args, kwargs), args, kwargs)
+    if _is_plain(request, scores, options):
+        return _opencv().findFundamentalMat(points1, points2, *args, **kwargs)  # type: ignore[no-any-return]  # cv2's
     settings = SETTINGS if request.asked.get("method", RANSAC) in USAC_METHODS else SETTINGS | LINE_DISTANCE
     found = api.estimate_fundamental(
         as_points(points1, "points1", homogeneous=True),
@@ -152,7 +157,7 @@ def findHomography(
     Arguments and errors as in `findFundamentalMat`; cv2.RHO is a method, too. `ransacReprojThreshold` bounds the root
     mean square of the distances in both images, which at equal scales is cv2's distance in the second. The default
     method, 0, is least squares over all points, and four points determine a homography without any doubt: OpenCV, which
-    is needed for these, answers them, unless there are `scores` or `options`.
+    is needed for these, answers them; with `scores` or `options`, method 0 raises.
 
     Returns:
         H (3, 3) float64 with H[2, 2] = 1 (norm one where that entry is zero), or None where the data determine none;
@@ -162,8 +167,8 @@ def findHomography(
     request = bind("findHomography", homography_form(args, kwargs), args, kwargs)
     source = as_pixels(as_points(srcPoints, "srcPoints", homogeneous=True), "srcPoints")
     target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
-    plain = request.asked.get("method") == LEAST_SQUARES or len(source) == len(target) == 4
-    if plain and scores is None and options is None:
+    four_points = len(source) == len(target) == 4 and scores is None and options is None
+    if four_points or _is_plain(request, scores, options):
         return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]  # cv2's
     found = api.estimate_homography(
         source,
@@ -175,11 +180,16 @@ def findHomography(
     return _scaled(found.H), write_mask(request.mask, found.inliers, fewest=4, on_device=on_device)
 
 
+def _is_plain(request: Request, scores: ArrayLike | None, options: Options | None) -> bool:
+    """Whether a call asks for a method that is not robust, and for nothing that OpenCV does not have."""
+    return request.asked.get("method") in NOT_ROBUST and scores is None and options is None
+
+
 def _opencv() -> Any:
     try:
         import cv2
     except ImportError as error:
-        raise ImportError("least squares needs OpenCV: pip install opencv-python-headless") from error
+        raise ImportError("a method that is not robust needs OpenCV: pip install opencv-python-headless") from error
     return cv2
 
 

@@ -14,7 +14,8 @@ from caransac.integrations.foreign_settings import Meanings, means, translate
 from caransac.integrations.opencv_arrays import downloaded, is_umat
 from caransac.options import Options, in_rounds
 
-LEAST_SQUARES, LMEDS, RANSAC, RHO = 0, 4, 8, 16  # cv2's numbers
+LEAST_SQUARES, FM_7POINT, FM_8POINT, LMEDS, RANSAC, RHO = 0, 1, 2, 4, 8, 16  # cv2's numbers
+NOT_ROBUST = (LEAST_SQUARES, FM_7POINT, FM_8POINT)  # they use all points, whatever these are
 USAC_METHODS = range(32, 39)
 USAC_SETTINGS = ("threshold", "confidence", "maxIterations", "randomGeneratorState")
 

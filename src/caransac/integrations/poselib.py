@@ -12,7 +12,9 @@ Both forms of PoseLib's settings are understood: the two dicts of version 2, and
 Settings that neither knows raise a ValueError, where PoseLib ignores them. `scores` and `score_kind` are new, as in
 `caransac.estimate_relative_pose`.
 
-There is no silent identity: where the data determine no model, it is None, and ``info["num_inliers"]`` is zero.
+Where the data determine no model, what comes back is PoseLib's: the identity, of a pose with a zero translation, so
+that code written for PoseLib runs on. Ask ``info["success"]``, which is new, or ``info["num_inliers"]``, which is zero
+then; `caransac.estimate_relative_pose` itself never answers with an identity.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from caransac.integrations.foreign_settings import (
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.poselib_records import ImagePair
 from caransac.options import Options, ScoreKind
-from caransac.results import Result
+from caransac.results import RelativePoseResult, Result
 
 RANSAC_SETTINGS: Meanings = {
     "max_error": means("max_error_px"),
@@ -103,7 +105,7 @@ def estimate_relative_pose(
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
-) -> tuple[records.CameraPose | None, dict[str, Any]]:
+) -> tuple[records.CameraPose, dict[str, Any]]:
     """``poselib.estimate_relative_pose``.
 
     Args:
@@ -125,13 +127,14 @@ def estimate_relative_pose(
         score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 
     Returns:
-        The pose, or None where the data determine none, and a dict with
+        The pose, the identity with a zero translation where the data determine none, and a dict with
 
         - refinements: int, rounds of estimation, each of which ends with a refinement,
         - iterations: int, hypotheses tried,
         - num_inliers, inlier_ratio: int, float,
         - model_score: float, squared Sampson distances summed up, each cut at the threshold; lower is better,
         - inliers: list of N bool,
+        - success: whether the data determine a model (new),
         - probabilities: (N,) probability of each match to be right (new),
         - confidence: probability that the pose is right to five degrees (new).
 
@@ -152,8 +155,7 @@ def estimate_relative_pose(
         score_kind=score_kind,
         options=options,
     )
-    pose = None if found.R is None or found.t is None else records.make_pose(found.R, found.t)
-    return pose, _info(found, options)
+    return _pose(found), _info(found, options)
 
 
 def estimate_fundamental(
@@ -166,18 +168,18 @@ def estimate_fundamental(
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
-) -> tuple[Array | None, dict[str, Any]]:
+) -> tuple[Array, dict[str, Any]]:
     """``poselib.estimate_fundamental``.
 
     Arguments and errors as in `estimate_relative_pose`, without the cameras.
 
     Returns:
-        F (3, 3) of norm one, or None where the data determine none, and the same dict.
+        F (3, 3) of norm one, the identity where the data determine none, and the same dict.
     """
     _refuse(initial_F, "initial_F")
     options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
-    return found.F, _info(found, options)
+    return np.eye(3) if found.F is None else found.F, _info(found, options)
 
 
 def estimate_homography(
@@ -190,7 +192,7 @@ def estimate_homography(
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
-) -> tuple[Array | None, dict[str, Any]]:
+) -> tuple[Array, dict[str, Any]]:
     """``poselib.estimate_homography``.
 
     Arguments and errors as in `estimate_fundamental`. The threshold is `max_reproj_error`, 12 pixels by default, or in
@@ -198,8 +200,8 @@ def estimate_homography(
     distances in both images, which at equal scales is PoseLib's distance in the second.
 
     Returns:
-        H (3, 3) of norm one with ``x2 ~ H x1``, or None where the data determine none, and the same dict; the model's
-        score is made of these distances.
+        H (3, 3) of norm one with ``x2 ~ H x1``, the identity where the data determine none, and the same dict; the
+        model's score is made of these distances.
     """
     _refuse(initial_H, "initial_H")
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
@@ -207,7 +209,7 @@ def estimate_homography(
     defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
     options = _options(settings, bundle_opt, HOMOGRAPHY_SETTINGS, defaults)
     found = api.estimate_homography(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
-    return found.H, _info(found, options)
+    return np.eye(3) if found.H is None else found.H, _info(found, options)
 
 
 def estimate_shared_focal_relative_pose(
@@ -221,7 +223,7 @@ def estimate_shared_focal_relative_pose(
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
-) -> tuple[ImagePair | None, dict[str, Any]]:
+) -> tuple[ImagePair, dict[str, Any]]:
     """``poselib.estimate_shared_focal_relative_pose``: the pose of one camera of unknown focal length.
 
     What is known beforehand of focal lengths depends on the size of the images, which is not part of the call: it is
@@ -240,8 +242,9 @@ def estimate_shared_focal_relative_pose(
         score_kind: what the scores are.
 
     Returns:
-        Pose and cameras, or None where the data determine none, and the same dict. The principal points are refined a
-        little, and so may differ from `pp` and from each other.
+        Pose and cameras, and the same dict. The principal points are refined a little, and so may differ from `pp` and
+        from each other. Where the data determine nothing, the pose is the identity with a zero translation, and the
+        cameras are those that were assumed.
     """
     _refuse(initial_image_pair, "initial_image_pair")
     options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
@@ -250,14 +253,18 @@ def estimate_shared_focal_relative_pose(
     found = api.estimate_relative_pose(
         pixels1, pixels2, camera, camera, same_camera=True, scores=scores, score_kind=score_kind, options=options
     )
-    info = _info(found, options)
-    if found.R is None or found.t is None or found.camera1 is None or found.camera2 is None:
-        return None, info
     cameras = (
         records.PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
-        for each in (found.camera1, found.camera2)
+        for each in (found.camera1 or camera, found.camera2 or camera)
     )
-    return ImagePair(records.make_pose(found.R, found.t), *cameras), info
+    return ImagePair(_pose(found), *cameras), _info(found, options)
+
+
+def _pose(found: RelativePoseResult) -> records.CameraPose:
+    """The pose, or PoseLib's for none: code written for it asks a pose for R and t in any case."""
+    if found.R is None or found.t is None:
+        return records.make_pose(np.eye(3), np.zeros(3))
+    return records.make_pose(found.R, found.t)
 
 
 def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
@@ -322,6 +329,7 @@ def _info(found: Result, options: Options) -> dict[str, Any]:
         "inlier_ratio": found.num_inliers / max(num_points, 1),
         "model_score": (num_points - found.consensus) * found.max_error_px**2 if found.success else sys.float_info.max,
         "inliers": found.inliers.tolist(),
+        "success": found.success,
         "probabilities": found.probabilities,
         "confidence": found.confidence,
     }

@@ -58,6 +58,15 @@ class Matches:
         for name in ("image_size1", "image_size2"):
             object.__setattr__(self, name, _as_size(getattr(self, name), name))
 
+    def arguments(self) -> dict[str, Any]:
+        """What is known, as arguments of the estimators: ``caransac.estimate(**matches.arguments())``.
+
+        What is not known is left out, so that without cameras `estimate_homography` takes them too.
+        """
+        names = ("points1", "points2", "camera1", "camera2", "image_size1", "image_size2", "scores")
+        known = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return known | ({"score_kind": self.score_kind} if self.scores is not None else {})
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
         """The matches that `to_arrays` named: what an npz file holds."""

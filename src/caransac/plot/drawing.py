@@ -71,6 +71,35 @@ def draw_matches(
     return deliver(axes, path)
 
 
+def draw_points3d(path: PictureTarget | None, result: Result, *, title: str = "", ax: Axes | None = None) -> Figure:
+    """Draw the triangulated inliers and both cameras from above, as camera 1 stands: x to the right, z ahead.
+
+    The darker a point, the smaller the angle between its rays, and the less sure its depth.
+
+    Args:
+        path: where to write it, or None.
+        result: with a pose; its `points3d` are drawn, but for the farthest hundredth.
+        title: a line above the picture.
+        ax: axes to draw on instead of a new figure.
+
+    Returns:
+        The figure.
+    """
+    points3d, R, t = result.points3d, getattr(result, "R", None), getattr(result, "t", None)
+    if points3d is None or R is None or t is None:
+        raise ValueError("result must have a pose with a translation: it has no points3d")
+    axes = axes_of(ax, (7, 6), (1, 1))[0, 0]
+    xyz = points3d.xyz
+    near = xyz[:, 2] <= np.percentile(xyz[:, 2], 99) if len(xyz) else np.zeros(0, bool)
+    shown = axes.scatter(xyz[near, 0], xyz[near, 2], c=points3d.angle_deg[near], s=6, cmap="viridis")
+    axes.figure.colorbar(shown, ax=axes, label="angle between the rays in degrees")
+    for name, centre, ahead in (("1", np.zeros(3), np.array([0.0, 0, 1])), ("2", -R.T @ t, R[2])):
+        axes.plot(*np.stack([centre, centre + 0.5 * ahead])[:, [0, 2]].T, color="black")
+        axes.annotate(name, centre[[0, 2]], ha="right", va="top")
+    axes.set(aspect="equal", xlabel="x in baselines", ylabel="z in baselines", title=title)
+    return deliver(axes, path)
+
+
 def summary(
     result: Result,
     points1: ArrayLike,

@@ -13,8 +13,6 @@ import caransac
 from caransac.camera import Camera
 from caransac.geometry import (
     Array,
-    Floats,
-    depths,
     homogeneous,
     join_pose,
     pose_error_deg,
@@ -22,6 +20,7 @@ from caransac.geometry import (
     rotation_angle_deg,
 )
 from caransac.geometry.parallax import median_parallax_px
+from caransac.geometry.triangulation import triangulate_matches
 from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
 from caransac.viewer.geometries import (
     DrawnFundamental,
@@ -35,7 +34,6 @@ from caransac.viewer.geometries import (
 DrawnResult = RelativePoseResult | FundamentalResult | HomographyResult
 
 STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
-LIKELY = 0.5  # probability from which on a match joins the cloud of triangulated points
 GRID = 65  # rows and columns of pixels that are undistorted to learn how far a lens sees
 
 
@@ -90,7 +88,7 @@ def describe(
         "images": [_image(image, geometry.undistorts) for image in images],
         "scores": None if scores is None else _pack(scores, "<f4"),
         "rounds": [_round(geometry, step, estimate, max_error_px) for step in rounds],
-        "cloud": None if estimate is None else _cloud(images, estimate, rounds[-1].probabilities),
+        "cloud": None if estimate is None else _cloud(result, images, estimate),
     }
 
 
@@ -191,20 +189,16 @@ def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
     return {**projection, **asdict(camera.distortion), "reach": reach}
 
 
-def _cloud(images: tuple[DrawnImage, DrawnImage], pose: Pose, probabilities: Floats) -> dict[str, str] | None:
-    """Likely matches triangulated in the frame of camera 1, in baselines; those in front of both cameras."""
+def _cloud(result: DrawnResult, images: tuple[DrawnImage, DrawnImage], pose: Pose) -> dict[str, str] | None:
+    """The inliers triangulated in the frame of camera 1, in baselines; those in front of both cameras."""
     first, second = images
-    if first.camera is None or second.camera is None:
+    found = result.points3d
+    if not isinstance(result, RelativePoseResult) and first.camera is not None and second.camera is not None:
+        points = first.pixels, second.pixels
+        found = triangulate_matches(*pose, *points, first.camera, second.camera, result.inliers)
+    if found is None or len(found) == 0:
         return None
-    rays1, rays2 = first.camera.pixels_to_rays(first.pixels), second.camera.pixels_to_rays(second.pixels)
-    usable = (probabilities > LIKELY) & np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1)
-    index = np.flatnonzero(usable)
-    if len(index) == 0:
-        return None
-    depth1, depth2 = depths(*pose, rays1[index], rays2[index]).T
-    front = (depth1 > 0) & (depth2 > 0)
-    points = homogeneous(rays1[index]) * depth1[:, None]
-    return {"index": _pack(index[front], "<u4"), "points": _pack(points[front], "<f4")}
+    return {"index": _pack(found.index, "<u4"), "points": _pack(found.xyz, "<f4")}
 
 
 def _parallax_px(images: tuple[DrawnImage, DrawnImage], R: Array, inliers: NDArray[np.bool_]) -> float | None:

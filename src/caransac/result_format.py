@@ -1,0 +1,158 @@
+"""Results as plain values, such as JSON has, and back; docs/formats.md describes the format.
+
+Nothing here knows the fields of a result: their annotations say how each is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac._support.arrays import is_integer, is_real, shorten
+from caransac.camera import Camera
+
+SCHEMA = 1  # of the format; raised when something that was there before changes its meaning or goes
+FULL = {"full": True}  # of fields that are long, and written in full only
+
+Plain = Any  # None, a bool, a number, a text, or a list or dict of these
+
+
+def to_plain(value: object) -> Plain:
+    """A value of a result as None, bools, numbers, texts, lists and dicts; what is not finite becomes None.
+
+    A boolean array (N,) becomes the list of the indices at which it is true, and an empty one of several dimensions
+    ``{"shape": [...]}``, as no list tells its shape.
+    """
+    if isinstance(value, np.ndarray):
+        return np.flatnonzero(value).tolist() if value.dtype == bool else _array_to_plain(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Camera):
+        return value.to_dict() | {"focal_deviation": value.focal_deviation}
+    if isinstance(value, Mapping):
+        return {str(name): to_plain(entry) for name, entry in value.items()}
+    if hasattr(value, "_asdict"):  # a NamedTuple
+        return to_plain(value._asdict())
+    if isinstance(value, tuple | list):
+        return [to_plain(each) for each in value]
+    if hasattr(value, "to_dict"):  # a result in a result
+        return value.to_dict(full=True)
+    if is_dataclass(value) and not isinstance(value, type):
+        return fields_to_plain(value, full=True)
+    raise TypeError(f"a {type(value).__name__} has no place in a result")
+
+
+def fields_to_plain(record: Any, *, full: bool) -> dict[str, Plain]:
+    """The fields of a dataclass as plain values, those that are long only if they are to be there in full."""
+    chosen = (field.name for field in fields(record) if full or not field.metadata.get("full"))
+    return {name: to_plain(getattr(record, name)) for name in chosen}
+
+
+def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -> dict[str, Any]:
+    """The fields of a dataclass of their plain values, as arguments of it; what it does not know is left out.
+
+    Raises:
+        ValueError: a field is missing or is not what its annotation says; the message names it.
+    """
+    found = {}
+    for field in fields(kind):
+        if field.name in values:
+            try:
+                found[field.name] = from_plain(_hints(kind)[field.name], values[field.name], num_matches)
+            except (OverflowError, TypeError, ValueError) as error:
+                raise ValueError(f"{field.name}: {error}") from error
+        elif field.default is MISSING or field.metadata.get("full"):
+            also = "; to_dict(full=True) and save() keep it" if field.metadata.get("full") else ""
+            raise ValueError(f"{field.name} is missing{also}")
+    return found
+
+
+def from_plain(hint: Any, value: Plain, num_matches: int) -> Any:
+    """What `to_plain` made a plain value of, by its annotation; a ValueError where it does not fit."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        if value is None and NoneType in get_args(hint):
+            return None
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+        named = [kind for kind in kinds if isinstance(value, Mapping) and value.get("type") == kind.__name__]
+        return from_plain((named or kinds)[0], value, num_matches)
+    if origin is np.ndarray:
+        return _array(hint, value, num_matches)
+    if origin is tuple:
+        return tuple(from_plain(get_args(hint)[0], each, num_matches) for each in _as(list, value))
+    if hint is Camera:
+        return Camera.from_dict(_as(dict, value))
+    if hasattr(hint, "_fields"):  # a NamedTuple
+        entries, hints = _as(dict, value), _hints(hint)
+        if set(hints) - set(entries):
+            raise ValueError(f"must have {', '.join(hints)}, not {shorten(value)}")
+        return hint(**{name: from_plain(kind, entries[name], num_matches) for name, kind in hints.items()})
+    if isinstance(hint, type) and is_dataclass(hint):
+        return hint(**fields_from_plain(hint, _as(dict, value), num_matches))
+    return _single(hint, value)
+
+
+def _single(hint: Any, value: Plain) -> Any:
+    """A bool, number or text as annotated."""
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    fits = {
+        bool: isinstance(value, bool),
+        int: is_integer(value),
+        float: is_real(value),
+        str: isinstance(value, str),
+    }.get(hint, value in choices if isinstance(value, str) else False)
+    if not fits:
+        expected = f"one of {', '.join(choices)}" if choices else f"a {getattr(hint, '__name__', hint)}"
+        raise ValueError(f"must be {expected}, not {shorten(value)}")
+    return float(value) if hint is float else value
+
+
+def _array(hint: Any, value: Plain, num_matches: int) -> NDArray[Any]:
+    """An array of the annotated type."""
+    kind = get_args(get_args(hint)[-1])[0]
+    if kind is np.bool_:
+        index = np.array(_as(list, value), dtype=object)
+        if not all(is_integer(each) and 0 <= each < num_matches for each in index):
+            raise ValueError(f"must be indices of the {num_matches} matches")
+        mask = np.zeros(num_matches, bool)
+        mask[index.astype(np.int64)] = True
+        return mask
+    if isinstance(value, Mapping):
+        shape = _as(list, value.get("shape"))
+        if 0 not in shape or not all(is_integer(length) and 0 <= length < 2**31 for length in shape):
+            raise ValueError(f"must be a list, or the shape of an empty array, not {shorten(value)}")
+        return np.empty(shape, kind)
+    array = np.array(_as(list, value), dtype=float)  # None becomes NaN
+    if np.issubdtype(kind, np.integer) and not np.isfinite(array).all():
+        raise ValueError("must be whole numbers")
+    return array.astype(kind)
+
+
+def _as(kind: type, value: Plain) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"must be a {kind.__name__}, not {shorten(value)}")
+    return value
+
+
+def _array_to_plain(array: NDArray[Any]) -> Plain:
+    if array.size == 0 and array.ndim > 1:
+        return {"shape": list(array.shape)}
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        array = array.astype(object)
+        array[~np.isfinite(array.astype(float))] = None
+    return array.tolist()
+
+
+@lru_cache(maxsize=32)
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
