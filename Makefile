@@ -8,7 +8,7 @@ NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test pytest browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
+.PHONY: help demo test pytest quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -31,6 +31,9 @@ test: lint pytest  ## everything CI checks but the sanitizers: lint, tests and e
 
 pytest: $(VENV)/dev.stamp browser  ## tests and examples alone
 	$(BIN)/python -m pytest -rs
+
+quick: $(VENV)/dev.stamp  ## the fast tests alone, in less than a minute: what to run while you work
+	$(BIN)/python -m pytest -m 'not slow'
 
 # The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
 # with CI set they fail instead.
@@ -164,6 +167,8 @@ $(RELEASE)/stamp: requirements/build.txt requirements/release.txt | $(RELEASE)/b
 	touch $@
 
 # A source distribution, and from it a wheel; the wheel as users get it: found by pip where there is no compiler.
+# The same bits from the same commit: tools that write dates take this one.
+dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
 dist: $(RELEASE)/stamp  ## sdist and wheel in dist/, checked, and tested in an environment without compilers
 	rm -rf dist $(INSTALLED)
 	$(RELEASE)/bin/python -m build --no-isolation --outdir build/dist

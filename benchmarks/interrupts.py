@@ -37,7 +37,7 @@ from caransac._support.files import replacing
 from caransac.synthetic import make_pair
 from caransac.verification import HlocFiles
 
-SOON_S, HANGS_S = 2.0, 20.0
+SOON_S, HANGS_S = 2.0, 60.0
 LATEST = 2 / 3  # moment of an interrupt, in the time of an uninterrupted run: one that continues has less to do
 STATUSES = ("in time", "later", "hung", "lost", "ended badly", "had ended before")
 PROGRESS = re.compile(r"[\w ,]+: \d+/\d+|  ")

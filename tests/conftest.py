@@ -1,4 +1,4 @@
-"""What all tests share: random numbers, and a browser.
+"""What all tests share: random numbers, a browser, and libraries that use one thread.
 
 Random numbers are seeded by the test's own name, so that tests are independent and repeatable. The browser is Chromium
 (`make browser`). Where there is none its tests are skipped, but not where one must be: with CI or CARANSAC_BROWSER set,
@@ -8,6 +8,11 @@ its absence is a failure.
 import os
 import shutil
 import zlib
+
+# Before numpy is imported, and for the processes that tests start: on small matrices, threads of matrix libraries do
+# nothing but wait for each other, and that took half of the time of the training's tests.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -32,15 +32,20 @@ def assert_same(read, truth):
     assert np.allclose(read.camera1.K, truth.camera1.K)
 
 
-def write_posebench(path, pair):
-    """A file of one pair in posebench's layout."""
+def write_posebench(path, pair, as_arrays=False):
+    """A file of one pair in posebench's layout; its own files have arrays of one value."""
+    shape = [1] if as_arrays else []
     with h5py.File(path, "w") as file:
         group = file.create_group("pair")
         group["x1"], group["x2"], group["R"], group["t"] = pair.points1, pair.points2, pair.R, 3 * pair.t
         for name in ("camera1", "camera2"):
             camera = group.create_group(name)
-            camera["model"], camera["params"] = pair.camera1.model, pair.camera1.params
-            camera["width"], camera["height"] = pair.camera1.width, pair.camera1.height
+            camera.create_dataset(
+                "model", shape, h5py.string_dtype(), [pair.camera1.model] if as_arrays else pair.camera1.model
+            )
+            camera["params"] = pair.camera1.params
+            for side in ("width", "height"):
+                camera[side] = np.full(shape, getattr(pair.camera1, side), np.int64)
 
 
 def spoil(path, key, value):

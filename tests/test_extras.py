@@ -58,10 +58,30 @@ def test_an_extra_holds_what_its_command_imports(extra, needed):
     assert needed <= packages(extra)
 
 
-OPTIONAL = {"kornia-rs", "pysuperansac"}  # not in the extra: whoever wants them installs them as `missing` says
+OPTIONAL = {"pysuperansac"}  # has one wheel: whoever wants it installs it as `missing` says
 PEERS = [e for e in ESTIMATORS.values() if e.module != "caransac" and e.package not in OPTIONAL]
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda e: e.name)
 def test_the_benchmark_asks_for_peers_as_new_as_the_adapters_want(peer):
     assert any(requirement.startswith(f"{peer.package}>={peer.min_version}") for requirement in required("bench"))
+
+
+def test_the_tests_run_against_every_peer_that_has_a_wheel():
+    assert {e.package for e in ESTIMATORS.values() if e.module not in ("caransac", "gcransac_interface")} <= packages(
+        "dev"
+    )
+
+
+def test_the_readme_installs_extras_without_compiling_again():
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"^    pip install (.+?)(?:  +#.*)?$", readme, re.MULTILINE)
+    assert blocks[0] == "." and all(re.fullmatch(r"'caransac\[\w+\]'", block) for block in blocks[1:])
+    assert "does not compile again" in readme
+
+
+def test_the_readme_says_where_vector_instructions_are_used():
+    assert re.search(
+        r"chosen at run time, on Linux and macOS;\s+on\s+Windows the baseline is used alone",
+        (ROOT / "README.md").read_text(),
+    )

@@ -17,6 +17,8 @@ from caransac.io.descriptors import match_vectors
 from caransac.io.images import detect, write_image
 from caransac.render import render_views
 
+pytestmark = pytest.mark.slow
+
 GUIDE = Path(__file__).parent.parent / "docs" / "hloc.md"
 VIEWS = 5
 

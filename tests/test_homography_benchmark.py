@@ -11,6 +11,8 @@ import pytest
 
 from caransac.synthetic import random_plane
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "homographies.py"
 
 

@@ -29,6 +29,8 @@ from caransac.verification.pair_reports import write_pair_reports
 from caransac.verification.provenance import describe_kept
 from caransac.verification.records import BadPairError, PairReport
 
+pytestmark = pytest.mark.slow
+
 PAIR = make_pair(30, seed=1)
 MATCHES = Matches(PAIR.points1, PAIR.points2, PAIR.scores, "ratio", PAIR.camera1, PAIR.camera2)
 ODD_NUMBERS = (10**400, 10**5000, np.int8(100), np.uint8(255), np.array([1, 2]), np.float32(0.5), 1j)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import struct
 import subprocess
 import sys
 from importlib.metadata import distribution
@@ -11,6 +13,7 @@ import pytest
 import yaml
 
 import caransac
+from caransac import _native
 
 tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
 
@@ -149,6 +152,7 @@ def test_what_builds_the_package_is_pinned():
     assert tools <= {line.split("==")[0] for line in pins("release.txt")}
 
 
+@pytest.mark.slow
 def test_core_tests_need_numpy_alone():
     """They are what wheels are tested with, on platforms where the extras may be missing."""
     code = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1:])); import pytest; "
@@ -164,3 +168,54 @@ def test_the_limits_that_users_can_set_exist():
     named = re.findall(r"`(CARANSAC_\w+)`", (ROOT / "SECURITY.md").read_text())
     assert named
     assert all(f'"{name}"' in sources for name in named)
+
+
+def test_wheels_repeat_bit_for_bit():
+    assert PROJECT["tool"]["scikit-build"]["wheel"]["reproducible"] is True
+    assert re.search(r"^dist: export SOURCE_DATE_EPOCH :=", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    workflow = (ROOT / ".github/workflows/wheels.yml").read_text()
+    assert workflow.index("SOURCE_DATE_EPOCH=") < workflow.index("cibuildwheel --output-dir")
+    assert PROJECT["tool"]["cibuildwheel"]["linux"]["environment-pass"] == ["SOURCE_DATE_EPOCH"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ELF is Linux's format")
+def test_the_compiled_module_is_hardened():
+    data = Path(_native.__file__).read_bytes()
+    assert b"__stack_chk_fail" in data, "stacks are checked for what was written past an array"
+    start, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
+    headers = [struct.unpack_from("<IIQQQQ", data, start + size * number) for number in range(count)]
+    kinds = {kind: (offset, length) for kind, _, offset, _, _, length in headers}
+    assert 0x6474E552 in kinds, "tables of addresses are read-only once the module is loaded"
+    offset, length = kinds[2]  # the dynamic section
+    dynamic = dict(struct.iter_unpack("<qQ", data[offset : offset + length]))
+    assert dynamic.get(30, 0) & 8, "and all of them, as all functions are found at once"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths of POSIX")
+def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
+    if not (cmake := shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))):
+        pytest.skip("needs cmake")
+    for name, target in {"cmake": cmake, "make": "/bin/true"}.items():
+        (tmp_path / name).symlink_to(target)
+    command = [
+        cmake,
+        "-S",
+        ROOT,
+        "-B",
+        tmp_path / "build",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        "-G",
+        "Unix Makefiles",
+    ]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    message = " ".join(done.stderr.split())
+    assert "needs a C++17 compiler, and there is none" in message
+    assert "apt install g++" in message and "--only-binary=caransac" in message
+
+
+def test_the_fast_tests_have_a_target_that_contributors_are_told_of():
+    assert "\tpytest -m 'not slow'" in (ROOT / "Makefile").read_text().replace("$(BIN)/python -m ", "")
+    assert "make quick" in (ROOT / "CONTRIBUTING.md").read_text()
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^quick +the fast tests alone", listed, re.MULTILINE)

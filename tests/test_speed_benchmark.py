@@ -11,6 +11,8 @@ import pytest
 from caransac.bench.adapters import ESTIMATORS
 from caransac.datasets import make_synthetic, write_npz
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 

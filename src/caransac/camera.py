@@ -35,6 +35,7 @@ UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
 UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal length: one of them may be zoomed
 EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
+SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
 FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
 
@@ -49,8 +50,8 @@ class Camera:
         params: the model's parameters in COLMAP's order, lengths in pixels.
         width: image width in pixels, 0 when unknown; not needed for estimation.
         height: image height in pixels, 0 when unknown; not needed for estimation.
-        focal_deviation: relative standard deviation of the focal length, from 0 (exact) to 1: 0.05 for one known to
-            five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
+        focal_deviation: relative standard deviation of the focal length, 0 (exact) or from 1e-9 to 1: 0.05 for one
+            known to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
             cameras must be exact.
 
     The principal point is in the same pixel convention as the points that go with it.
@@ -82,8 +83,7 @@ class Camera:
             raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
         for name in ("width", "height"):
             object.__setattr__(self, name, _as_pixels(getattr(self, name), name))
-        if not is_real(self.focal_deviation) or not 0 <= self.focal_deviation <= 1:
-            raise ValueError(f"focal_deviation must be from 0 (exact) to 1, not {shorten(self.focal_deviation)}")
+        check_deviation(self.focal_deviation)
         if self.is_fisheye and self.focal_deviation > 0:  # another focal length would bend its rays, not scale them
             raise ValueError(f"focal_deviation must be 0 for {self.model}: that of a fisheye is not refined")
         object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
@@ -253,11 +253,20 @@ class Camera:
         change |= dict.fromkeys(("f", "fx", "fy"), lambda v: v * scale)
         names = PARAMETERS[self.model]
         params = tuple(change[name](v) if name in change else v for name, v in zip(names, self.params, strict=True))
-        return Camera(self.model, params, self.width, self.height, focal_deviation)
+        deviation = max(focal_deviation, SMALLEST_DEVIATION) if focal_deviation > 0 else focal_deviation
+        return Camera(self.model, params, self.width, self.height, deviation)
 
     def undistort_pixels(self, points: Array) -> Array:
         """Pixels in `pinhole` of what this camera sees at pixels: (n, 2) -> (n, 2), NaN where there is no ray."""
         return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
+
+
+def check_deviation(focal_deviation: Any) -> None:
+    """Raise a ValueError for what cannot be the relative standard deviation of a focal length."""
+    if not is_real(focal_deviation) or not (focal_deviation == 0 or SMALLEST_DEVIATION <= focal_deviation <= 1):
+        raise ValueError(
+            f"focal_deviation must be 0 (exact) or from {SMALLEST_DEVIATION:g} to 1, not {shorten(focal_deviation)}"
+        )
 
 
 def split_deviation(text: str) -> tuple[str, float]:

@@ -28,7 +28,7 @@ def test_items_are_read_as_they_are_needed():
 
 
 def test_threads_work_at_the_same_time_and_keep_the_order():
-    meeting = threading.Barrier(3, timeout=10)  # passes only when three calls run at once
+    meeting = threading.Barrier(3, timeout=120)  # passes only when three calls run at once
 
     def slow_first(number):
         meeting.wait()
@@ -103,6 +103,7 @@ def test_leaving_cancels_what_has_not_begun():
     assert len(futures) == 4 and [future.cancelled() for future in futures[2:]] == [True, True]
 
 
+@pytest.mark.slow
 def test_the_call_that_brings_a_worker_down_is_known():
     with ProcessPool(2) as pool:
         calls = submit_all(pool, os.kill, [(os.getpid(), 0)], look_ahead=2)  # one that fails in its own way

@@ -143,6 +143,89 @@ def test_inputs_are_not_replaced_by_any_name(tmp_path):
         check_no_input(other, [str(other)], "--out")
 
 
+FULL_DISK = """
+import pathlib, resource, sys
+import matplotlib, numpy as np
+matplotlib.use("Agg")
+from caransac.cli import main
+from caransac.io.images import write_image
+from caransac.verification.pair_reports import write_pair_reports
+from caransac.verification.records import PairReport
+from caransac.synthetic import make_pair
+from caransac.io.matches import Matches, write_matches
+from caransac.plot import drawing
+pair = make_pair(500, seed=1)
+matches = Matches(pair.points1, pair.points2, pair.scores, "ratio", pair.camera1, pair.camera2)
+write_matches("in.npz", matches)
+reports = [PairReport.of((f"image {i}", f"image {i + 1}"), i, i, 2) for i in range(5000)]
+noise = np.random.default_rng(0).integers(0, 255, (300, 300, 3), np.uint8)
+command = ["pose", "--matches", "in.npz", "--quiet"]
+writers = {
+    "o.h5": lambda path: main([*command, "--save", path]),
+    "o.npz": lambda path: main([*command, "--save", path]),
+    "o.txt": lambda path: main([*command, "--save", path]),
+    "o.html": lambda path: main([*command, "--html", path]),
+    "view.html": lambda path: main(["view", "--matches", "in.npz", "--out", path]),
+    "r.csv": lambda path: write_pair_reports(pathlib.Path(path), reports),
+    "r.parquet": lambda path: write_pair_reports(pathlib.Path(path), reports),
+    "o.png": lambda path: write_image(path, noise),
+    "plot.png": lambda path: drawing.draw_matches(path, pair.points1, pair.points2, np.ones(500), image1=noise),
+}
+resource.setrlimit(resource.RLIMIT_FSIZE, (4_000,) * 2)
+for name, write in writers.items():
+    sys.stderr.write(f"{name}> ")
+    try:
+        code = write(name)
+        assert code == 2, code
+    except OSError as error:
+        print(f"caransac: {error}", file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_full_disk_names_the_file_whatever_is_written(tmp_path):
+    for module in ("cv2", "h5py", "matplotlib", "pyarrow"):
+        pytest.importorskip(module, reason=f"needs {module}")
+    done = subprocess.run([sys.executable, "-c", FULL_DISK], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.partition("> ")[::2] for line in done.stderr.splitlines()]
+    assert len(lines) == 9, done.stderr
+    for name, message in lines:
+        assert message == f"caransac: {name} cannot be written (File too large): make room, then continue"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.npz"]
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from caransac._support.files import replacing
+with replacing(pathlib.Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+def test_what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):
+    path = tmp_path / "r.csv"
+    others = [tmp_path / name for name in (".r-12345678.csv", ".r-caransac-12345678.txt", ".q-caransac-12345678.csv")]
+    for other in others:
+        other.write_text("somebody's")
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    assert len(list(tmp_path.glob(".r-caransac-*.csv"))) == 1, "the second run removed what the first left"
+    with replacing(path) as first, replacing(path) as second:  # two that write at the same time
+        assert first != second and first.exists() and second.exists()
+        assert sorted(tmp_path.glob(".r-caransac-*.csv")) == sorted([first, second])
+        second.write_text("second")
+        first.write_text("first")
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    check_writable(path)
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
 def test_checking_leaves_nothing(tmp_path):
     check_writable(tmp_path / "made" / "file.txt")
     assert list((tmp_path / "made").iterdir()) == []

@@ -5,14 +5,15 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from caransac._support import interrupts
 from caransac._support.interrupts import InterruptGuard, InterruptRequest
 
-SOON_S = 5.0  # long for a machine that others use too
+pytestmark = pytest.mark.slow
+
+HANGS_S = 120.0  # only a test that fails waits so long: the programs below go on for much longer
 PROGRAM = """
 import sys, time
 from caransac._support import interrupts
@@ -35,13 +36,13 @@ with interrupts.InterruptGuard("stopped") as guard:
     try:
         print("ready", flush=True)
         work(sys.argv[1])
-        time.sleep(30 if sys.argv[1] != "late" else 0)
+        time.sleep(1000 if sys.argv[1] != "late" else 0)
     except KeyboardInterrupt as error:
         guard.say(type(error).__name__)
         sys.exit(interrupts.INTERRUPTED)
 if sys.argv[1] == "late":
     print("done", flush=True)
-    time.sleep(1.0)
+    sys.stdin.readline()
 """
 
 
@@ -51,6 +52,7 @@ def start(mode, **further):
         [sys.executable, "-c", PROGRAM, mode],
         stdout=subprocess.PIPE,
         stderr=further.pop("stderr", subprocess.PIPE),
+        stdin=subprocess.PIPE,
         text=True,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, further.get("handler", signal.SIG_DFL)),
@@ -70,30 +72,28 @@ def start(mode, **further):
         ("released", "stopped; KeyboardInterrupt\n"),
     ],
 )
-def test_a_process_ends_soon_and_says_one_line(mode, message, times):
+def test_a_process_ends_and_says_one_line(mode, message, times):
     process = start(mode)
-    started = time.monotonic()
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)
         if mode == "released":
             break  # Python's own way: a second one would come anywhere
-    assert process.communicate(timeout=SOON_S)[1] == message
+    assert process.communicate(timeout=HANGS_S)[1] == message
     assert process.returncode == interrupts.INTERRUPTED
-    assert time.monotonic() - started < SOON_S
 
 
 def test_requests_after_the_end_of_the_work_change_nothing():
     process = start("late")
     assert process.stdout.readline() == "done\n"
     os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=SOON_S)[1] == "" and process.returncode == 0
+    assert process.communicate("\n", timeout=HANGS_S)[1] == "" and process.returncode == 0
 
 
 def test_a_process_that_ignores_interruptions_goes_on_doing_so():
     process = start("late", handler=signal.SIG_IGN)
     os.killpg(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "done\n"
-    assert process.communicate(timeout=SOON_S)[1] == "" and process.returncode == 0
+    assert process.communicate("\n", timeout=HANGS_S)[1] == "" and process.returncode == 0
 
 
 def test_the_cursor_of_a_terminal_comes_back():
@@ -101,7 +101,7 @@ def test_the_cursor_of_a_terminal_comes_back():
     process = start("sleeps", stderr=theirs)
     os.close(theirs)
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=SOON_S)
+    process.communicate(timeout=HANGS_S)
     assert os.read(ours, 1000).startswith(interrupts.SHOW_CURSOR)
     os.close(ours)
 
@@ -134,7 +134,7 @@ def test_a_request_while_the_guard_is_set_up_is_obeyed():
         "    start(thread)\n"
         "threading.Thread.start = interrupted\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "with InterruptGuard('stopped'): time.sleep(30)\n"
+        "with InterruptGuard('stopped'): time.sleep(1000)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=HANGS_S)
     assert (done.returncode, done.stderr) == (130, "stopped; the same command starts again\n")

@@ -13,12 +13,15 @@ from calls import StubbornError, fail, nap_and_tell, remember
 
 from caransac._support.processes import ProcessPool, WorkerDiedError
 
-SOON_S = 10.0  # long for a machine that others use too, short beside what the workers below would take
+pytestmark = pytest.mark.slow
+
+HANGS_S = 120.0  # only a test that fails waits so long; workers below would sleep for a thousand seconds
 
 
 def is_gone(pid):
-    """Whether a process has ended, within a few seconds."""
-    for _ in range(250):
+    """Wait until a process has ended; whether it has."""
+    deadline = time.monotonic() + HANGS_S
+    while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -89,28 +92,25 @@ def test_workers_are_gone_after_the_pool():
 
 
 def test_an_interruption_kills_busy_workers_and_cancels_what_waits():
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt), ProcessPool(1) as pool:
         pid = pool.submit(os.getpid).result()
         running, waiting = (pool.submit(time.sleep, 1000) for _ in range(2))
         while not running.running():
             time.sleep(0.01)
         raise KeyboardInterrupt
-    assert time.monotonic() - started < SOON_S
     assert is_gone(pid) and waiting.cancelled()
     with pytest.raises(WorkerDiedError):
         running.result()
 
 
 def test_nobody_waits_for_data_that_a_worker_does_not_read():
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt), ProcessPool(1) as pool:
         os.kill(pool.submit(os.getpid).result(), signal.SIGSTOP)
         sending = pool.submit(len, bytes(10**8))  # far more than fits into a pipe
         while not sending.running():
             time.sleep(0.01)
         raise KeyboardInterrupt
-    assert time.monotonic() - started < SOON_S
+    assert isinstance(sending.exception(HANGS_S), WorkerDiedError), "it was not sent to its end"
 
 
 SCRIPT = """
@@ -147,7 +147,7 @@ def test_an_interrupted_terminal_gets_its_prompt_back_without_noise(tmp_path, mo
     )
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)  # to all of them, as a terminal does
-    _, errors = process.communicate(timeout=SOON_S)  # returns when the workers are gone too: they hold the pipes
+    _, errors = process.communicate(timeout=HANGS_S)  # returns when the workers are gone too: they hold the pipes
     assert (process.returncode, errors) == (130, "")
 
 
@@ -157,4 +157,4 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     process.kill()
-    process.communicate(timeout=SOON_S)
+    process.communicate(timeout=HANGS_S)

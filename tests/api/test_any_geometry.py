@@ -5,7 +5,7 @@ import pytest
 
 import caransac
 from caransac import Camera, Options
-from caransac.geometry import pose_error_deg, sampson_sq
+from caransac.geometry import pose_error_deg, rotation_from_vector, sampson_sq
 from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 SIZE = CAMERA.width, CAMERA.height
@@ -127,6 +127,28 @@ def test_results_introduce_themselves():
     result = caransac.estimate(pair.points1, pair.points2, CAMERA, CAMERA)
     assert repr(result).startswith("GeometryResult(pose, success")
     assert "depth" in result.reason
+
+
+def hills(rng):
+    """Pixels (300, 2) in both images of a surface with hills, seen by `CAMERA` from two places."""
+    X = np.c_[rng.uniform(-2, 2, (300, 2)), np.zeros(300)]
+    X[:, 2] = 6 + np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1])
+    turned = X @ rotation_from_vector(np.array([0.02, -0.2, 0.05])).T + [1.2, 0.1, 0.2]
+    pixels = [CAMERA.rays_to_pixels(seen[:, :2] / seen[:, 2:]) for seen in (X, turned)]
+    return [each + rng.normal(0, 0.3, each.shape) for each in pixels]
+
+
+@pytest.mark.parametrize("scene", ["hills", "plane", "rotation"])
+@pytest.mark.parametrize("known", ["cameras", "sizes", "nothing"])
+def test_a_mirrored_image_has_no_geometry_and_is_told_of(scene, known, rng):
+    points1, points2 = hills(rng) if scene == "hills" else (lambda p: (p.points1, p.points2))(pair_of(scene))
+    cameras = (CAMERA, CAMERA) if known == "cameras" else ()
+    sizes = {"image_size1": SIZE, "image_size2": SIZE} if known == "sizes" else {}
+    assert caransac.estimate(points1, points2, *cameras, **sizes).kind != "none"
+    mirrored = [SIZE[0] - 1, 0] + points2 * [-1, 1]
+    found = caransac.estimate(points1, mirrored, *cameras, **sizes)
+    assert found.kind == "none" and found.R is None
+    assert found.reason == "the matches are mirrored, which no camera sees: is one image flipped?"
 
 
 def test_a_camera_and_the_size_of_the_other_image_are_enough(rng):

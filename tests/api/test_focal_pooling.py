@@ -58,6 +58,7 @@ def test_pairs_around_an_object_tell_the_focal_length(focal):
     np.testing.assert_allclose(camera.K[:2, 2], (511.5, 383.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forward", "planar"])
 @pytest.mark.parametrize("noise_px", [0.3, 1.0])
 def test_collections_that_do_not_show_it_are_unknown(kind, noise_px):

@@ -157,6 +157,7 @@ def test_one_absurd_match_changes_little(problem, size, method):
     assert solve(problem, pair, options=Options(method=method)).num_inliers > 0.95 * expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
 def test_success_means_consensus(problem, method):

@@ -12,6 +12,8 @@ from caransac.datasets import Pair
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     pytest.param(estimator, problem, id=f"{estimator.name}-{problem}")
     for estimator in ESTIMATORS.values()

@@ -11,6 +11,7 @@ from caransac.bench.plan import GROUPS, Plan
 from caransac.datasets import open_dataset
 
 
+@pytest.mark.slow
 def test_plans_name_what_is_wrong_or_missing():
     with pytest.raises(ValueError, match=r"'posalib'; did you mean 'PoseLib'"):
         Plan(sources=("synthetic",), methods=("posalib",)).choose_methods()
@@ -31,6 +32,7 @@ def test_rules_that_are_no_numbers_are_refused(name, value):
         Plan(sources=("synthetic:2",), **{name: value})
 
 
+@pytest.mark.slow
 def test_thresholds_are_tuned_on_other_data(tmp_path, run_plan):
     plan = Plan(sources=("synthetic:2",), methods=("LM-LO",), tune="synthetic:3:50", iterations=256, timing_pairs=0)
     (row,) = run_plan(plan, tmp_path)
@@ -46,6 +48,7 @@ def test_thresholds_are_tuned_on_other_data(tmp_path, run_plan):
         replace(plan, tune="synthetic:2")
 
 
+@pytest.mark.slow
 def test_a_time_budget_sets_the_hypotheses(tmp_path, run_plan):
     assert hypotheses_within(3.0, {32: 1.0, 64: 2.0, 128: 4.0}) == 96
     assert hypotheses_within(3.0, {32: 5.0}) == 32

@@ -8,6 +8,8 @@ from caransac.bench.contract import RunSettings
 from caransac.synthetic import PlanePair
 from caransac.synthetic.plane_pair import transfer
 
+pytestmark = pytest.mark.slow
+
 SIZE = (1200, 800)
 H = np.array([[0.9, -0.2, 150.0], [0.15, 1.1, -60.0], [1e-4, -5e-5, 1.0]])
 CORNERS = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]) * SIZE

@@ -60,6 +60,7 @@ def test_inlier_ratios_come_with_the_number_of_pairs():
     assert above.get_xlabel() == "pairs"
 
 
+@pytest.mark.slow
 def test_a_plot_is_saved_twice_and_always_alike(tmp_path):
     for name in ("first", "second"):
         figure = draw_points([record("LM-LO", 7.0, 88.7)], "ms", "ms", "E")

@@ -6,6 +6,8 @@ import pytest
 from caransac.bench.rendered_planes import PATTERNS, make_texture, match_plane, photograph_plane
 from caransac.synthetic.plane_pair import transfer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def views():

@@ -19,6 +19,8 @@ from caransac.bench.protocol import BenchMethod, Job
 from caransac.bench.publication import collect_results
 from caransac.datasets import open_dataset
 
+pytestmark = pytest.mark.slow
+
 
 class CountingObserver:
     """An observer that counts, and may interrupt."""
@@ -72,7 +74,7 @@ def test_a_peer_that_hangs_is_given_up(tmp_path):
             journal,
             workers=1,
             on_outcome=lambda key, outcome: outcomes.update({key[2]: outcome.status}),
-            time_limit_s=1.0,
+            time_limit_s=5.0,  # far more than the others take, however busy the machine is
         )
     assert [outcomes[name] for name in sorted(outcomes)] == ["found", "crashed", "found"]
 
@@ -117,7 +119,7 @@ def test_a_file_that_is_no_journal_is_named(tmp_path, content):
 
 def wait_until_gone(group):
     """Wait for the last process of a group to end: workers must not outlive who started them."""
-    for _ in range(500):
+    for _ in range(6000):  # two minutes: only a test that fails waits so long
         try:
             os.killpg(group, 0)
         except ProcessLookupError:

@@ -16,6 +16,8 @@ from caransac.bench.publication import format_markdown
 from caransac.cli import main
 from caransac.datasets import make_synthetic, write_npz
 
+pytestmark = pytest.mark.slow
+
 
 def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     for scene in PHOTOTOURISM:
@@ -34,6 +36,15 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     for table in TABLES.values():
         names = {name.rpartition(" + ")[2] for name in table.rows}
         assert names <= set(ESTIMATORS)
+
+
+@pytest.mark.parametrize("arguments", [["nodir"], ["--data", "nodir"], ["synthetic:2", "--tune", "nodir"]])
+def test_data_that_are_not_there_are_named_first(arguments, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", *arguments]) == 2
+    assert "caransac: no such file or folder: nodir; want a folder of scenes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_packages_are_listed_not_skipped(monkeypatch, tmp_path, capsys):

@@ -47,6 +47,7 @@ def focal_of(answer, number=1):
     return answer[f"camera{number}"]["params"][0]
 
 
+@pytest.mark.slow
 def test_photographs_of_unknown_cameras_have_a_pose(photos, capsys, tmp_path):
     paths, pair = photos
     code, answer, err = run_json(capsys, *paths, *FEW, "--save", str(tmp_path / "m.npz"))
@@ -65,6 +66,7 @@ def test_photographs_of_unknown_cameras_have_a_pose(photos, capsys, tmp_path):
     assert "no camera in the file of matches" in again["command"]["note"]
 
 
+@pytest.mark.slow
 def test_people_read_how_sure_a_focal_length_is(photos, capsys):
     paths, _ = photos
     assert main(["pose", *paths, *FEW]) == 0
@@ -135,6 +137,7 @@ def test_a_known_camera_does_not_make_up_for_an_unknown_size(tmp_path, made, cap
     assert (answer["type"], answer["command"]["camera_sources"]) == ("FundamentalResult", ["unknown", "unknown"])
 
 
+@pytest.mark.slow
 def test_a_fundamental_matrix_can_be_asked_for(photos, capsys):
     paths, pair = photos
     code, answer, err = run_json(capsys, *paths, *FEW, "--fundamental")
@@ -175,6 +178,7 @@ def test_failures_of_unknown_cameras_are_explained_and_shown(tmp_path, rng, caps
     assert (tmp_path / "r.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["photographs", "sizes in the file", "sizes as options", "neither"])
 def test_nobody_is_sent_away_for_an_unknown_camera(tmp_path, photos, made, bare, capsys, given):
     sized = Matches(made.points1, made.points2, made.scores, image_size1=(1024, 768), image_size2=(1024, 768))
@@ -196,6 +200,7 @@ def test_nobody_is_sent_away_for_an_unknown_camera(tmp_path, photos, made, bare,
         assert ("estimated from the matches; give --focal" in captured.out) == (given != "neither")
 
 
+@pytest.mark.slow
 def test_reports_show_where_the_cameras_come_from(tmp_path, photos):
     paths, _ = photos
     report = tmp_path / "r.html"

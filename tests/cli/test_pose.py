@@ -18,6 +18,7 @@ from caransac.geometry import pose_error_deg
 from caransac.io import images
 from caransac.io.matches import Matches, read_matches, write_matches
 from caransac.render import render_pair
+from caransac.synthetic import make_pair
 
 FEW = ["--max-features", "2000"]
 
@@ -51,6 +52,7 @@ def run_json(capsys, *arguments):
     return code, json.loads(captured.out), captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["rootsift", "orb"])
 def test_two_images_become_a_pose(files, pair, capsys, features):
     code, answer, err = run_json(capsys, *files, "--camera", camera_text(pair.camera), "--features", features, *FEW)
@@ -76,6 +78,7 @@ def test_two_images_become_a_pose(files, pair, capsys, features):
     assert (command["camera_sources"], command["camera1"]) == (["camera", "camera"], answer["camera1"])
 
 
+@pytest.mark.slow
 def test_people_get_a_pose_to_read(files, pair, capsys):
     assert main(["pose", *files, "--focal", str(pair.camera.fx), *FEW]) == 0
     out = capsys.readouterr().out
@@ -86,6 +89,7 @@ def test_people_get_a_pose_to_read(files, pair, capsys):
     assert "camera 2      focal length 576.0 px, taken as exact, from --focal" in out
 
 
+@pytest.mark.slow
 def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
     paths = []
     for name, image in (("a", pair.image1), ("b", pair.image2)):
@@ -109,6 +113,7 @@ def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 1
 
 
+@pytest.mark.slow
 def test_saved_matches_give_the_same_answer(tmp_path, files, pair, capsys):
     path = tmp_path / "m.npz"
     arguments = [*files, "--camera", camera_text(pair.camera), *FEW]
@@ -201,6 +206,7 @@ def test_a_lens_that_leaves_no_rays_is_pointed_out(saved, capsys):
     assert "the lens distortion leaves fewer than 5 of the" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_camera_that_stood_still_is_pointed_out(files, pair, capsys):
     camera = ["--focal", str(pair.camera.fx), *FEW]
     assert main(["pose", files[0], files[0], *camera]) == 0
@@ -218,6 +224,16 @@ def test_an_answer_is_not_lost_when_a_file_cannot_be_written(saved, tmp_path, ca
     captured = capsys.readouterr()
     assert "confidence" in captured.out
     assert "is a folder: give the name of a file" in captured.err
+
+
+def test_a_mirrored_image_is_told_of(tmp_path, capsys):
+    pair = make_pair(300, 0.3, seed=3)
+    path = tmp_path / "mirrored.npz"
+    write_matches(
+        path, Matches(pair.points1, [1023, 0] + pair.points2 * [-1, 1], None, "ratio", pair.camera1, pair.camera2)
+    )
+    assert main(["pose", "--matches", str(path)]) == 1
+    assert "the matches are mirrored, which no camera sees: is one image flipped?" in capsys.readouterr().err
 
 
 def test_blank_images_have_too_few_matches(tmp_path, capsys):
@@ -240,7 +256,7 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--focal", "long"], "--focal must be a number of pixels, 1200 or 1200±5%, not 'long'"),
         (["{a}", "{b}", "--focal", "500±much"], "--focal must be a number of pixels"),
         (["{a}", "{b}", "--focal", "500±500%"], "--focal 500±500%: the deviation must be from 0 % to 100 %"),
-        (["{a}", "{b}", "--camera", "1,2,3±-5%"], "focal_deviation must be from 0"),
+        (["{a}", "{b}", "--camera", "1,2,3±-5%"], r"focal_deviation must be 0 \(exact\) or from 1e-09 to 1"),
         (["{a}", "{b}", "--image-size", "640x480"], "--image-size is for --matches FILE without images"),
         (["--matches", "{t}", "--image-size", "640"], "--image-size must be WIDTHxHEIGHT .* not '640'"),
         (["--matches", "{t}", "--image-size", "0x480"], "--image-size must be WIDTHxHEIGHT"),
@@ -332,6 +348,7 @@ def test_quiet_leaves_only_what_went_wrong(tmp_path, bare, files, capsys):
     assert "one image is not enough" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_large_images_are_matched_at_a_size_and_answered_in_their_pixels(tmp_path, capsys):
     pair = render_pair(seed=6, width=960, height=720)
     paths = [str(images.write_image(tmp_path / f"{n}.png", i)) for n, i in (("a", pair.image1), ("b", pair.image2))]
@@ -354,6 +371,7 @@ def test_a_missing_extra_is_named(files, capsys, monkeypatch):
     assert "pip install 'caransac[images]'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_reports_are_written(tmp_path, files, saved, capsys):
     report = tmp_path / "new" / "report.html"
     assert main(["pose", *files, "--focal", "576", *FEW, "--html", str(report)]) == 0

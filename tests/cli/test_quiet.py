@@ -32,6 +32,7 @@ def test_verify_still_says_what_went_wrong(tmp_path, capsys):
     assert "none.db" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_bench_prints_the_table_alone(tmp_path, capsys):
     methods = ("--methods", "LM-LO", "--timing-pairs", "0", "--workers", "1", "--out", str(tmp_path))
     loud, quiet = run(capsys, "bench", "synthetic:1", *methods)

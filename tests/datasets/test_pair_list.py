@@ -8,8 +8,8 @@ from layouts import assert_same, not_finite, refused, spoil, write_pair_list
 
 import caransac
 from caransac.cli import main
-from caransac.datasets import match_pair_list, read_pair_list
-from caransac.geometry import pose_error_deg
+from caransac.datasets import match_pair_list, open_dataset, read_pair_list
+from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.io.images import write_image
 from caransac.render import render_pair
 from caransac.synthetic import make_pair
@@ -30,6 +30,50 @@ def test_pair_lists_come_with_cached_matches(tmp_path):
     assert len(list(read_pair_list(path, max_pairs=2))) == 2
 
 
+@pytest.mark.parametrize("form", ["R(9) t(3)", "T(16)", "views"])
+def test_lists_of_glue_factory_have_other_forms(tmp_path, form, rng):
+    truth = [make_pair(30, seed=seed) for seed in range(2)]
+    path = write_pair_list(tmp_path, truth)
+    lines, views = [], []
+    for line, pair in zip(path.read_text().splitlines(), truth, strict=True):
+        name1, name2, _, _, *numbers = line.split()
+        T = np.array(numbers[18:], float).reshape(4, 4)
+        pose = [*T[:3, :3].ravel(), *T[:3, 3]] if form == "R(9) t(3)" else T.ravel()
+        lines.append(" ".join([name1, name2, *numbers[:18], *map(repr, map(float, pose))]))
+        R1, t1 = rotation_from_vector(rng.normal(size=3)), rng.normal(size=3)  # from the world to camera 1
+        for name, camera, R, t in (
+            (name1, pair.camera1, R1, t1),
+            (name2, pair.camera2, T[:3, :3] @ R1, T[:3, :3] @ t1 + T[:3, 3]),
+        ):
+            numbers_of_view = " ".join(repr(float(number)) for number in (*R.ravel(), *t))
+            params = " ".join(map(repr, camera.params))
+            views.append(f"{name} {numbers_of_view} {camera.model} {camera.width} {camera.height} {params}")
+    if form == "views":
+        lines = [" ".join(line.split()[:2]) for line in lines]
+        (tmp_path / "views.txt").write_text("\n".join(views))
+    path.write_text("\n".join(lines))
+    for pair, made in zip(read_pair_list(path), truth, strict=True):
+        assert_same(pair, made)
+        assert form != "views" or pair.camera2 == made.camera2
+    assert open_dataset(path).num_pairs == 2
+
+
+def test_views_that_are_missing_or_broken_are_named(tmp_path):
+    path = write_pair_list(tmp_path, [make_pair(30)])
+    path.write_text("scene/a0.jpg scene/b0.jpg\n")
+    with pytest.raises(FileNotFoundError, match=r"no such file: .*views.txt, which has the cameras and poses"):
+        next(read_pair_list(path))
+    view = "scene/a0.jpg 1 0 0 0 1 0 0 0 1 0 0 0 PINHOLE 640 480 500 500 320 240"
+    (tmp_path / "views.txt").write_text(view)
+    with pytest.raises(ValueError, match=r"views.txt has no line for scene/b0.jpg"):
+        next(read_pair_list(path))
+    for broken in (view[:30], view.replace("PINHOLE", "LENS"), view.replace(" 0 1 ", " 0 nan ")):
+        (tmp_path / "views.txt").write_text(broken)
+        with pytest.raises(ValueError, match=r"views.txt: line 1 is not 'path R\(9\) t\(3\) MODEL"):
+            next(read_pair_list(path))
+
+
+@pytest.mark.slow
 def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_path, capsys):
     made = render_pair(seed=4, width=320, height=240)
     for name, image in (("a0", made.image1), ("b0", made.image2), ("a1", made.image1), ("b1", made.image2)):

@@ -9,14 +9,24 @@ from caransac.datasets import open_dataset, read_posebench
 from caransac.synthetic import make_pair
 
 
-def test_posebench_files_have_cameras(tmp_path):
+@pytest.mark.parametrize("as_arrays", [False, True])
+def test_posebench_files_have_cameras(tmp_path, as_arrays):
     made = make_pair(30)
-    write_posebench(tmp_path / "some.h5", made)
+    write_posebench(tmp_path / "some.h5", made, as_arrays)
     (pair,) = read_posebench(tmp_path / "some.h5")
     assert_same(pair, made)
     assert pair.camera1 == made.camera1
     assert pair.scores is None
     assert open_dataset(tmp_path / "some.h5").num_pairs == 1
+
+
+def test_a_model_of_two_names_is_refused(tmp_path):
+    write_posebench(tmp_path / "some.h5", make_pair(30))
+    with h5py.File(tmp_path / "some.h5", "r+") as file:
+        del file["pair/camera1/model"]
+        file["pair/camera1/model"] = np.array([b"PINHOLE", b"OPENCV"])
+    with pytest.raises(ValueError, match=r"some.h5: .*model must be one text, got 2"):
+        next(read_posebench(tmp_path / "some.h5"))
 
 
 def test_other_h5_files_are_refused_by_name(tmp_path):

@@ -40,6 +40,7 @@ def test_missing_files_are_named(folder, tmp_path):
         next(read_ransac_tutorial(folder, scenes=["alley"]))
 
 
+@pytest.mark.slow
 @not_finite
 @pytest.mark.parametrize(
     ("file", "key"),

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent
 HARNESSES = sorted(path.stem for path in FOLDER.glob("fuzz_*.py"))
 

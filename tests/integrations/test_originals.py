@@ -76,6 +76,7 @@ cv2.imwrite(str(folder / "drawn.png"), drawn)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["cv2", "caransac.integrations.opencv"])
 def test_a_script_of_opencv(module, tmp_path):
     pair = render_pair(seed=1)
@@ -180,6 +181,7 @@ def test_every_other_name_is_the_originals(drop_in):
     assert not hasattr(drop_in, "__path__"), "a module, not a package"
 
 
+@pytest.mark.slow
 @drop_ins
 def test_without_the_original_a_missing_name_says_what_to_install(drop_in):
     original, _, package = REPLACED[drop_in]

@@ -73,6 +73,7 @@ def test_fundamental(module, arguments):
     assert np.sqrt(np.median(sampson_sq(F, PAIR.points1[PAIR.inliers], PAIR.points2[PAIR.inliers]))) < 0.6
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("arguments", [(), ({"max_epipolar_error": 1.0}, {}), ({}, {"loss_type": "TRUNCATED"}, None)])

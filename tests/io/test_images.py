@@ -33,6 +33,7 @@ def write_jpeg(path, pixels, exif=None, base=None):
     return path
 
 
+@pytest.mark.slow
 def test_pixels_survive_a_file(tmp_path, pair):
     path = images.write_image(tmp_path / "new" / "image.png", pair.image1)
     assert np.array_equal(images.read_image(path), pair.image1)
@@ -141,6 +142,7 @@ def test_the_focal_length_of_a_part_of_the_sensor_is_that_of_the_whole(tmp_path,
         assert camera.focal_deviation == pytest.approx(np.hypot(EXIF_FOCAL_DEVIATION, spread), rel=0.05)
 
 
+@pytest.mark.slow
 def test_focal_of_images_without_exif_is_unknown(tmp_path, pair):
     assert images.focal_from_exif(images.write_image(tmp_path / "a.png", pair.image1)) is None
     (tmp_path / "text.jpg").write_text("hello")
@@ -149,6 +151,7 @@ def test_focal_of_images_without_exif_is_unknown(tmp_path, pair):
         images.focal_from_exif(tmp_path / "none.jpg")
 
 
+@pytest.mark.slow
 def test_broken_files_give_an_answer_or_a_plain_error(tmp_path, rng):
     whole = write_jpeg(tmp_path / "a.jpg", np.zeros((60, 80, 3), np.uint8), {Base.FocalLength: 5.0}).read_bytes()
     path = tmp_path / "b.jpg"
@@ -164,6 +167,7 @@ def test_broken_files_give_an_answer_or_a_plain_error(tmp_path, rng):
             assert "is not an image" in str(error)
 
 
+@pytest.mark.slow
 def test_rootsift_finds_the_pose_and_is_not_biased(pair):
     points1, points2, ratios = images.match_images(pair.image1, pair.image2, max_features=3000)
     result = caransac.estimate_relative_pose(
@@ -196,6 +200,7 @@ def test_rootsift_keypoints_are_where_the_blobs_are(rng):
     assert np.all(np.abs(np.median(nearest, axis=0)) < 0.02)  # OpenCV's default is off by 0.25
 
 
+@pytest.mark.slow
 def test_orb_finds_the_pose(pair):
     points1, points2, ratios = images.match_images(pair.image1, pair.image2, features="orb")
     result = caransac.estimate_relative_pose(
@@ -217,6 +222,7 @@ def test_akaze_finds_the_pose_or_says_what_to_install(pair):
             images.match_images(pair.image1, pair.image2, features="akaze")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["rootsift", "orb"])
 @pytest.mark.parametrize("count", [1, 50, 500])
 def test_the_first_features_are_kept(pair, features, count):
@@ -248,6 +254,7 @@ def test_features_of_the_largest_scale_come_first(pair):
     assert np.sum(np.array(list(scales.values())) > found[-1]) < 700  # none that is left out is larger
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(2400, 1500), (1500, 2400), (1700, 1601)])
 def test_points_of_large_images_are_in_their_own_pixels(rng, size):
     columns, rows = (np.arange(100, side - 99, 200) for side in size)
@@ -260,6 +267,7 @@ def test_points_of_large_images_are_in_their_own_pixels(rng, size):
     assert np.all(np.abs(np.median(nearest, axis=0)) < 0.03)  # scaled about the first pixel's centre: (s - 1) / 2 off
 
 
+@pytest.mark.slow
 def test_only_larger_images_are_reduced(pair):
     def detect(image, **size):
         return images.detect(image, max_features=500, **size)[0]
@@ -274,6 +282,7 @@ def test_only_larger_images_are_reduced(pair):
     assert len(detect(larger[:1])) == 0  # no side vanishes
 
 
+@pytest.mark.slow
 def test_a_large_noisy_pair_has_a_pose_at_the_default_size(pair, rng):
     width, height = 3200, 2400  # five times the rendered size
     camera = images.centred_camera(5 * pair.camera.fx, np.empty((height, width)))

@@ -17,6 +17,8 @@ from caransac.training.filter_task import FilterModule, balanced_entropy
 from caransac.training.recipe import Recipe
 from caransac.training.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def module():

@@ -26,6 +26,8 @@ from caransac.synthetic import make_pair
 from caransac.training.data import make_example
 from caransac.training.quality_task import QualityModule, good_samples
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_parts_of_the_geometric_quality_are_what_they_say(rng):
     points = rng.normal(size=(6, 5, 2))

@@ -72,6 +72,7 @@ def test_neighbours_are_found_in_clusters_and_far_outside(rng):
     assert_features_match_their_definition(points1, points2, range(len(points1)))
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_neighbours_are_found_next_to_crowds_and_in_them(rng):
     crowds = rng.normal(size=(900, 1, 2)) * 0.03 + rng.uniform(-1, 1, (3, 2))

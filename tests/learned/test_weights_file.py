@@ -97,6 +97,7 @@ def test_arrays_of_other_than_numbers_are_refused(path, kind):
         load_network(path)
 
 
+@pytest.mark.slow
 @every_kind
 def test_every_array_is_needed(path, name):
     arrays = read_weights(name)
@@ -107,6 +108,7 @@ def test_every_array_is_needed(path, name):
             LOADERS[name](path)
 
 
+@pytest.mark.slow
 @every_kind
 def test_every_array_must_have_its_shape(path, name):
     arrays = read_weights(name)

@@ -1,7 +1,6 @@
 """Whatever the kernels are given, they answer or raise: no memory but their own is touched, and they come to an end."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -86,6 +85,7 @@ def test_indices_do_not_turn_into_others(rng, wrong):
         kernels.sample_uniform(np.full(9, wrong), 3, 1, seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [kernels.five_point, kernels.five_point_poses, kernels.seven_point])
 def test_indices_changed_by_another_thread_are_not_followed(rng, solver):
     points = kernels.pack(*rng.normal(size=(2, 10, 2)))
@@ -99,9 +99,9 @@ def test_indices_changed_by_another_thread_are_not_followed(rng, solver):
 
     thread = threading.Thread(target=change)
     thread.start()
-    deadline, answers = time.monotonic() + 0.3, set()
+    answers = set()
     try:
-        while time.monotonic() < deadline:
+        for _ in range(100):
             try:
                 solver(points, shared)
                 answers.add("solved")

@@ -8,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SETS = ("baseline", "avx2", "avx512")
 
 PROGRAM = """

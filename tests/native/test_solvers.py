@@ -89,6 +89,7 @@ def same_set(ours, theirs, tolerance=1e-5):
     return distance.min(axis=0).max() < tolerance and distance.min(axis=1).max() < tolerance
 
 
+@pytest.mark.slow
 def test_five_point_agrees_with_poselib(rng):
     import poselib  # not at the top: the sanitizers' environment has no peers
 
@@ -123,6 +124,7 @@ def seven_point_by_numpy(x1, x2):
     return with_norm(real[:, None, None] * first + second, 1.0)
 
 
+@pytest.mark.slow
 def test_seven_point_agrees_with_numpy(rng):
     count = 10_000
     x1, x2, _, _ = random_problems(rng, count, 7)

@@ -83,6 +83,7 @@ def test_a_notebook_shows_a_table_and_the_matrices():
     assert "too_few_points" in failed and "<details>" not in failed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 def test_a_summary_has_a_picture_of_the_matches(method):
     result = estimate(method=method)

@@ -87,6 +87,7 @@ def test_epipolar_lines_pass_through_their_points(tmp_path, pair):
         assert axes.get_ylim() == (767.5, -0.5)
 
 
+@pytest.mark.slow
 def test_progression_shows_the_rounds(tmp_path, pair, result):
     figure = plot.draw_progression(tmp_path / "p.png", result, pair.points1, size1=SIZE)
     assert [axes.get_title() for axes in figure.axes[:4]] == ["before any model", "round 1", "round 2", "round 3"]

@@ -14,6 +14,8 @@ import caransac
 from caransac import Camera, Options
 from caransac.camera import PARAMETERS
 
+pytestmark = pytest.mark.slow
+
 CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
 QUICK = Options(rounds=1, samples_per_round=32)
 ESTIMATES = {

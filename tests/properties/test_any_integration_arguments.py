@@ -10,6 +10,8 @@ from strategies import ANYTHING, CAMERAS, any_points
 from caransac import Options
 from caransac.integrations import opencv, poselib, pycolmap
 
+pytestmark = pytest.mark.slow
+
 K = np.array([[800.0, 0, 320], [0, 800, 240], [0, 0, 1]])
 CAMERA = {"model": "SIMPLE_PINHOLE", "width": 640, "height": 480, "params": [800.0, 320.0, 240.0]}
 QUICK = Options(rounds=1, samples_per_round=32)

@@ -9,6 +9,8 @@ from hypothesis.extra import numpy as hnp
 from caransac import Camera, geometry, metrics
 from caransac.synthetic import make_pair, random_pair, random_plane
 
+pytestmark = pytest.mark.slow
+
 COORDINATES = st.floats(-3, 3)
 VECTORS = hnp.arrays(np.float64, 3, elements=COORDINATES)
 POINTS = hnp.arrays(np.float64, (12, 2), elements=st.floats(-2, 2))

@@ -1,12 +1,15 @@
 """What must not matter does not: the order of matches, which image is first, the unit and the origin of pixels."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scenes
 
 from caransac import Camera, Options, estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.geometry import angle_between_deg, pose_error_deg
+
+pytestmark = pytest.mark.slow
 
 THRESHOLD_PX = 2.0
 SAME_DEG = 1.0  # two estimates of one scene differ by their samples, far less than this where there is depth

@@ -92,6 +92,7 @@ def test_a_sensor_adds_noise_and_a_lens_darkens_the_corners(rng):
     assert taken[:10, :10].mean() < 105
 
 
+@pytest.mark.slow
 def test_features_of_the_photographs_know_the_pose():
     images = pytest.importorskip("caransac.io.images")
     pytest.importorskip("cv2", reason="needs OpenCV")

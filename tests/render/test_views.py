@@ -81,6 +81,7 @@ def test_the_seed_decides_everything():
     assert not np.array_equal(first.image1, other.image1)
 
 
+@pytest.mark.slow
 def test_sift_and_the_estimator_recover_the_pose():
     cv2 = pytest.importorskip("cv2", reason="needs OpenCV")
     pair = render.render_pair(seed=4)

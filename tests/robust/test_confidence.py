@@ -131,6 +131,7 @@ def test_extreme_evidence_counts_as_the_most_extreme_known():
 
 
 # Of each hard kind, at most so many answers may be wrong and trusted.
+@pytest.mark.slow
 @pytest.mark.parametrize("outlier_ratio", [0.0, 0.5])
 @pytest.mark.parametrize("kind", HARD_KINDS)
 def test_hard_scenes_are_not_trusted_wrongly(kind, outlier_ratio):

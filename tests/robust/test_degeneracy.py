@@ -16,6 +16,7 @@ def estimate(kind, seed, outlier_ratio, options=AUTO):
     return pair, caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera, pair.camera, options=options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 @pytest.mark.parametrize("outlier_ratio", [0.0, 0.4])
 @pytest.mark.parametrize(("kind", "expected"), [("depth", None), ("plane", "planar"), ("rotation", "rotation")])

@@ -29,6 +29,7 @@ def dense_matches(n, inlier_ratio, noise_px, seed=0):
     return points1, points2, R, t, right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("inlier_ratio", "noise_px"), [(0.9, 1.0), (0.9, 2.0), (0.5, 1.0)])
 def test_all_matches_make_the_pose_precise(inlier_ratio, noise_px):
     errors = []

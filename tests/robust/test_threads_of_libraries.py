@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from caransac.synthetic import make_pair
 
@@ -60,6 +61,7 @@ def run_with(threads, path):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_one_and_two_threads_give_the_same_bits(rng, tmp_path):
     pair = make_pair(40_000, outlier_ratio=0.5, seed=3)
     plane1, plane2 = planar_points(rng, 40_000)

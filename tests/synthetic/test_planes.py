@@ -33,6 +33,7 @@ def test_right_matches_have_better_ratios(rng):
     assert right.mean() < wrong.mean() - 0.08
 
 
+@pytest.mark.slow
 def test_no_other_homography_has_more_matches(rng):
     """Wrong matches that agree are bounded by the right ones: no consensus set but the plane's."""
     cv2 = pytest.importorskip("cv2")

@@ -16,6 +16,8 @@ from caransac.training.checkpoint import PARTS, read_checkpoint, write_checkpoin
 from caransac.training.recipe import Recipe
 from caransac.training.trainer import Training
 
+pytestmark = pytest.mark.slow
+
 
 class Malicious:
     """An object whose pickle calls a function when it is read: this one makes a file."""

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -23,10 +24,24 @@ from caransac.training.state_module import StateModule
 from caransac.training.trainer import Training, train
 from caransac.training.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5e-3}
 
 
-def test_a_small_run_learns_resumes_and_exports(tmp_path):
+class OwnThread(ThreadPoolExecutor):
+    """Takes the place of worker processes, which take longer to start than a small run takes."""
+
+    def __init__(self, _, start, *arguments):
+        super().__init__(1, initializer=start, initargs=arguments)
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    monkeypatch.setattr("caransac.training.trainer.ProcessPool", OwnThread)
+
+
+def test_a_small_run_learns_resumes_and_exports(tmp_path, monkeypatch):
     recipe = Recipe(**SMALL)
     seen = []
     torch.manual_seed(7)
@@ -39,6 +54,7 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
     assert [row["step"] for row in log] == ["12", "24"]
     assert float(log[1]["val_loss"]) < 0.8 * start_loss(recipe)
     # stopped half-way, and continued by another number of workers: the same weights to the last bit
+    monkeypatch.setattr("caransac.training.trainer.ProcessPool", OwnThread)
     train(recipe, tmp_path / "halves", steps=14, workers=1, evidence_runs=6)
     with pytest.raises(ValueError, match="holds a training run"):
         train(recipe, tmp_path / "halves", steps=24)
@@ -66,11 +82,20 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path):
     assert 0 <= result.confidence <= 1
 
 
-@pytest.mark.parametrize("after", ["gradient", "validate"])
-def test_a_request_to_stop_leaves_a_checkpoint_and_changes_nothing(tmp_path, monkeypatch, after):
-    """It comes in the middle of a step, or of the validation that is due after one."""
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The recipe and the weights of a run of six steps."""
     recipe = Recipe(**SMALL | {"epoch": 3})
-    whole = train(recipe, tmp_path / "whole", steps=6, evidence_runs=6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("caransac.training.trainer.ProcessPool", OwnThread)
+        return recipe, train(recipe, tmp_path_factory.mktemp("whole"), steps=6, evidence_runs=6)
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize("after", ["gradient", "validate"])
+def test_a_request_to_stop_leaves_a_checkpoint_and_changes_nothing(tmp_path, monkeypatch, uninterrupted, after):
+    """It comes in the middle of a step, or of the validation that is due after one."""
+    recipe, whole = uninterrupted
     calls, method = [], Training._map
 
     def interrupted(self, name, arguments):
@@ -100,6 +125,7 @@ def start_loss(recipe):
     return np.mean([worker.validate(weights, index)["loss"] for index in range(len(worker.val_pairs))])
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_command_line_trains_and_refuses(tmp_path, capsys):
     small = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
     out = tmp_path / "run"

@@ -17,6 +17,8 @@ from caransac.cli import main
 from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
 from caransac.verification.cluster import check_versions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cluster():

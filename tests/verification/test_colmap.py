@@ -5,7 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pycolmap
 import pytest
-from databases import execute, make_database, pair_id, query, read_geometries, some_pairs, verify_database
+from databases import (
+    execute,
+    make_collection,
+    make_database,
+    pair_id,
+    query,
+    read_geometries,
+    some_pairs,
+    verify_database,
+)
 
 from caransac import Camera, Options
 from caransac.geometry import (
@@ -16,7 +25,7 @@ from caransac.geometry import (
     sampson_sq,
 )
 from caransac.synthetic import make_pair
-from caransac.verification import ColmapDatabase, Config, VerificationOptions
+from caransac.verification import ColmapDatabase, Config, VerificationOptions, pair_verification
 from caransac.verification.pair_verification import verify_pair
 
 PAIRS = some_pairs(6)  # of the fixture `database`
@@ -114,6 +123,7 @@ def test_quaternions_agree_with_colmap(rng):
         assert min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max()) < 1e-9
 
 
+@pytest.mark.slow
 def test_ratios_from_descriptors_help(tmp_path, rng):
     pairs = [make_pair(1000, 0.97, seed=seed) for seed in range(6)]
     path = make_database(tmp_path / "database.db", pairs)
@@ -129,6 +139,26 @@ def test_ratios_from_descriptors_help(tmp_path, rng):
     without = verify_database(path, options=anything, overwrite=True)
     fitting = np.array([[share_fitting(g, p) for g, p in zip(f, pairs, strict=True)] for f in (with_ratios, without)])
     assert (fitting[0] > 0.8).all() and (fitting[1] < 0.5).sum() >= 3
+
+
+def test_ratios_are_made_once_for_each_pair(tmp_path, monkeypatch, rng):
+    """For the focal length, the geometry and, of a plane, the homography."""
+    path, _ = make_collection(tmp_path / "database.db", count=4)
+    execute(
+        path, "UPDATE keypoints SET data = (SELECT data FROM keypoints WHERE image_id = 1)"
+    )  # cameras that stand still
+    for image in range(1, 5):
+        descriptors = rng.integers(0, 90, (500, 128), np.uint8)
+        execute(path, "INSERT INTO descriptors VALUES (?, 0, 500, 128, ?)", image, descriptors)
+    made = []
+    make = pair_verification.match_ratios
+    monkeypatch.setattr(pair_verification, "match_ratios", lambda *given: made.append(len(given[2])) or make(*given))
+    source = ColmapDatabase(path, ratio_from_descriptors=True)
+    assert source.unpooled and len(source.pending) == 6
+    source.close()
+    found = verify_database(path, ratio_from_descriptors=True)
+    assert any(geometry.H is not None for geometry in found)
+    assert made == [500] * 6
 
 
 def share_fitting(found, pair):

@@ -174,6 +174,7 @@ def test_a_scheduler_that_does_not_answer():
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "arguments", "extra"),
     [
@@ -193,6 +194,7 @@ def test_missing_extras(database, module, arguments, extra):
     assert done.returncode == 2 and f"pip install 'caransac[{extra}]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_it_runs_on_numpy_alone(database):
     program = (
         "import sys\n"
@@ -204,6 +206,7 @@ def test_it_runs_on_numpy_alone(database):
     assert "1 calibrated" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_help_has_examples():
     command = [sys.executable, "-m", "caransac", "verify", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout

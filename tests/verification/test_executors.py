@@ -8,11 +8,30 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from calls import Deadly
-from databases import execute, make_database, query, read_geometries, some_pairs, verify_database
+from databases import (
+    execute,
+    make_collection,
+    make_database,
+    pair_id,
+    query,
+    read_geometries,
+    some_pairs,
+    verify_database,
+)
 
 from caransac._support import interrupts
 from caransac.cli import main
-from caransac.verification import ColmapDatabase, VerificationOptions, choose_workers, open_executor, verify
+from caransac.verification import (
+    BadPairError,
+    ColmapDatabase,
+    VerificationOptions,
+    choose_workers,
+    open_executor,
+    verify,
+)
+from caransac.verification.colmap import MAX_IMAGES
+
+pytestmark = pytest.mark.slow
 
 PAIRS = some_pairs(6)  # of the fixture `database`
 
@@ -98,14 +117,56 @@ def test_a_killed_overwrite_keeps_every_geometry(tmp_path):
     assert all(old or row in before for old, row in zip(done, between, strict=True))
 
 
-def test_a_worker_that_dies_is_an_error(database):
-    source = ColmapDatabase(database)
-    source.read = lambda _: Deadly()
-    with (
-        pytest.raises(OSError, match="a worker died"),
-        open_executor(2) as (executor, in_flight),
-    ):
-        verify(source, executor, VerificationOptions(), in_flight=in_flight)
+def verify_with_deadly_pairs(database, tmp_path, deadly, *, lives, collected=True):
+    """Verify in processes where some pairs kill the first workers that read them; returns what was skipped."""
+    lives_file = tmp_path / "lives"
+    lives_file.write_text(str(lives))
+    source, skipped = ColmapDatabase(database), []
+    read = source.read
+    source.read = lambda key: Deadly.of(read(key), lives_file) if key in deadly else read(key)
+    try:
+        with open_executor(2) as (executor, in_flight):
+            verify(
+                source,
+                executor,
+                VerificationOptions(),
+                in_flight=in_flight,
+                on_skipped=skipped.append if collected else None,
+            )
+    finally:
+        source.close()
+    return skipped
+
+
+def test_a_killed_worker_is_replaced_and_its_pairs_are_verified(database, tmp_path):
+    other = shutil.copyfile(database, tmp_path / "other.db")
+    assert verify_with_deadly_pairs(database, tmp_path, {pair_id(2)}, lives=1) == []
+    verify_database(other)
+    assert read_geometries(database) == read_geometries(other)
+
+
+def test_a_pair_that_kills_workers_twice_is_skipped_and_named(database, tmp_path):
+    (skipped,) = verify_with_deadly_pairs(database, tmp_path, {pair_id(2)}, lives=5)
+    assert skipped.names == ("scene/005.png", "scene/006.png") and "died twice" in str(skipped)
+    assert [row[0] for row in read_geometries(database)] == [pair_id(i) for i in (0, 1, 3, 4, 5)]
+    with pytest.raises(BadPairError, match="died twice"):
+        verify_with_deadly_pairs(database, tmp_path, {pair_id(2)}, lives=5, collected=False)
+
+
+def test_workers_that_keep_dying_are_an_error(database, tmp_path, monkeypatch):
+    monkeypatch.setattr("caransac.verification.executors.MOST_DEATHS", 3)
+    all_of_them = {pair_id(i) for i in range(6)}
+    with pytest.raises(OSError, match="workers keep dying, out of memory perhaps: continue with fewer --workers"):
+        verify_with_deadly_pairs(database, tmp_path, all_of_them, lives=5)
+
+
+def test_pairs_that_kill_workers_say_nothing_about_focal_lengths(tmp_path):
+    path, _ = make_collection(tmp_path / "database.db")
+    deadly = {MAX_IMAGES + 2}
+    (skipped,) = verify_with_deadly_pairs(path, tmp_path, deadly, lives=5)
+    assert skipped.names == ("01.png", "02.png")
+    source = ColmapDatabase(path)
+    assert source.pending == [MAX_IMAGES + 2]
     source.close()
 
 

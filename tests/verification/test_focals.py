@@ -16,6 +16,8 @@ from caransac.verification import ColmapDatabase, Config, VerificationOptions, v
 from caransac.verification.colmap import MAX_IMAGES
 from caransac.verification.pair_verification import pair_seed
 
+pytestmark = pytest.mark.slow
+
 TRUE = 800.0
 PAIRS = 21  # of seven images
 

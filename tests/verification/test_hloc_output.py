@@ -11,6 +11,8 @@ from hloc_files import arguments, content, group, inputs_of
 from caransac.cli import main
 from caransac.verification import HlocFiles, VerificationOptions, open_executor, verify
 
+pytestmark = pytest.mark.slow
+
 
 def test_interrupted_runs_continue(files):
     assert main(arguments(files)) == 0

@@ -10,6 +10,7 @@ from caransac.cli import main
 PAIRS = some_pairs(6)  # of the fixture `database`
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_report_covers_earlier_runs(database, tmp_path, ending, capsys):
     report = tmp_path / f"report.{ending}"

@@ -20,6 +20,7 @@ def test_settings_differ_by_name():
     assert describe_kept({"[1]": 3, "": 1}, one)[1].startswith("1 pairs were verified before, with settings that")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prepare", "expected"),
     [

@@ -15,6 +15,7 @@ def read_report(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "problem", "names"),
     [
@@ -57,6 +58,7 @@ def test_names_in_other_encodings_are_no_problem(database, tmp_path):
     assert "caf\\xe9.jpg" in {line["image1"] for line in read_report(tmp_path / "report.csv")}
 
 
+@pytest.mark.slow
 def test_cameras_with_bad_pairs_still_get_their_focal_length(tmp_path, capsys):
     path, _ = make_collection(tmp_path / "database.db")
     execute(path, "UPDATE matches SET data = x'00' WHERE pair_id = (SELECT min(pair_id) FROM matches)")

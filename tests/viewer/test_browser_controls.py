@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from canvases import lonely
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_tap_keeps_a_match_on_a_phone(open_report, report_path, pair, pose):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}

@@ -9,6 +9,8 @@ import caransac
 from caransac.synthetic.hard_scenes import make_hard_pair
 from caransac.viewer import write_report
 
+pytestmark = pytest.mark.slow
+
 CLIPBOARD = {"permissions": ["clipboard-read", "clipboard-write"]}
 WITHOUT_CLIPBOARD = """(works) => {
     window.clipboard = navigator.clipboard;

@@ -9,6 +9,8 @@ from caransac.camera import Camera
 from caransac.geometry import essential_from_pose, fundamental_from_essential, homogeneous, split_pose
 from caransac.viewer import write_report
 
+pytestmark = pytest.mark.slow
+
 
 def line_points(line, count=400, size=(1024, 768)):
     """Points of a line (3,) within an image."""

@@ -12,6 +12,8 @@ from caransac.geometry import homogeneous, rotation_angle_deg
 from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
 from caransac.viewer import write_report
 
+pytestmark = pytest.mark.slow
+
 SIZE = CAMERA.width, CAMERA.height
 
 

@@ -1,11 +1,14 @@
 """The viewer in a real browser: the matches and the rounds are drawn as they are."""
 
 import numpy as np
+import pytest
 from canvases import at, estimate_all_rounds, inside, lonely
 
 import caransac
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_matches_are_as_opaque_as_they_are_probable(open_report, report_path, pair, pose):

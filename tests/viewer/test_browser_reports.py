@@ -10,6 +10,8 @@ import caransac
 from caransac.geometry import angle_between_deg, homogeneous, rotation_angle_deg, rotation_from_vector
 from caransac.viewer import write_report
 
+pytestmark = pytest.mark.slow
+
 
 def test_differences_between_models_are_exaggerated_truly(open_report, report_path, pose, rng):
     R, t = rotation_from_vector(0.02 * rng.normal(size=3)) @ pose.R, pose.t + 0.02 * rng.normal(size=3)

@@ -7,6 +7,8 @@ from canvases import at, inside, lonely
 import caransac
 from caransac.viewer import write_report
 
+pytestmark = pytest.mark.slow
+
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 

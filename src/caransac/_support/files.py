@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import re
 import secrets
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import h5py
 
+MARK = "-caransac-"  # in the names of temporary files, before eight random digits
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Target = str | Path | IO[bytes] | IO[str]  # where to write to: a path, or a file that is open for writing
 
 
@@ -46,9 +51,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Folders are made as needed. Whatever was at `path` stays until then, and hands its permissions on; a new file has
     those that the process gives to any. Where `path` is a symbolic link, the file it points to is replaced.
+
+    What a process that was killed has left of its own is removed. An OSError of a full disk names `path`.
     """
-    temporary = _beside(path)
-    try:
+    with _beside(path) as temporary, _naming_full_disk(path, temporary):
         yield temporary
         _write_through(temporary)
         target = _target(path)
@@ -56,8 +62,22 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.chmod(permissions)
         temporary.replace(target)
         _write_through(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming_full_disk(path: Path, temporary: Path) -> Iterator[None]:
+    """Turn errors about a lack of room, which name no file or the temporary one, into such that name the path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM or error.filename not in (None, str(temporary)):
+            raise
+        raise no_room(path, error) from error
+
+
+def no_room(path: Path, error: OSError) -> OSError:
+    """The error to raise where there was no room for a file."""
+    return OSError(f"{path} cannot be written ({os.strerror(error.errno or 0)}): make room, then continue")
 
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -80,24 +100,79 @@ def check_no_input(path: Path, inputs: Iterable[str | Path | None], name: str) -
 
 def check_writable(path: Path) -> None:
     """Raise now what `replacing` would raise at the end of a long run."""
-    _beside(path).unlink()
+    with _beside(path):
+        pass
 
 
-def _beside(path: Path) -> Path:
-    """A new empty file beside the one that `path` leads to; an OSError that names the path if that cannot be."""
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A new empty file beside the one that `path` leads to, gone at the end if it still has its name.
+
+    It is locked meanwhile, and the system unlocks it when the process dies, however that comes. So the next one that
+    writes to `path` can tell what nobody needs any more, and removes it.
+
+    Raises:
+        OSError: it cannot be made; names the path.
+    """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     target = _target(path)
     make_folder(target.parent)
-    temporary = target.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
     try:
+        _remove_abandoned(path, target.parent)
         # The kernel takes away what the umask says. What is private must not be open to others while it is written.
         permissions = _permissions(target)
-        mode = 0o666 if permissions is None else permissions | 0o600
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        temporary, handle = _make_locked(path, target.parent, 0o666 if permissions is None else permissions | 0o600)
     except OSError as error:
         raise type(error)(f"{path} cannot be written ({error.strerror}): choose another place") from error
-    return temporary
+    try:
+        if os.name == "nt":  # where an open file cannot be renamed
+            os.close(handle)
+        yield temporary
+    finally:
+        if os.name != "nt":
+            os.close(handle)
+        temporary.unlink(missing_ok=True)
+
+
+def _make_locked(path: Path, folder: Path, mode: int) -> tuple[Path, int]:
+    """A new file for what goes to a path, and a handle that has it locked."""
+    while True:
+        temporary = folder / f".{path.stem}{MARK}{secrets.token_hex(4)}{path.suffix}"
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        _lock(handle)
+        if os.name == "nt" or os.fstat(handle).st_nlink:  # else somebody took it for abandoned before it was locked
+            return temporary, handle
+        os.close(handle)
+
+
+def _remove_abandoned(path: Path, folder: Path) -> None:
+    """Remove temporary files of a path that belong to no process."""
+    name = re.compile(re.escape(f".{path.stem}{MARK}") + "[0-9a-f]{8}" + re.escape(path.suffix))
+    with os.scandir(folder) as entries:
+        found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
+    for each in found:
+        with suppress(OSError):  # it is another user's, or gone by now
+            handle = os.open(each, os.O_WRONLY)
+            try:
+                if _lock(handle):
+                    each.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file as long as its handle is open; whether that could be done."""
+    if sys.platform == "win32":  # nobody knows there whether a file is in use
+        return False
+    else:  # noqa: RET505  # as mypy has it
+        import fcntl
+
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # it is locked, or in a file system without locks
+            return False
+        return True
 
 
 def _target(path: Path) -> Path:
@@ -169,7 +244,7 @@ def replacing_h5(path: Path) -> Iterator[h5py.File]:
         with open_h5(temporary, "w", raw) as file:
             yield file
         if isinstance(raw.error, OSError):
-            raise OSError(f"{path} cannot be written ({raw.error.strerror}): make room, then continue") from raw.error
+            raise no_room(path, raw.error) from raw.error
         if raw.error is not None:
             raise raw.error
 

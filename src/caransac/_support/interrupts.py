@@ -34,6 +34,11 @@ def check() -> None:
         raise InterruptRequest
 
 
+def is_requested() -> bool:
+    """Whether `check` would raise."""
+    return _requested
+
+
 class InterruptGuard:
     """What Ctrl-C does in a process that belongs to one command; used in its main thread, in a ``with`` statement.
 

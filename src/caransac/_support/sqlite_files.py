@@ -1,29 +1,139 @@
-"""SQLite files: transactions that are whole or not there, and errors that say what to do."""
+"""SQLite files: transactions that are whole or not there, schemas that compute nothing, and errors that say what to do.
+
+The schema of a database is a program: triggers, views, generated columns, defaults and indexes can compute anything
+while it is read or written. A file that others made is used after `check_schema` alone, which refuses all of them.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
-from caransac._support.untrusted import memory_limit
+from caransac._support import interrupts
+from caransac._support.untrusted import check_size, memory_limit
 
 LOCK_TIMEOUT_S = 10.0
+OPERATIONS_PER_CHECK = 10_000  # of SQLite's machine, less than a millisecond, between two looks for Ctrl-C
+EXPRESSION = -2  # the number of a column of an index that is none, but computed
 
 
 def connect(path: Path, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
     """A connection without transactions but those of `transaction`; names that are not UTF-8 are read with escapes.
 
-    The file may be a stranger's: no value may take more memory than `untrusted.memory_limit` (a column can be computed,
-    so that a blob need not be in the file), and what its schema computes may use harmless functions alone.
+    The file may come from anybody: no value may take more memory than `untrusted.memory_limit`, and whatever is asked
+    of it ends soon after Ctrl-C. Call `check_schema` before anything else.
     """
     connection = sqlite3.connect(path, timeout=lock_timeout_s, isolation_level=None)
     connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
-    connection.execute("PRAGMA trusted_schema = OFF")
+    for pragma in ("trusted_schema = OFF", "foreign_keys = OFF", "ignore_check_constraints = ON"):
+        connection.execute(f"PRAGMA {pragma}")
     if hasattr(connection, "setlimit"):  # from Python 3.11 on; else a value has a gigabyte at most
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(memory_limit(), 2**31 - 1))
+    # Python looks for signals when it calls this, which SQLite's own loops never do.
+    connection.set_progress_handler(interrupts.is_requested, OPERATIONS_PER_CHECK)
     return connection
+
+
+def check_schema(connection: sqlite3.Connection, keys: Mapping[str, str | None], path: Path) -> None:
+    """Raise if a database has tables that are something else than rows of stored values, or triggers.
+
+    Args:
+        connection: of the database.
+        keys: by the name of each table that is used its primary key, one column, or None where it has none. Else rows
+            could be there many times, and a join of two tables have more rows than memory has room for. Tables that
+            are not there are passed over.
+        path: of the database, for the message.
+
+    Raises:
+        ValueError: names the first object that is refused, and says what to do.
+    """
+    for kind, name, table, text in connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall():
+        used, written = str(name).lower() in keys, str(text).upper()
+        if kind == "trigger":
+            _refuse(path, f"a trigger, {name}", f"DROP TRIGGER {name}")
+        elif used and kind == "view":
+            _refuse(path, f"a view in the place of the table {name}", f"DROP VIEW {name}")
+        elif used and kind == "table" and written.startswith("CREATE VIRTUAL"):
+            _refuse(path, f"a virtual table, {name}", f"DROP TABLE {name}")
+        elif used and kind == "table":
+            _check_columns(connection, str(name).lower(), keys[str(name).lower()], path)
+        elif kind == "index" and str(table).lower() in keys and text is not None:
+            columns = connection.execute(f"PRAGMA index_xinfo({_quote(str(name))})").fetchall()
+            if "WHERE" in written or any(column == EXPRESSION for _, column, *_ in columns):
+                _refuse(path, f"a computed index, {name}", f"DROP INDEX {name}")
+
+
+def _check_columns(connection: sqlite3.Connection, table: str, key: str | None, path: Path) -> None:
+    """Raise if a table has another primary key, or columns that are computed."""
+    keys = []
+    # The pragma itself: a table of the file can take the place of the function of the same name.
+    for _, name, _, _, default, key_number, hidden in connection.execute(f"PRAGMA table_xinfo({_quote(table)})"):
+        if hidden:
+            _refuse(path, f"a generated column, {table}.{name}")
+        if default is not None and "(" in str(default):
+            _refuse(path, f"a computed default, that of {table}.{name}")
+        if key_number:
+            keys.append(name)
+    if keys != ([] if key is None else [key]):
+        raise ValueError(f"{path}: the primary key of {table} is not {key}: make the database again")
+
+
+def _refuse(path: Path, what: str, command: str = "") -> NoReturn:
+    how = f"remove it with {command}" if command else "copy the data into a new database"
+    raise ValueError(f"{path} has {what}, which computes when the database is used: {how}, if you trust the file")
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def in_order(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a table in the order of its key, their first value; an error if that is no number, or comes again.
+
+    In a file that was forged, a page of a few rows can be in a table any number of times.
+    """
+    before: int | None = None
+    for row in rows:
+        if not isinstance(row[0], int):
+            raise sqlite3.DatabaseError(f"a row with the number {row[0]!r}")
+        if before is not None and row[0] <= before:
+            raise sqlite3.DatabaseError(f"row {row[0]} comes after row {before}")
+        before = row[0]
+        yield row
+
+
+def read_blob(
+    connection: sqlite3.Connection, table: str, key: str, number: int, item_bytes: int
+) -> tuple[int, int, bytes] | None:
+    """How many rows and columns an array has that is in a row of a table, and its bytes; None without such a row.
+
+    Memory is taken for the array only where it has as many bytes as that.
+
+    Args:
+        connection: of the database.
+        table: with the columns `rows`, `cols` and `data`.
+        key: the column of its key.
+        number: of the row.
+        item_bytes: of one element of the array.
+
+    Raises:
+        ValueError: the array is something else, has another length, or takes too much memory.
+    """
+    where = f"FROM {table} WHERE {key} = ?"
+    about = connection.execute(f"SELECT rows, cols, typeof(data), length(data) {where}", (number,)).fetchone()
+    if about is None:
+        return None
+    rows, cols, kind, length = about
+    if not isinstance(rows, int) or not isinstance(cols, int) or min(rows, cols) < 0:
+        raise ValueError(f"it says it has {rows!r} rows of {cols!r}")
+    if (kind, length) != ("blob", item_bytes * rows * cols) and (kind, rows * cols) != ("null", 0):
+        raise ValueError(f"it has {length or 0} bytes of {kind} for {rows} rows of {cols}")
+    check_size(length or 0, length or 0, f"an array of {table}")
+    (data,) = connection.execute(f"SELECT data {where}", (number,)).fetchone()
+    return rows, cols, data or b""
 
 
 @contextmanager
@@ -33,7 +143,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # an interruption or a full disk may have undone it already
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
@@ -49,6 +160,9 @@ def explaining(path: Path, otherwise: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if "interrupted" in str(error):  # by the progress handler, as nobody else does
+            interrupts.check()
+            raise KeyboardInterrupt from error
         if "locked" in str(error):
             raise OSError(f"{path} is locked: another program is writing to it; wait for it or end it") from error
         if "readonly" in str(error):

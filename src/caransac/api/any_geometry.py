@@ -14,6 +14,7 @@ from caransac.api.arguments import ImageSize
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
+from caransac.geometry.mirroring import mirrored_share
 from caransac.options import Options, ScoreKind
 from caransac.results import (
     FundamentalResult,
@@ -26,6 +27,9 @@ from caransac.results import (
 )
 
 SURE = 0.5  # confidence that an answer has at least
+# Share of inliers whose neighbourhood is turned over, from which on one image is mirrored. Of 753 real pairs (RootSIFT,
+# ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has less, and one in ten of ORB.
+MIRRORED = 0.6
 
 REASONS: dict[GeometryKind, str] = {
     "pose": "the scene has depth and the cameras are known",
@@ -35,6 +39,7 @@ REASONS: dict[GeometryKind, str] = {
     "fundamental": "the scene has depth, but the cameras are not known well enough for a pose",
     "none": "no geometry explains the matches with confidence",
 }
+MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"
 
 
 def estimate(
@@ -72,6 +77,8 @@ def estimate(
 
     if found.stop_reason == "too_few_points":
         return _result("none", found, found, started, "there are too few matches")
+    if found.success and _is_mirrored(points1, points2, found):
+        return _result("none", found, found, started, MIRRORED_REASON)
     if _is_sure(found) and found.degeneracy is None:
         kind: GeometryKind = "fundamental"
         if isinstance(found, RelativePoseResult):
@@ -100,6 +107,13 @@ def _is_exact(camera: CameraLike | None, number: int) -> bool:
 def _is_sure(found: Result) -> bool:
     """Whether an answer can be relied on; that of a method without confidence counts if there is one."""
     return found.success and (found.confidence is None or found.confidence >= SURE)
+
+
+def _is_mirrored(points1: ArrayLike, points2: ArrayLike, found: Result) -> bool:
+    """Whether one image is mirrored: it has an epipolar geometry then, but its pose is none of a camera."""
+    first, second = as_reals(points1, "points1"), as_reals(points2, "points2")
+    share = mirrored_share(first[found.inliers], second[found.inliers])
+    return share is not None and share >= MIRRORED
 
 
 def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[RelativePose, ...]:

@@ -41,6 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return INTERRUPTED
 
 
+def _suggest(misspelt: Sequence[str], known: Sequence[str]) -> str:
+    """The end of a message about words that are not known: which ones were meant, if that can be told."""
+    from difflib import get_close_matches
+
+    meant = [near[0] for word in misspelt if (near := get_close_matches(word, known, 1, 0.7))]
+    return f"; did you mean {' and '.join(meant)}?" if meant else ""
+
+
 def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
     """Read the arguments, and run the command that they name."""
     import argparse  # here, as everything else that takes a while: the guard answers to Ctrl-C from before
@@ -55,9 +63,14 @@ def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
     alone = bool(given) and given[0] in COMMANDS and given[0] != "completion"  # which knows all others
     for command in given[:1] if alone else COMMANDS:
         import_module(f"caransac.cli.{command}").add_parser(subparsers)
+    if given and not given[0].startswith("-") and given[0] not in COMMANDS:
+        parser.error(f"there is no command {given[0]!r}{_suggest(given[:1], COMMANDS)} (see caransac --help)")
     parsed, unknown = parser.parse_known_args(given)
     if unknown:  # argparse itself would print the usage of the whole program
-        subparsers.choices[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+        chosen = subparsers.choices[parsed.command]
+        options = [option for action in chosen._actions for option in action.option_strings]
+        misspelt = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+        chosen.error(f"unrecognized arguments: {' '.join(unknown)}{_suggest(misspelt, options)}")
     if "how_to_continue" in parsed:  # of the commands that take long
         guard.begin(parsed.how_to_continue)
     else:

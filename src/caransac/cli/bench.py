@@ -136,6 +136,7 @@ def bench(arguments: argparse.Namespace) -> int:
         list_methods()
         return 0
     plan = read_plan(arguments)
+    check_sources([*plan.sources, *([] if plan.tune is None else [plan.tune])])
     if arguments.images is not None:
         match_lists([Path(source) for source in plan.sources if source.endswith(".txt")], arguments)
     if not arguments.paper:
@@ -167,6 +168,16 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
         tune_pairs=arguments.tune_pairs,
     )
     return replace(plan, timing_pairs=min(plan.timing_pairs, QUICK.timing_pairs)) if arguments.quick else plan
+
+
+def check_sources(sources: Sequence[str]) -> None:
+    """Raise for the first data set that is not there: before anything is imported that may be missing, too."""
+    for source in sources:
+        if source.partition(":")[0] != "synthetic" and not Path(source).exists():
+            raise FileNotFoundError(
+                f"no such file or folder: {source}; want a folder of scenes, a pair list .txt, a posebench .h5 or "
+                "synthetic:N"
+            )
 
 
 def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 import caransac
-from caransac.api.any_geometry import SURE
+from caransac.api.any_geometry import MIRRORED_REASON, SURE
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
@@ -143,6 +143,8 @@ def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px:
 def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
     """Why there is no model, and what to do about it."""
     model = "fundamental matrix" if views.fundamental else "pose"
+    if isinstance(result, GeometryResult) and result.reason == MIRRORED_REASON:
+        return MIRRORED_REASON
     if result.stop_reason == "unsure":
         cameras = "" if views.fundamental else ", and are the cameras right"
         return (

@@ -13,7 +13,7 @@ from typing import get_args
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
 from caransac.api.focal_pooling import FocalEstimate
-from caransac.camera import EXIF_FOCAL_DEVIATION, split_deviation
+from caransac.camera import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
 from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note
 from caransac.verification import (
@@ -285,10 +285,9 @@ def parse_deviation(text: str) -> float:
     """A relative deviation, from 0 to 1, of ``0.04`` or ``4%``."""
     try:
         deviation = split_deviation(f"±{text}")[1]
-    except ValueError:
-        deviation = -1.0
-    if not 0 <= deviation <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a relative deviation: 0.04 or 4%, at most 1")
+        check_deviation(deviation)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a relative deviation: 0.04 or 4%, at most 1") from error
     return deviation
 
 

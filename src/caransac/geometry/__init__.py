@@ -1,4 +1,4 @@
-"""Two-view geometry in plain numpy: formulas, lenses and parallax.
+"""Two-view geometry in plain numpy: formulas, lenses, parallax and mirroring.
 
 Conventions, here and everywhere: ``x2 = R x1 + t`` with ``|t| = 1``, ``E = [t]x R`` and ``x2^T F x1 = 0``.
 """

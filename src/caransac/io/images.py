@@ -70,9 +70,11 @@ def write_image(path: str | Path, image: Image) -> Path:
         raise ValueError(f"image must be (H, W, 3) uint8, got {image.shape} {image.dtype}")
     if not path.suffix or not cv2.haveImageWriter(path.name):
         raise ValueError(f"OpenCV cannot write {path}: let its name end in .png or .jpg")
+    encoded, data = cv2.imencode(path.suffix, np.ascontiguousarray(image[:, :, ::-1]))
+    if not encoded:
+        raise ValueError(f"OpenCV cannot write {path}")
     with replacing(path) as temporary:
-        if not cv2.imwrite(str(temporary), np.ascontiguousarray(image[:, :, ::-1])):
-            raise ValueError(f"OpenCV cannot write {path}")
+        temporary.write_bytes(data.tobytes())  # OpenCV itself would not say that a disk is full
     return path
 
 

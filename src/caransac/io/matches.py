@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac._support.files import delivering, naming, open_h5, replacing, save_arrays
+from caransac._support.files import delivering, naming, replacing, replacing_h5, save_arrays
 from caransac._support.untrusted import open_npz, read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import Camera, as_camera
@@ -205,13 +205,15 @@ def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[b
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
+    if path.suffix not in (".npz", ".txt"):
+        with replacing_h5(path) as file:
+            _fill_h5(file, matches)
+        return path
     with replacing(path) as temporary:
         if path.suffix == ".npz":
             save_arrays(temporary, matches.to_arrays())
-        elif path.suffix == ".txt":
-            _write_text(temporary, matches)
         else:
-            _write_h5(temporary, matches)
+            _write_text(temporary, matches)
     return path
 
 
@@ -290,9 +292,14 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
 
 
 def camera_from_h5(group: UntrustedGroup) -> Camera:
-    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation; numbers may be (1,)."""
-    names = group.array("model")
-    text: Any = names.ravel()[0] if names.size == 1 else names  # posebench's own files hold arrays of one entry
+    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation.
+
+    All but params are single values, or arrays of one, as posebench has them.
+    """
+    texts = group.array("model").ravel()
+    if len(texts) != 1:
+        raise ValueError(f"model must be one text, got {len(texts)}")
+    text: Any = texts[0]
     model = text.decode() if isinstance(text, bytes) else str(text)
     deviation = _number(group, "focal_deviation") if "focal_deviation" in group else 0.0
     return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), focal_deviation=deviation)
@@ -309,19 +316,19 @@ def _number(group: UntrustedGroup, name: str) -> float:
     return float(number.ravel()[0])
 
 
-def _write_h5(path: Path, matches: Matches) -> None:
-    with open_h5(path, "w") as file:
-        file["x1"], file["x2"] = matches.points1, matches.points2
-        if matches.scores is not None:
-            file["scores"] = matches.scores
-            file.attrs["score_kind"] = matches.score_kind
-        for name, camera, size in _views(matches):
-            if camera is not None:
-                group = file.create_group(name)
-                group["model"], group["params"] = camera.model, camera.params
-                group["width"], group["height"] = camera.width, camera.height
-                if camera.focal_deviation:
-                    group["focal_deviation"] = camera.focal_deviation
-            elif size is not None:
-                group = file.create_group(name)
-                group["width"], group["height"] = size
+def _fill_h5(file: Any, matches: Matches) -> None:
+    """Write to an open h5 file."""
+    file["x1"], file["x2"] = matches.points1, matches.points2
+    if matches.scores is not None:
+        file["scores"] = matches.scores
+        file.attrs["score_kind"] = matches.score_kind
+    for name, camera, size in _views(matches):
+        if camera is not None:
+            group = file.create_group(name)
+            group["model"], group["params"] = camera.model, camera.params
+            group["width"], group["height"] = camera.width, camera.height
+            if camera.focal_deviation:
+                group["focal_deviation"] = camera.focal_deviation
+        elif size is not None:
+            group = file.create_group(name)
+            group["width"], group["height"] = size

@@ -19,11 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import LARGEST
-from caransac._support.sqlite_files import LOCK_TIMEOUT_S, connect, explaining, transaction
+from caransac._support.sqlite_files import (
+    LOCK_TIMEOUT_S,
+    check_schema,
+    connect,
+    explaining,
+    in_order,
+    read_blob,
+    transaction,
+)
 from caransac.api.focal_pooling import FocalEstimate, spread_choice
 from caransac.geometry import Floats
 from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
-from caransac.verification.colmap_geometries import GeometryTable, MatchedPair, blob
+from caransac.verification.colmap_geometries import OUR_KEYS, GeometryTable, MatchedPair, blob
 from caransac.verification.keypoints import KeypointCache
 from caransac.verification.provenance import UNRECORDED
 from caransac.verification.records import (
@@ -42,9 +50,18 @@ MAX_IMAGES = 2147483647
 POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent
 MIN_POOLED_MATCHES = 30  # of a pair
 CACHED_DESCRIPTORS = 64  # images whose descriptors are kept in memory, about 60 MB
+LONGEST_PARAMS = 256  # bytes: no camera has as many as 32 parameters
 SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
 OTHERWISE = "is not a COLMAP database, or it is corrupt ({error}): restore it, or extract and match again"
-TABLES = ("cameras", "images", "keypoints", "matches", "two_view_geometries")
+# The tables that are read and written, and their keys; of these, descriptors need not be there.
+KEYS: Mapping[str, str | None] = {
+    "cameras": "camera_id",
+    "images": "image_id",
+    "keypoints": "image_id",
+    "descriptors": "image_id",
+    "matches": "pair_id",
+    "two_view_geometries": "pair_id",
+}
 
 
 @dataclass(frozen=True)
@@ -103,9 +120,10 @@ class ColmapDatabase:
             with explaining(self.path, OTHERWISE):
                 self._check_tables()
                 self._table_of_geometries = GeometryTable(self._connection, settings)
-                columns = "camera_id, model, width, height, params, prior_focal_length"
-                rows = self._execute(f"SELECT {columns} FROM cameras")
-                self._cameras = read_cameras(rows, calibrated, focal_deviation, self.path, strict=strict)
+                params = f"CASE WHEN length(params) <= {LONGEST_PARAMS} THEN params END"
+                columns = f"camera_id, model, width, height, {params}, prior_focal_length"
+                rows = self._execute(f"SELECT {columns} FROM cameras ORDER BY camera_id")
+                self._cameras = read_cameras(in_order(rows), calibrated, focal_deviation, self.path, strict=strict)
                 self._images = self._read_images()
                 self.pending, self._kept = self._choose_pairs(overwrite, settings)
                 self.unpooled = self._choose_unpooled()
@@ -191,14 +209,15 @@ class ColmapDatabase:
         return self._connection.execute(command, values)
 
     def _check_tables(self) -> None:
-        """Raise if this is not a COLMAP database that we can write to."""
-        there = {name for (name,) in self._execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        wanted = (*TABLES, "descriptors") if self._descriptors_wanted else TABLES
+        """Raise if this is not a COLMAP database that we can read safely and write to."""
+        there = {name for (name,) in self._execute("SELECT name FROM sqlite_master")}
+        wanted = [name for name in KEYS if self._descriptors_wanted or name != "descriptors"]
         if missing := [name for name in wanted if name not in there]:
             raise ValueError(
                 f"{self.path} is not a COLMAP database, or a very old one: it has no table {missing[0]!r}; make "
                 "one with COLMAP's feature extraction and matching"
             )
+        check_schema(self._connection, {**KEYS, **OUR_KEYS}, self.path)
         with transaction(self._connection):  # a locked or read-only database shows now, not after the first batch
             pass
 
@@ -223,14 +242,14 @@ class ColmapDatabase:
                 raise ValueError(f"{self.path}: {problem}")
 
     def _read_images(self) -> dict[int, _Image]:
-        rows = self._execute("SELECT image_id, name, camera_id FROM images")
-        return {image_id: _Image(str(name), camera_id) for image_id, name, camera_id in rows}
+        rows = self._execute("SELECT image_id, name, camera_id FROM images ORDER BY image_id")
+        return {image_id: _Image(str(name), camera_id) for image_id, name, camera_id in in_order(rows)}
 
     def _choose_unpooled(self) -> dict[int, UnknownCamera]:
         """Cameras to pool the focal lengths of, over pairs that may be verified already: every run pools the same."""
         matches: dict[int, dict[int, int]] = {}
-        counted = "SELECT pair_id, rows FROM matches WHERE typeof(rows) = 'integer' AND rows >= ?"
-        for key, rows in self._execute(counted, MIN_POOLED_MATCHES):
+        counted = "SELECT pair_id, rows FROM matches WHERE typeof(rows) = 'integer' AND rows >= ? ORDER BY pair_id"
+        for key, rows in in_order(self._execute(counted, MIN_POOLED_MATCHES)):
             first, second = (self._images.get(image_id) for image_id in _split(key))
             if first is None or second is None or first.camera_id != second.camera_id:
                 continue
@@ -262,17 +281,17 @@ class ColmapDatabase:
         return pending, kept
 
     def _read_matches(self, key: int) -> MatchIndices:
-        rows, cols, data = self._execute("SELECT rows, cols, data FROM matches WHERE pair_id = ?", key).fetchone()
-        if cols != 2:
-            raise ValueError(f"{self.path}: matches of pair {key} have {cols} columns instead of 2: match again")
-        return self._table(data, np.uint32, rows, cols, f"matches of pair {key}: match again")
+        found = self._read_table("matches", key, np.uint32, f"matches of pair {key}: match again")
+        if found.shape[1] != 2:
+            raise ValueError(
+                f"{self.path}: matches of pair {key} have {found.shape[1]} columns instead of 2: match again"
+            )
+        return found
 
     def _read_keypoints(self, image_id: int) -> Floats:
         """Pixels (n, 2) of an image's keypoints."""
-        row = self._execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", image_id).fetchone()
-        rows, cols, data = row or (0, 2, b"")
         what = f"keypoints of {self._images[image_id].name}: extract features again"
-        points: Floats = np.ascontiguousarray(self._table(data, np.float32, rows, cols, what)[:, :2])
+        points: Floats = np.ascontiguousarray(self._read_table("keypoints", image_id, np.float32, what)[:, :2])
         if points.shape[1] != 2:
             raise ValueError(f"{self.path}: corrupt {what}")
         if not np.all(np.abs(points) < LARGEST):
@@ -283,21 +302,22 @@ class ColmapDatabase:
         """SIFT descriptors (n, 128) of an image."""
         columns = [name for _, name, *_ in self._execute("PRAGMA table_info(descriptors)")]
         kind = "type" if "type" in columns else str(SIFT)
-        row = self._execute(f"SELECT {kind}, rows, cols, data FROM descriptors WHERE image_id = ?", image_id).fetchone()
+        row = self._execute(f"SELECT {kind}, rows, cols FROM descriptors WHERE image_id = ?", image_id).fetchone()
         name = self._images[image_id].name
         if row is None or row[1] != len(self._keypoints.pixels(image_id)):
             raise ValueError(f"{self.path}: {name} lacks descriptors; leave out --ratio-from-descriptors")
         if row[0] != SIFT or row[2] != SIFT_LENGTH:
             raise ValueError(f"{self.path}: the descriptors of {name} are not SIFT; leave out --ratio-from-descriptors")
-        what = f"descriptors of {name}: extract features again"
-        return self._table(row[3], np.uint8, row[1], row[2], what)
+        return self._read_table("descriptors", image_id, np.uint8, f"descriptors of {name}: extract features again")
 
-    def _table(self, data: bytes | None, dtype: Any, rows: int, cols: int, what: str) -> NDArray[Any]:
-        """A blob as an array (rows, cols)."""
+    def _read_table(self, table: str, number: int, dtype: Any, what: str) -> NDArray[Any]:
+        """The array (rows, cols) in a row of a table; (0, 2) where there is no such row."""
         try:
-            return _array(data or b"", dtype, rows, cols)
-        except (TypeError, ValueError) as error:  # SQLite keeps text and numbers in a column of blobs, too
-            raise ValueError(f"{self.path}: corrupt {what}") from error
+            found = read_blob(self._connection, table, KEYS[table] or "", number, np.dtype(dtype).itemsize)
+        except ValueError as error:  # SQLite keeps text and numbers in a column of blobs, too
+            raise ValueError(f"{self.path}: corrupt {what} ({error})") from error
+        rows, cols, data = found or (0, 2, b"")
+        return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(rows, cols)
 
 
 def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
@@ -315,7 +335,3 @@ def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
 def _split(key: int) -> tuple[int, int]:
     """The images of a pair, the smaller number first."""
     return divmod(key, MAX_IMAGES)
-
-
-def _array(data: bytes, dtype: Any, *shape: int) -> NDArray[Any]:
-    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(shape)

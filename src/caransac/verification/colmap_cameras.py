@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from caransac.api.focal_pooling import FocalEstimate
-from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera
+from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera, check_deviation
 from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
 
 MODELS = (  # COLMAP's, by number
@@ -92,6 +92,8 @@ def read_cameras(
     Raises:
         ValueError: such a camera, or the deviation does not go with the policy.
     """
+    if focal_deviation is not None:
+        check_deviation(focal_deviation)
     if focal_deviation is not None and focal_deviation > 0 and calibrated != "auto":
         raise ValueError(f"focal_deviation must be left out or 0 where calibrated is {calibrated!r}")
     prior_deviation = EXIF_FOCAL_DEVIATION if focal_deviation is None else focal_deviation

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caransac._support.sqlite_files import in_order
 from caransac.geometry import Array, quaternion_from_rotation
 from caransac.verification.records import Config, PairGeometry
 
@@ -23,10 +24,11 @@ OUR_TABLES = (
     "CREATE TABLE IF NOT EXISTS caransac_geometries (pair_id INTEGER PRIMARY KEY, settings_id INTEGER, rows INTEGER,"
     " config INTEGER, outdated INTEGER NOT NULL)",
 )
+OUR_KEYS = {"caransac_settings": "settings_id", "caransac_geometries": "pair_id"}
 FOUND = "matches LEFT JOIN two_view_geometries AS found USING (pair_id)"
 ORIGINS = (
     f"{FOUND} LEFT JOIN caransac_geometries AS origin ON origin.pair_id = found.pair_id AND origin.rows = found.rows"
-    " AND origin.config = found.config LEFT JOIN caransac_settings USING (settings_id)"
+    " AND origin.config = found.config"
 )
 
 
@@ -71,14 +73,20 @@ class GeometryTable:
 
     def read_pairs(self) -> Iterator[MatchedPair]:
         """All pairs with matches, in order."""
-        columns, tables = ("settings, outdated", ORIGINS) if self._has_our_tables() else ("NULL, 0", FOUND)
-        for key, matches, inliers, config, settings, outdated in self._connection.execute(
+        columns, tables, texts = "NULL, 0", FOUND, dict[int | None, str]()
+        if self._has_our_tables():  # the texts apart: a join would have the same long one in memory for every pair
+            columns, tables = "settings_id, outdated", ORIGINS
+            texts = dict(
+                in_order(
+                    self._connection.execute("SELECT settings_id, settings FROM caransac_settings ORDER BY settings_id")
+                )
+            )
+        rows = self._connection.execute(
             f"SELECT matches.pair_id, matches.rows, found.rows, found.config, {columns} FROM {tables}"
             " WHERE matches.rows > 0 ORDER BY matches.pair_id"
-        ):
-            if not isinstance(key, int):  # in the schema of COLMAP it cannot be anything else
-                raise TypeError(f"a pair with the number {key!r}")
-            yield MatchedPair(key, matches, inliers, config, settings, bool(outdated))
+        )
+        for key, matches, inliers, config, settings_id, outdated in in_order(rows):
+            yield MatchedPair(key, matches, inliers, config, texts.get(settings_id), bool(outdated))
 
     def mark_outdated(self, keys: Sequence[int]) -> None:
         """Note that geometries are to be replaced."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +13,7 @@ from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.api.focal_pooling import pool_focal
 from caransac.camera import Camera
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 from caransac.verification.cluster import open_cluster
 from caransac.verification.pair_verification import profile_batch, verify_batch
 from caransac.verification.records import BadPairError, PairGeometry, PairMatches, VerificationOptions
@@ -24,6 +24,7 @@ OnSkipped = Callable[[BadPairError], None]
 
 PAIRS_PER_WORKER = 32  # takes half a second: as long as a process takes to start
 BATCHES_PER_WORKER = 2  # one that it works on and one that waits for it
+MOST_DEATHS = 8  # of workers one after the other, with nothing done between: then it is not the pairs
 BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none and grow
 
 
@@ -41,6 +42,9 @@ def verify(
 
     Cameras whose focal lengths are unknown come first: each gets what its pairs agree on, if they do.
 
+    A batch whose worker process dies is tried once more, pair by pair. A pair that then loses its worker again is
+    skipped, like one that cannot be read.
+
     Neither the executor nor the number of its workers changes any geometry. Where this stops early, by an error or an
     interruption, the batches that were written stay, and another call does the rest.
 
@@ -52,15 +56,14 @@ def verify(
         on_batch: called with the geometries of every batch after it was written.
         on_profiles: called with the number of pairs that were asked for the focal length of their camera, after each
             batch.
-        on_skipped: called for each pair that cannot be read; without it the first one ends the run.
+        on_skipped: called for each pair that cannot be read or verified; without it the first one ends the run.
 
     Raises:
-        BadPairError: a pair cannot be read, and there is no `on_skipped`.
+        BadPairError: a pair cannot be read or verified, and there is no `on_skipped`.
     """
-    pool_focals(source, executor, options, in_flight=in_flight, on_profiles=on_profiles)
-    verify_some, batches = _for_workers(verify_batch, options), _read_batches(source, source.pending, on_skipped)
-    for _, verified in submit_all(executor, verify_some, batches, look_ahead=in_flight):
-        found = verified.result()
+    ratios = pool_focals(source, executor, options, in_flight=in_flight, on_profiles=on_profiles)
+    batches = _read_batches(source, source.pending, on_skipped, ratios)
+    for _, found in _run(executor, _for_workers(verify_batch, options), batches, in_flight, on_skipped):
         source.write(found)
         if on_batch is not None:
             on_batch(found)
@@ -74,22 +77,70 @@ def pool_focals(
     *,
     in_flight: int = BATCHES_ON_CLUSTER,
     on_profiles: Callable[[int], None] | None = None,
-) -> None:
-    """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`."""
+) -> dict[int, Floats]:
+    """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`.
+
+    Returns:
+        Ratios (n,) of the descriptors of pairs to verify, by their keys, as far as they were made on the way.
+    """
     keys = [key for unknown in source.unpooled.values() for key in unknown.pairs]
+    pending, ratios = frozenset(source.pending), dict[int, Floats]()
     profiles: dict[int, Array | None] = dict.fromkeys(keys)
-    profile_some, batches = _for_workers(profile_batch, options), _read_batches(source, keys, lambda _: None)
+    batches = _read_batches(source, keys, _pass_over, {})
     done = 0
-    for batch, asked in submit_all(executor, profile_some, batches, look_ahead=in_flight):
-        profiles |= zip([pair.key for pair in batch], asked.result(), strict=True)
+    for batch, asked in _run(executor, _for_workers(profile_batch, options), batches, in_flight, _pass_over):
+        for pair, found in zip(batch, asked, strict=True):
+            profiles[pair.key] = found.profile
+            if found.ratios is not None and pair.key in pending:
+                ratios[pair.key] = found.ratios
         done += len(batch)
         if on_profiles is not None:
             on_profiles(done)
-    found = {}
+    pooled = {}
     for number, unknown in source.unpooled.items():
         lens, told = Camera.of_unknown_focal(*unknown.image_size), [profiles[key] for key in unknown.pairs]
-        found[number] = pool_focal(told, lens, seed=options.estimation.seed)
-    source.learn_focals(found)
+        pooled[number] = pool_focal(told, lens, seed=options.estimation.seed)
+    source.learn_focals(pooled)
+    return ratios
+
+
+def _pass_over(error: BadPairError) -> None:
+    """What becomes of a pair that cannot say anything about a focal length: it is told of when it is verified."""
+
+
+def _run(
+    executor: Executor,
+    function: Callable[[list[PairMatches]], list[Value]],
+    batches: Iterable[list[PairMatches]],
+    in_flight: int,
+    on_skipped: OnSkipped | None,
+) -> Iterator[tuple[list[PairMatches], list[Value]]]:
+    """Batches and what a function says of their pairs, as they are done.
+
+    Those whose worker died come again at the end, each pair alone: a worker may have died of anything, and that one
+    pair killed it is only known when it does so again.
+    """
+    again: list[list[PairMatches]] = []
+    deaths = 0
+    for chosen in (batches, again):
+        for batch, done in submit_all(executor, function, chosen, look_ahead=in_flight):
+            try:
+                found = done.result()
+            except WorkerDiedError as error:
+                deaths += 1
+                if deaths >= MOST_DEATHS:
+                    raise
+                if chosen is not again:
+                    again.extend([pair] for pair in batch)
+                    continue
+                names = batch[0].image1, batch[0].image2
+                lost = BadPairError(names, "its worker process died twice, out of memory perhaps: use fewer --workers")
+                if on_skipped is None:
+                    raise lost from error
+                on_skipped(lost)
+            else:
+                deaths = 0
+                yield batch, found
 
 
 def _for_workers(function: Callable[..., list[Value]], options: VerificationOptions) -> Callable[..., list[Value]]:
@@ -97,13 +148,16 @@ def _for_workers(function: Callable[..., list[Value]], options: VerificationOpti
     return partial(function, options=options, version=caransac.__version__)
 
 
-def _read_batches(source: Source, keys: Sequence[int], on_skipped: OnSkipped | None) -> Iterator[list[PairMatches]]:
-    """Pairs in batches; those that cannot be read are handed to `on_skipped`, or raised."""
+def _read_batches(
+    source: Source, keys: Sequence[int], on_skipped: OnSkipped | None, ratios: dict[int, Floats]
+) -> Iterator[list[PairMatches]]:
+    """Pairs in batches, with ratios that are known already; what cannot be read goes to `on_skipped`, or is raised."""
     for first in range(0, len(keys), source.batch_size):
         batch = []
         for key in keys[first : first + source.batch_size]:
             try:
-                batch.append(source.read(key))
+                pair = source.read(key)
+                batch.append(pair.with_ratios(ratios.pop(key)) if key in ratios else pair)
             except BadPairError as error:
                 if on_skipped is None:
                     raise
@@ -135,7 +189,7 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
 
     Raises:
         ImportError: Dask is missing.
-        OSError: a worker died, or the cluster does not answer, is lost, or keeps losing a batch.
+        OSError: workers keep dying, or the cluster does not answer, is lost, or keeps losing a batch.
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
@@ -150,4 +204,4 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
             try:
                 yield executor, BATCHES_PER_WORKER * workers
             except WorkerDiedError as error:
-                raise OSError("a worker died, out of memory perhaps: continue with fewer --workers") from error
+                raise OSError("workers keep dying, out of memory perhaps: continue with fewer --workers") from error

@@ -19,7 +19,7 @@ import numpy as np
 from caransac._support import interrupts
 from caransac._support.arrays import is_real
 from caransac._support.files import replacing_h5
-from caransac._support.sqlite_files import connect, explaining, transaction
+from caransac._support.sqlite_files import check_schema, connect, explaining, transaction
 from caransac._support.untrusted import parse_json
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.verification.provenance import UNRECORDED
@@ -32,6 +32,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS geometries (name TEXT PRIMARY KEY, settings TEXT, config INTEGER, num_matches INTEGER,"
     f" confidence REAL, ms REAL, inliers INTEGER, matches BLOB, {', '.join(f'{name} BLOB' for name in SHAPES)})",
 )
+KEYS = {"run": None, "geometries": "name"}
 ATTRIBUTES = ("settings", "config", "num_matches", "confidence", "ms")
 
 
@@ -166,6 +167,7 @@ class HlocOutput:
         if self._connection is None:
             self._connection = connect(self.work)
             self._connection.row_factory = sqlite3.Row
+            check_schema(self._connection, KEYS, self.work)
             with transaction(self._connection):
                 for command in TABLES:
                     self._connection.execute(command)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_focal
 from caransac.api.focal_pooling import trial_focals
 from caransac.camera import Camera
-from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
+from caransac.geometry import Array, Floats, fundamental_from_essential, rotation_from_homography
 from caransac.io.descriptors import match_ratios
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result
@@ -30,8 +30,20 @@ def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, ver
     return [verify_pair(pair, options) for pair in _until_interrupted(pairs)]
 
 
-def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, version: str) -> list[Array | None]:
-    """What pairs of one camera each say about its focal length, see `profile_focal`; see `verify_batch`."""
+class FocalProfile(NamedTuple):
+    """What a pair says about the focal length of its camera.
+
+    Attributes:
+        profile: see `profile_focal`; None where it says nothing.
+        ratios: (n,) of its descriptors, for the verification to come, as they take long to make; None without any.
+    """
+
+    profile: Array | None
+    ratios: Floats | None = None
+
+
+def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, version: str) -> list[FocalProfile]:
+    """What pairs of one camera each say about its focal length; see `verify_batch`."""
     _check_version(version)
     return [_profile(pair, options) for pair in _until_interrupted(pairs)]
 
@@ -50,16 +62,25 @@ def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
         yield pair
 
 
-def _profile(pair: PairMatches, options: VerificationOptions) -> Array | None:
+def _profile(pair: PairMatches, options: VerificationOptions) -> FocalProfile:
     assert pair.image_sizes is not None
     size1, size2 = pair.image_sizes
-    return profile_focal(
+    from_descriptors, pair = pair.descriptors is not None, _with_ratios(pair)
+    profile = profile_focal(
         image_size1=size1,
         image_size2=size2,
         focals_px=trial_focals(Camera.of_unknown_focal(*size1)),
         options=replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2)),
         **_arguments(pair, np.arange(len(pair.matches))),
     )
+    return FocalProfile(profile, pair.scores if from_descriptors else None)
+
+
+def _with_ratios(pair: PairMatches) -> PairMatches:
+    """The pair with the ratios of its descriptors, if it has such, in their place."""
+    if pair.descriptors is None:
+        return pair
+    return pair.with_ratios(match_ratios(*pair.descriptors, pair.matches[:, 1]))
 
 
 def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
@@ -70,6 +91,7 @@ def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry
 def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, AnyResult]:
     """What `verify_pair` finds in a pair, and the estimate of its epipolar geometry."""
     started = time.perf_counter()
+    pair = _with_ratios(pair)
     estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
     usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
     found = _estimate(pair, usable, estimation)
@@ -123,14 +145,11 @@ def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> An
 
 def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:
     """The matches `rows` (m,) of a pair as arguments of the estimators."""
-    scores, kind = pair.scores, pair.score_kind
-    if pair.descriptors is not None:
-        scores, kind = match_ratios(*pair.descriptors, pair.matches[:, 1]), "ratio"
     return {
         "points1": pair.points1[rows],
         "points2": pair.points2[rows],
-        "scores": None if scores is None else scores[rows],
-        "score_kind": kind,
+        "scores": None if pair.scores is None else pair.scores[rows],
+        "score_kind": pair.score_kind,
     }
 
 

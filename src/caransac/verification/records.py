@@ -140,6 +140,10 @@ class PairMatches:
         if self.cameras is not None and any(camera.is_distorted for camera in self.cameras):
             raise ValueError("cameras must have no distortion: remove it from the points, once for each image")
 
+    def with_ratios(self, ratios: Floats) -> PairMatches:
+        """The pair with the ratios (n,) of its descriptors in their place."""
+        return replace(self, scores=ratios, score_kind="ratio", descriptors=None)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairGeometry:

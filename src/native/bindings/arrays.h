@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/lock.h"
 #include "correspondences.h"
 
 namespace caransac {

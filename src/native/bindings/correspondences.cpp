@@ -31,7 +31,7 @@ bool all_finite(const Correspondences& correspondences) {
 Correspondences pack(const Points& points1, const Points& points2) {
     require(points1.shape(0) == points2.shape(0), "points1 and points2 must have the same length");
     const int n = count_of(points1.shape(0));
-    nb::gil_scoped_release release;
+    LockRelease release;
     Correspondences packed(points1.data(), points2.data(), n);
     const Columns<double> own = packed.columns();  // of which, unlike of the arrays, nobody else can change an entry
     require(all_finite(own.u1, n) && all_finite(own.v1, n), "points1 must be finite");
@@ -41,7 +41,7 @@ Correspondences pack(const Points& points1, const Points& points2) {
 
 Correspondences subset(const Correspondences& self, const Indices& index) {
     count_of(index.shape(0));
-    nb::gil_scoped_release release;
+    LockRelease release;
     return self.subset(checked_indices(index, self.size(), "index must hold indices of correspondences"));
 }
 
@@ -52,7 +52,7 @@ Out<double> points(const Correspondences& self, int image) {
     const size_t n = self.size();
     Buffer<double> result(2 * n);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         for (size_t i = 0; i < n; ++i) {
             result.data()[2 * i] = u[i];
             result.data()[2 * i + 1] = v[i];
@@ -65,7 +65,7 @@ Out<double> points(const Correspondences& self, int image) {
 Out<double> spreads(const Correspondences& self) {
     Buffer<double> result(6);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const Columns<double> from = self.columns();
         const Spread both[2] = {spread_of(from.u1, from.v1, from.n), spread_of(from.u2, from.v2, from.n)};
         double* to = result.data();
@@ -78,7 +78,7 @@ Out<double> spreads(const Correspondences& self) {
 Correspondences points_in_spreads(const Correspondences& self, const In<double, Dim<2>, Dim<3>>& spreads) {
     const double* from = spreads.data();
     const Spread both[2] = {{{from[0], from[1]}, from[2]}, {{from[3], from[4]}, from[5]}};
-    nb::gil_scoped_release release;
+    LockRelease release;
     Correspondences moved = in_spreads(self, both);
     require(all_finite(moved), "spreads must leave the points finite");
     return moved;
@@ -93,7 +93,7 @@ Correspondences calibrate(const Points& pixels1, const Points& pixels2, const In
         centre[c] = row[2 + c % 2];
     }
     Correspondences points = pack(pixels1, pixels2);
-    nb::gil_scoped_release release;
+    LockRelease release;
     points.map([&](int c, double value) { return (value - centre[c]) / focal[c]; });
     require(all_finite(points), "intrinsics must leave the points finite");
     return points;
@@ -104,7 +104,7 @@ std::tuple<Correspondences, Out<double>, double> normalise(const Points& pixels1
     Correspondences points = pack(pixels1, pixels2);
     Normalisation by;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         by = normalisation_of(points);
         points.map([=](int c, double value) { return (value - by.centre[c]) * by.scale; });
         require(all_finite(points), "points must stay finite when they are normalised");
@@ -120,7 +120,7 @@ void make_regions(Regions* self, const Correspondences& correspondences, const I
     std::vector<float> own(weights.data(), weights.data() + weights.size());
     require(std::all_of(own.begin(), own.end(), [](float w) { return w >= 0 && std::isfinite(w); }),
             "weights must be finite and not negative");
-    nb::gil_scoped_release release;
+    LockRelease release;
     new (self) Regions(correspondences, std::move(own));
 }
 

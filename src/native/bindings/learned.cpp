@@ -59,7 +59,7 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const LayersIn& layers)
     const size_t outputs = plain.back().outputs;
     Buffer<float> result(rows * outputs);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const PackedLayers packed(plain);
         const Layers network = packed.view();
         AlignedFloats scratch(mlp_scratch(network));
@@ -118,7 +118,7 @@ BeliefsOut first_beliefs(const StateNetwork& network, const In<float, Any, Any>&
     const int n = count_of(side.shape(0));
     BeliefBuffers result(n, network.width());
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         network.first(side.data(), n, result.view());
     }
     return std::move(result).to_numpy();
@@ -132,7 +132,7 @@ BeliefsOut updated_beliefs(const StateNetwork& network, const In<float, Any, Any
     const int n = count_of(state.shape(0));
     BeliefBuffers result(n, network.width());
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         network.update(state.data(), {msac_scores.data(), static_cast<int>(msac_scores.shape(0)), n}, result.view());
     }
     return std::move(result).to_numpy();
@@ -150,7 +150,7 @@ Out<float> neighbour_features(const Correspondences& correspondences, double min
     const size_t n = correspondences.size();
     Buffer<float> result(n * kNeighbourFeatures);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         fill_neighbour_features(correspondences, min_distance, kNeighbourFeatures, result.data());
     }
     return std::move(result).to_numpy({n, static_cast<size_t>(kNeighbourFeatures)});
@@ -164,7 +164,7 @@ Out<float> side_information(const Correspondences& correspondences, const std::o
     require(!scores || scores->shape(0) == n, "scores must have one entry for every correspondence");
     Buffer<float> result(n * kSideInformation);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         lift_scores(scores ? scores->data() : nullptr, score_kind, static_cast<int>(n), result.data());
         fill_neighbour_features(correspondences, min_distance, kSideInformation, result.data() + kScoreFeatures);
     }

@@ -27,7 +27,7 @@ Out<Real> rows(const Models<Kind>& models, const Correspondences& correspondence
     const size_t m = count_of(models.shape(0)), n = correspondences.size();
     Buffer<Real> result(m * n + kPadding);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         for (size_t i = 0; i < m; ++i)
             fill(model_at<Kind>(models, i), correspondences.columns(), result.data() + i * n);
     }
@@ -58,7 +58,7 @@ Out<double> spread_consensus_of(const Models<Kind>& models, const Correspondence
     const size_t m = count_of(models.shape(0));
     std::vector<double> totals;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         totals = spread_consensus<Kind>(read_models<Kind>(models), correspondences, max_error, regions);
     }
     return to_numpy(std::move(totals), {m});
@@ -78,7 +78,7 @@ Out<int> top_models(const Models<Kind>& models, const Correspondences& correspon
     count_of(models.shape(0));
     std::vector<int> index;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         index = top_of<Kind>(read_models<Kind>(models), correspondences, max_error, k);
     }
     const size_t size = index.size();
@@ -93,7 +93,7 @@ Out<double> promising_models(const Models<Kind>& models, const Correspondences& 
     count_of(models.shape(0));
     std::vector<typename Kind::Model> kept;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         kept = promising<Kind>(read_models<Kind>(models), coarse, fine, max_error, shortlist, count, options);
     }
     return write_models<Kind>(kept);
@@ -108,7 +108,7 @@ Out<double> most_distinct_models(const Models<Kind>& models, const Correspondenc
     count_of(models.shape(0));
     std::vector<typename Kind::Model> kept;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         kept = most_distinct<Kind>(read_models<Kind>(models), correspondences, max_error, regions, count, same);
     }
     return write_models<Kind>(kept);
@@ -120,7 +120,7 @@ std::pair<double, double> right_matches_of(const ModelIn<Kind>& model, const Cor
                                            double near, int dimensions) {
     require(near > 0, "near must be positive");
     require(dimensions == 1 || dimensions == 2, "dimensions must be 1 or 2");
-    nb::gil_scoped_release release;
+    LockRelease release;
     const auto found = right_matches(distances<Kind>(Kind::read(model.data()), correspondences), near, dimensions);
     return {found.count, found.median};
 }
@@ -142,7 +142,7 @@ std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Co
     const size_t m = count_of(models.shape(0));
     Buffer<double> refined(m * 3 * Kind::kColumns), costs(m * 2);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const std::vector<double> own = weights ? checked_weights(*weights, correspondences) : std::vector<double>();
         Refiner refiner(correspondences.columns(), weights ? own.data() : nullptr, options);
         for (size_t i = 0; i < m; ++i) {
@@ -163,7 +163,7 @@ Out<double> information(const ModelIn<Kind>& model, const Correspondences& corre
     constexpr size_t kDof = Manifold::kDof;
     Buffer<double> result(kDof * kDof);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const std::vector<double> own = checked_weights(weights, correspondences);
         const Refiner refiner(correspondences.columns(), own.data(), RefineOptions());
         Eigen::Map<Eigen::Matrix<double, kDof, kDof>>{result.data()} =
@@ -184,7 +184,7 @@ std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const C
     require(variance > 0, "variance must be positive");
     require(dropped >= 0, "dropped must not be negative");
     require(rates.shape(1) > 0, "rates must have a column");
-    nb::gil_scoped_release release;
+    LockRelease release;
     const typename Kind::Manifold at(Kind::read(model.data()));
     const Eigen::Map<const Rates> moved(rates.data(), Kind::Manifold::kDof, static_cast<Eigen::Index>(rates.shape(1)));
     const Prior added = Eigen::Map<const Prior>(prior.data(), Kind::Manifold::kDof, Kind::Manifold::kDof);
@@ -200,7 +200,7 @@ std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const 
     const size_t n = correspondences.size();
     Buffer<double> residuals(n), derivatives(n * Manifold::kDof);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const Manifold at(Kind::read(model.data()));
         using Entries = Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor>;
         using Parameters = Eigen::Matrix<double, Eigen::Dynamic, Manifold::kDof, Eigen::RowMajor>;
@@ -214,7 +214,7 @@ std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const 
 Out<double> plane_poses(const ModelIn<Homographies>& model, const Correspondences& correspondences) {
     std::vector<Pose> poses;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         poses = poses_from_homography(Eigen::Map<const Matrix3>(model.data()), correspondences.columns());
     }
     return write_models<Poses>(poses);
@@ -225,7 +225,7 @@ Out<double> retract(const ModelIn<Kind>& model, const In<double, Dim<Kind::Manif
     using Manifold = typename Kind::Manifold;
     Buffer<double> moved(3 * Kind::kColumns);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const Manifold at(Kind::read(model.data()));
         const Manifold to = at.retract(Eigen::Map<const typename Manifold::Delta>(delta.data()));
         Kind::write(Kind::model_of(to), moved.data());

@@ -4,6 +4,13 @@
 
 NB_MODULE(_native, m) {
     using namespace caransac;
+    // nanobind asks for the lock of the main interpreter when it frees arrays: elsewhere that would wait for ever.
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        throw nb::import_error(
+            "caransac works in the main interpreter alone, not in a subinterpreter: use threads or processes, and "
+            "under "
+            "mod_wsgi the setting WSGIApplicationGroup %{GLOBAL}");
+    }
     nb::set_leak_warnings(
         false);  // libraries that keep modules alive to the end of the process are no concern of users
     m.doc() = "Two-view geometry kernels; see caransac.kernels for the documented interface.";

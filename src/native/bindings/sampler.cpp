@@ -18,7 +18,7 @@ Out<int> draw_samples(const Indices& pool, int size, int count, std::uint64_t fi
     const size_t total = static_cast<size_t>(count) * size;
     Buffer<int> result(total);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         draw(pool.data(), static_cast<int>(pool_size), result.data());
     }
     return std::move(result).to_numpy({static_cast<size_t>(count), static_cast<size_t>(size)});

@@ -19,7 +19,7 @@ Out<int> most_likely(const In<float, Any>& probabilities, int count) {
     require(count >= 0, "count must not be negative");
     std::vector<int> chosen;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         chosen = largest(probabilities.data(), n, count);
     }
     const size_t size = chosen.size();
@@ -32,7 +32,7 @@ Out<float> inner_products(const In<float, Any, Any>& rows, const In<float, Any>&
     require(row.shape(0) == rows.shape(1), "row must be as long as rows are");
     Buffer<float> products(m);
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         for (size_t i = 0; i < m; ++i) products.data()[i] = kernels().dot(rows.data() + i * n, row.data(), n);
     }
     return std::move(products).to_numpy({m});
@@ -40,7 +40,7 @@ Out<float> inner_products(const In<float, Any, Any>& rows, const In<float, Any>&
 
 std::pair<double, double> widths(const Correspondences& correspondences, int most) {
     require(most > 0, "most must be positive");
-    nb::gil_scoped_release release;
+    LockRelease release;
     const Columns<double> points = correspondences.columns();
     return {width(points.u1, points.v1, points.n, most), width(points.u2, points.v2, points.n, most)};
 }

@@ -45,7 +45,7 @@ Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<k
     std::vector<double> kept;
     std::vector<int> origins;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         const std::vector<int> members =
             checked_indices(samples, correspondences.size(), "samples must hold indices of correspondences");
         const auto chunk = std::make_unique<Chunk<kSize>>();  // not on the stack: that of some threads is small
@@ -103,7 +103,7 @@ Out<double> real_roots(const In<double, Any, Any>& coefficients) {
     require(width == 4 || width == 11, "coefficients must have 4 or 11 columns");
     std::vector<double> roots;
     {
-        nb::gil_scoped_release release;
+        LockRelease release;
         roots.assign(m * (width - 1), std::numeric_limits<double>::quiet_NaN());
         (width == 4 ? fill_roots<3> : fill_roots<10>)(coefficients.data(), m, roots.data());
     }
