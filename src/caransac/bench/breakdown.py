@@ -14,39 +14,34 @@ from caransac.bench.filters import BenchFilter
 from caransac.bench.protocol import Job
 from caransac.datasets import Pair
 from caransac.learned.state_network import StateNetwork
-from caransac.robust import ca_ransac, methods, strategies
+from caransac.robust import pipeline, strategies
 from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac.robust.sampling import SelectiveSampler
+from caransac.robust.scale import Scale
 
 TIMED: tuple[tuple[Any, str, str], ...] = (
     (BenchFilter, "apply", "filter"),
-    (methods, "spread_matches", "choice of matches"),
-    (methods, "most_likely", "choice of matches"),
-    (methods, "side_information", "side information"),
-    (methods, "look_ahead", "first model"),
-    (methods, "scout", "first model"),
-    (ca_ransac, "effort_of_round", "sample"),
-    (strategies, "likely_inliers", "sample"),
+    (pipeline, "choose_working_set", "choice of matches"),
+    (pipeline, "side_information", "side information"),
+    (strategies, "sampling_pool", "sample"),
     (SelectiveSampler, "draw", "sample"),
     (Essential, "solve", "solve"),
     (Fundamental, "solve", "solve"),
-    (ca_ransac, "likely_subset", "compare and refine"),
-    (ca_ransac, "promising", "compare and refine"),
+    (strategies, "promising", "compare and refine"),
     (Problem, "best", "score"),
-    (ca_ransac, "most_distinct", "score"),
+    (strategies, "rank_regions", "score"),
+    (strategies, "most_distinct", "score"),
     (Problem, "msac_scores", "score"),
-    (Problem, "spread_consensus", "score"),
-    (strategies, "estimate_noise", "refine"),
-    (strategies, "belief_weights", "refine"),
+    (Scale, "measure", "refine"),
+    (strategies, "trusted_matches", "refine"),
+    (strategies, "match_weights", "refine"),
     (strategies, "refine_weighted", "refine"),
     (Problem, "refine", "refine"),
-    (methods, "first_belief", "network"),
+    (StateNetwork, "first", "network"),
     (StateNetwork, "update", "network"),
-    (methods, "find_degeneracy", "degeneracy"),
-    (methods, "confidence", "confidence"),
-    (methods, "with_inliers", "all matches"),
-    (methods, "judge_all", "all matches"),
-    (methods, "widen", "all matches"),
+    (pipeline, "find_degeneracy", "degeneracy"),
+    (pipeline, "confidence", "confidence"),
+    (pipeline, "widen", "all matches"),
     (estimators, "check_matches", "input and result"),
     (estimators, "report", "input and result"),
     (protocol, "polish_pose", "final refinement"),

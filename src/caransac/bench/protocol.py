@@ -22,9 +22,9 @@ from caransac.geometry import (
     sampson_sq,
     split_pose,
 )
+from caransac.kernels import RefineOptions
 from caransac.metrics import FAILURE_DEG, calibration_bins
 from caransac.robust.problems import Essential, Fundamental, Problem
-from caransac.robust.refinement import refine_weighted
 
 POLISH_PX = 1.0  # matches this near take part in the final refinement of methods that have none; its loss scale too
 NEAR_PX = 2.0  # matches this near tell which of the poses of a matrix is meant
@@ -169,23 +169,24 @@ def estimate(job: Job, pair: Pair) -> Answer | None:
 
 def polish_pose(pose: tuple[Array, Array], pair: Pair) -> tuple[Array, Array]:
     """Levenberg-Marquardt on the inliers of a pose: Sampson distance, Cauchy loss. As it was with too few of them."""
-    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, POLISH_PX)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     return split_pose(polish(problem, join_pose(pose[0], pose[1] / np.linalg.norm(pose[1]))))
 
 
 def polish_fundamental(F: Array, pair: Pair) -> Array:
     """Levenberg-Marquardt on the inliers of a fundamental matrix of pixels, as `polish_pose`."""
-    problem = Fundamental.from_pixels(pair.points1, pair.points2, POLISH_PX)
+    problem = Fundamental.from_pixels(pair.points1, pair.points2)
     return polish(problem, F)
 
 
 def polish(problem: Problem, answer: Array) -> Array:
     """A model as users see it, (3, 4) or (3, 3), refined on its inliers; as it was with too few of them."""
     model = problem.from_public(answer)
-    inliers = problem.inliers(model)
+    max_error = POLISH_PX * problem.pixel
+    inliers = problem.inliers(model, max_error)
     if inliers.sum() <= problem.sample_size:
         return answer
-    refined = refine_weighted(problem, model, inliers.astype(float), problem.max_error)
+    refined = problem.refine(model[None], RefineOptions(loss_scale=max_error), inliers.astype(float))[0]
     return np.asarray(problem.public(refined[None])[0])
 
 

@@ -54,7 +54,7 @@ EVIDENCE = (
 
 
 def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Array:
-    """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). The answer must exist, and its degeneracy."""
+    """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). It must exist, and its degeneracy."""
     assert found.model is not None and found.msac_scores is not None and found.degeneracy is not None
     degeneracy = found.degeneracy
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores

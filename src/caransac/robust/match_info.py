@@ -37,14 +37,8 @@ class MatchInfo:
         features = None if self.features is None else self.features[chosen]
         return MatchInfo(scores, self.score_kind, features)
 
-    def order(self, chosen: Indices | None = None) -> Indices:
+    def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
         """Indices, of the chosen matches or of all, by their scores, the best first; equal ones keep their order."""
         assert self.scores is not None
         scores = self.scores if chosen is None else self.scores[chosen]
         return np.argsort(-scores if self.score_kind == "confidence" else scores, kind="stable").astype(np.int32)
-
-    def pass_ratio(self, max_ratio: float) -> int | None:
-        """How many matches have a ratio below; None if they have none."""
-        if self.scores is None or self.score_kind != "ratio":
-            return None
-        return int((self.scores < max_ratio).sum())

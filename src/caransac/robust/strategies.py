@@ -1,4 +1,4 @@
-"""How CA-RANSAC draws, compares, updates and refines: chosen before the loop, so that an ablation is no branch in it."""
+"""The steps of a round of CA-RANSAC: chosen before the loop, so that an ablation is no branch in it."""
 
 from __future__ import annotations
 

@@ -96,8 +96,9 @@ class Worker:
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
+        right = is_right(example, scene.H, found.model)
         found = replace(found, degeneracy=find_degeneracy(problem, found, options))
-        return evidence(network, problem, found, options), is_right(example, scene.H, found.model)
+        return evidence(network, problem, found, options), right
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
         """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""

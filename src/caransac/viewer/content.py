@@ -115,15 +115,16 @@ def _rounds(result: DrawnResult, answer: Array | None) -> list[Round]:
     if result.trace:
         *earlier, last = result.trace
     else:
-        belief = result.inliers if result.probabilities is None else result.probabilities
+        likely = result.inliers if result.probabilities is None else result.probabilities
         earlier = []
         last = Round(
             samples=np.empty((0, 0), np.int32),
             num_hypotheses=result.num_hypotheses,
             models=np.empty((0, 3, 4 if isinstance(result, RelativePoseResult) else 3)),
-            msac_scores=np.empty((0, len(belief)), np.float32),
-            state=np.empty((len(belief), 0), np.float32),
-            probabilities=belief.astype(np.float32),
+            max_error=result.max_error_px,
+            msac_scores=np.empty((0, len(likely)), np.float32),
+            state=np.empty((len(likely), 0), np.float32),
+            probabilities=likely.astype(np.float32),
             best=None,
             noise=0.0,
         )

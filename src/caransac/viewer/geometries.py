@@ -102,7 +102,7 @@ class DrawnPose(DrawnGeometry):
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(self._refined(model)).sum())
+        return int(self._problem.inliers(self._refined(model), self._max_error_px * self._problem.pixel).sum())
 
     def matrix(self, model: Array) -> Array:
         """See `DrawnGeometry.matrix`."""
@@ -127,7 +127,8 @@ class DrawnPixelMatrices(DrawnGeometry):
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""
-        return int(self._problem.inliers(self._problem.from_public(model)).sum())
+        max_error = self._max_error_px * self._problem.pixel
+        return int(self._problem.inliers(self._problem.from_public(model), max_error).sum())
 
     def matrix(self, model: Array) -> Array:
         """See `DrawnGeometry.matrix`."""
