@@ -1,0 +1,199 @@
+"""What every stage and every tuned number of the estimator buys: each is switched off or made neutral, one at a time.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/ablation.py DIR ... [--problem E F] [--out FILE]
+
+DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md); use training scenes, as the numbers were
+chosen there. Every row is a run with all hypotheses of the default options and one thing changed. Figures are means
+over scenes and seeds; differences are to the first row, and "noise" is the deviation of the first row's AUC@5 over seeds.
+"jumps" is the share of pairs whose answers differ by more than a degree between seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import caransac
+from caransac import Options
+from caransac._support.files import replacing
+from caransac.bench import machine
+from caransac.datasets import Pair, read_ransac_tutorial
+from caransac.geometry import pose_error_deg
+from caransac.metrics import FAILURE_DEG, auc
+from caransac.tuning import Tuning
+
+# Stages, as options.
+STAGES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "-C: no state update": {"state_update": False},
+    "-S: no adaptive sampling": {"adaptive_sampling": False},
+    "-R: no adaptive refinement": {"adaptive_refinement": False},
+    "early stop": {"early_stop": True},
+    "threshold fixed at 1 px": {"max_error_px": 1.0},
+    "local_models = 16": {"local_models": 16},
+    "local_models = 4": {"local_models": 4},
+    "top_models = 1": {"top_models": 1},
+    "rounds = 1 of 1024": {"rounds": 1, "samples_per_round": 1024},
+    "oversampling = 4": {"oversampling": 4},
+    "LM-LO": {"method": "lm-lo"},
+}
+# Numbers of `Tuning`, with other values: neutral where there is a neutral one.
+NUMBERS: dict[str, tuple[Any, ...]] = {
+    "working_set": (2048,),
+    "pool_success": (0.5, 0.99),
+    "min_pool": (5, 50),
+    "compared_on": ((256, 256), (2048, 2048)),
+    "shortlist": (1, 16),
+    "prior_exponent": (0.0, 1.0),
+    "rank_scale": (0.75, 100.0),
+    "same_model": (0.8, 1.01),
+    "usual_deviation": (0.00075, 0.003),
+    "usual_matches": (0.0, 100.0),
+    "first_noise": (1.0, 4.0),
+    "noise_range": ((1.0, 1.0), (0.01, 1000.0)),
+    "noise_step": (1.5, 1000.0),
+    "noise_reach": (5.0, 60.0),
+    "trusted_prior": (0.2, 0.8),
+    "min_trusted": (10, 200),
+    "search_error": (2.5, 6.0),
+    "max_error": (1.5, 4.0),
+    "local_reach": (1.0, 4.0),
+    "local_steps": (3, 30),
+    "local_matches": (128, 8192),
+    "local_min_decrease": (1e-6, 1e-2),
+    "loss_scale": (0.5, 2.0),
+    "min_weight": (0.0, 0.05),
+    "final_min_decrease": (1e-10, 1e-4),
+}
+
+
+def variants() -> dict[str, dict[str, Any]]:
+    """Options of every row by its name."""
+    numbers = {
+        f"{name} = {value}": {"tuning": Tuning(**{name: value})} for name, values in NUMBERS.items() for value in values
+    }
+    return STAGES | numbers
+
+
+def pose_of(pair: Pair, problem: str, options: Options) -> tuple[Any, Any] | None:
+    """The pose that is estimated, or that the estimated fundamental matrix implies."""
+    matches: dict[str, Any] = {"scores": pair.scores, "score_kind": pair.score_kind, "options": options}
+    if problem == "E":
+        found = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **matches)
+        return (found.R, found.t) if found.success else None
+    F = caransac.estimate_fundamental(pair.points1, pair.points2, **matches).F
+    if F is None:
+        return None
+    return caransac.pose_from_fundamental(F, pair.points1, pair.points2, pair.camera1, pair.camera2)
+
+
+def run_pair(problem: str, changed: dict[str, Any], seeds: int, pair: Pair) -> tuple[str, list[float], bool, float]:
+    """Scene, errors by seed, whether answers jump between seeds, and milliseconds of processor time per estimate."""
+    options = Options(**({"early_stop": False} | changed))
+    started = time.process_time()
+    poses = [pose_of(pair, problem, replace(options, seed=seed)) for seed in range(seeds)]
+    elapsed = (time.process_time() - started) / seeds * 1e3
+    errors = [FAILURE_DEG if pose is None else pose_error_deg(*pose, pair.R, pair.t) for pose in poses]
+    first, *others = poses
+    jumps = first is None or any(other is None or pose_error_deg(*other, *first) > 1 for other in others)
+    return pair.scene, errors, jumps, elapsed
+
+
+def run_row(
+    pool: ProcessPoolExecutor, pairs: list[Pair], problem: str, changed: dict[str, Any], seeds: int
+) -> dict[str, float]:
+    """The figures of a row."""
+    scenes: dict[str, list[list[float]]] = defaultdict(list)
+    jumps, times = [], []
+    for scene, errors, jump, elapsed in pool.map(partial(run_pair, problem, changed, seeds), pairs, chunksize=8):
+        scenes[scene].append(errors)
+        jumps.append(jump)
+        times.append(elapsed)
+    by_seed = {
+        limit: [np.mean([auc(np.array(e)[:, s], limit) for e in scenes.values()]) for s in range(seeds)]
+        for limit in (5, 1)
+    }
+    return {
+        "auc5": float(np.mean(by_seed[5])),
+        "auc1": float(np.mean(by_seed[1])),
+        "noise": float(np.std(by_seed[5])),
+        "jumps": 100 * float(np.mean(jumps)),
+        "ms": float(np.mean(times)),
+    }
+
+
+def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
+    """The rows of every problem as Markdown."""
+    lines = []
+    for problem, figures in rows.items():
+        base = figures["default"]
+        lines += [
+            f"\n## {problem}\n",
+            "| changed | AUC@5 | AUC@1 | jumps, % | time |",
+            "|---|---|---|---|---|",
+            f"| nothing | {base['auc5']:.2f} (noise {base['noise']:.2f}) | {base['auc1']:.2f} | {base['jumps']:.1f} | 1 |",
+        ]
+        for name, row in figures.items():
+            if name != "default":
+                differences = " | ".join(f"{row[key] - base[key]:+.2f}" for key in ("auc5", "auc1", "jumps"))
+                lines.append(f"| {name} | {differences} | {row['ms'] / base['ms']:.2f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run all rows and write them as JSON and Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"])
+    parser.add_argument("--rows", nargs="+", help="only rows whose names contain one of these, and the default")
+    parser.add_argument("--max-pairs", type=int, default=60, help="pairs per scene (default: 60)")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="JSON file; a table goes beside it as .md")
+    arguments = parser.parse_args()
+    pairs = [
+        replace(pair, scene=f"{folder.parent.name}/{pair.scene}")
+        for folder in arguments.data
+        for pair in read_ransac_tutorial(folder, max_pairs=arguments.max_pairs)
+    ]
+    chosen = {
+        name: changed
+        for name, changed in variants().items()
+        if name == "default" or not arguments.rows or any(part in name for part in arguments.rows)
+    }
+    rows: dict[str, dict[str, dict[str, float]]] = {problem: {} for problem in arguments.problem}
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        for problem in arguments.problem:
+            for name, changed in chosen.items():
+                rows[problem][name] = run_row(pool, pairs, problem, changed, arguments.seeds)
+                figures = " ".join(f"{key} {value:.2f}" for key, value in rows[problem][name].items())
+                print(f"{problem} {name:28s} {figures}", flush=True)
+                if arguments.out:
+                    write(arguments.out, rows, arguments, len(pairs))
+
+
+def write(path: Path, rows: dict[str, Any], arguments: argparse.Namespace, count: int) -> None:
+    """Write what there is so far."""
+    content = {
+        "machine": machine.describe(),
+        "pairs": count,
+        "seeds": arguments.seeds,
+        "rows": rows,
+    }
+    with replacing(path) as to:
+        to.write_text(json.dumps(content, indent=1) + "\n")
+    with replacing(path.with_suffix(".md")) as to:
+        to.write_text(f"# What stages and numbers buy\n\n{count} pairs, {arguments.seeds} seeds.\n{table(rows)}\n")
+
+
+if __name__ == "__main__":
+    main()
