@@ -1,4 +1,6 @@
-"""Very many matches: what is found on some of them and refined on all."""
+"""The working set: very many matches are worked on in part, and refine the answer and are judged by it in full."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +10,14 @@ from caransac import Options
 from caransac.camera import Camera
 from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.kernels import pack
-from caransac.robust.dense import CELLS, DENSE, WORKED_ON, spread_matches
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential
+from caransac.robust.working_set import CELLS, choose_working_set
+from caransac.tuning import DEFAULT_TUNING, Tuning
 
 CAMERA = Camera("SIMPLE_PINHOLE", (1000.0, 800.0, 600.0), 1600, 1200)
+SIZE = DEFAULT_TUNING.working_set
 
 
 def dense_matches(n, inlier_ratio, noise_px, seed=0):
@@ -36,7 +42,7 @@ def test_all_matches_make_the_pose_precise(inlier_ratio, noise_px):
     for seed in range(3):
         points1, points2, R, t, right = dense_matches(60_000, inlier_ratio, noise_px, seed)
         result = caransac.estimate_relative_pose(points1, points2, CAMERA, CAMERA)
-        part = caransac.estimate_relative_pose(points1[:DENSE], points2[:DENSE], CAMERA, CAMERA)
+        part = caransac.estimate_relative_pose(points1[:SIZE], points2[:SIZE], CAMERA, CAMERA)
         errors.append([pose_error_deg(each.R, each.t, R, t) for each in (result, part)])
     assert np.mean(errors, axis=0)[0] < 0.05
     assert np.mean(errors, axis=0)[0] < np.mean(errors, axis=0)[1]
@@ -63,8 +69,13 @@ def test_the_trace_speaks_of_the_matches_as_given():
     for record in result.trace:
         assert len(record.probabilities) == len(record.state) == 25_000
         assert record.msac_scores.shape == (len(record.models), 25_000)
-    assert result.trace[1].samples.max() > WORKED_ON
-    assert np.array_equal(result.trace[-1].probabilities, result.probabilities.astype(np.float32))
+    assert result.trace[1].samples.max() > SIZE
+    assert np.array_equal(result.trace[-1].probabilities, result.probabilities)
+    problem = Essential.from_pixels(points1, points2, CAMERA, CAMERA)
+    for record in result.trace[1:]:
+        scores = problem.msac_scores(record.models, record.max_error * problem.pixel)
+        assert np.array_equal(record.msac_scores, scores)
+    assert np.array_equal(result.trace[-1].best, np.c_[result.R, result.t])
 
 
 @pytest.mark.parametrize("method", ["lm-lo", "lm-lo-u"])
@@ -84,12 +95,71 @@ def test_no_model_of_dense_matches_is_a_failure_like_any_other():
 
 def test_the_matches_worked_on_are_spread_and_the_best_of_their_place(rng):
     points = np.concatenate([rng.normal(size=(40_000, 2)) * 0.01, rng.uniform(-1, 1, (5000, 2))])
-    problem = Essential(pack(points, points), 1e-3)
-    quality = rng.random(len(points))
-    chosen = spread_matches(problem, quality, 0)
-    assert len(chosen) == len(np.unique(chosen)) == WORKED_ON
-    assert np.array_equal(chosen, spread_matches(problem, quality, 0))
-    assert np.mean(chosen >= 40_000) > 0.6  # not from the heap in the middle alone
+    problem, info = Essential(pack(points, points)), MatchInfo(rng.random(len(points)), "confidence")
+    chosen = choose_working_set(problem, info, 0, DEFAULT_TUNING)
+    assert len(chosen) == SIZE
+    assert np.all(np.diff(chosen) > 0)
+    assert np.array_equal(chosen, choose_working_set(problem, info, 0, DEFAULT_TUNING))
+    assert np.mean(chosen >= 40_000) > 0.5  # not from the heap in the middle alone
     cell = np.floor((points + 1) * CELLS / 2) @ [CELLS, 1]
     crowded = np.flatnonzero(cell == np.bincount(cell.astype(int)).argmax())
-    assert quality[np.intersect1d(chosen, crowded)].mean() > quality[crowded].mean()
+    kept = np.intersect1d(chosen, crowded)
+    assert 0 < len(kept) < len(crowded)
+    assert info.scores[kept].mean() > info.scores[crowded].mean() + 0.1
+    ratios = replace(info, score_kind="ratio")  # of which the low ones are good
+    kept = np.intersect1d(choose_working_set(problem, ratios, 0, DEFAULT_TUNING), crowded)
+    assert info.scores[kept].mean() < info.scores[crowded].mean() - 0.1
+
+
+@pytest.mark.parametrize("num_points", [1, SIZE - 1, SIZE, SIZE + 1])
+def test_no_more_than_the_working_set_are_worked_on(rng, num_points):
+    problem = Essential(pack(*rng.normal(size=(2, num_points, 2))))
+    chosen = choose_working_set(problem, MatchInfo(), 0, DEFAULT_TUNING)
+    if num_points <= SIZE:
+        assert chosen is None
+    else:
+        assert len(chosen) == SIZE
+    if num_points > 1:
+        assert len(choose_working_set(problem, MatchInfo(), 0, Tuning(working_set=num_points - 1))) == num_points - 1
+
+
+def test_matches_without_scores_are_drawn_by_the_seed(rng):
+    problem = Essential(pack(*rng.normal(size=(2, 20_000, 2))))
+    first, again, other = (choose_working_set(problem, MatchInfo(), seed, DEFAULT_TUNING) for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    everywhere = problem.points1[first]
+    assert np.ptp(everywhere, axis=0) == pytest.approx(np.ptp(problem.points1, axis=0), rel=0.3)
+
+
+def test_a_working_set_gives_the_answer_of_all():
+    """The rule does not depend on the size: three hundred of a thousand find what a thousand find."""
+    points1, points2, R, t, right = dense_matches(1000, 0.7, 0.5, seed=3)
+    problem = Essential.from_pixels(points1, points2, CAMERA, CAMERA)
+    every, some = (
+        estimate_model(problem, MatchInfo(), Options(tuning=Tuning(working_set=size))) for size in (1000, 300)
+    )
+    for found in (every, some):
+        assert pose_error_deg(found.model[:, :3], found.model[:, 3], R, t) < 0.3
+        assert np.mean((found.msac_scores > 0) == right) > 0.95
+        assert found.probabilities.shape == found.msac_scores.shape == (1000,)
+    assert np.mean((some.probabilities > 0.5) == right) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise_px", [0.5, 2.0])
+def test_answers_do_not_get_worse_with_more_matches(noise_px):
+    """Nor where the working set begins: the error falls from a thousand matches to two hundred thousand."""
+    counts = (1000, 4000, 8000, 8400, 20_000, 60_000, 200_000)
+    errors = []
+    for seed in range(4):
+        points1, points2, R, t, right = dense_matches(counts[-1], 0.6, noise_px, seed)
+        errors.append([])
+        for count in counts:
+            result = caransac.estimate_relative_pose(points1[:count], points2[:count], CAMERA, CAMERA)
+            errors[-1].append(pose_error_deg(result.R, result.t, R, t))
+            assert result.inliers[right[:count]].mean() > 0.95
+    means = np.mean(errors, axis=0)
+    for fewer, more in zip(means, means[1:], strict=False):
+        assert more < 1.3 * fewer + 0.005
+    assert means[-1] < 0.3 * means[0]

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from caransac.robust.methods import adapt
 
 from caransac.kernels import RefineOptions
 from caransac.options import Options
 from caransac.robust.ca_ransac import first_belief
-from caransac.robust.methods import adapt
 from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, belief_weights
 from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
 
