@@ -80,7 +80,7 @@ def test_wrong_matches_that_look_right_are_taken_off(rng, share_wrong):
 @pytest.mark.parametrize("noise_px", [0.3, 2.5])
 def test_few_matches_are_drawn_to_the_usual_noise(noise_px):
     """The fewer tell, the more what is usual counts: as much as 20 matches, beyond the five of the sample."""
-    problem, pose, inliers = scene(noise_px, 0.0)
+    problem, pose, _ = scene(noise_px, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     found = []
     for count in (5, 12, 25, 100, 2000):

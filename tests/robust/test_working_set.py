@@ -1,6 +1,7 @@
 """The working set: very many matches are worked on in part, and refine the answer and are judged by it in full."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -160,6 +161,6 @@ def test_answers_do_not_get_worse_with_more_matches(noise_px):
             errors[-1].append(pose_error_deg(result.R, result.t, R, t))
             assert result.inliers[right[:count]].mean() > 0.95
     means = np.mean(errors, axis=0)
-    for fewer, more in zip(means, means[1:], strict=False):
+    for fewer, more in pairwise(means):
         assert more < 1.3 * fewer + 0.005
     assert means[-1] < 0.3 * means[0]
