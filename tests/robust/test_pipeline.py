@@ -166,6 +166,25 @@ class PlantedNetwork:
         return state, self.prior
 
 
+class MisledNetwork(PlantedNetwork):
+    """One that takes the wrong matches for the right ones as soon as it sees a model."""
+
+    def update(self, state, _msac_scores):
+        return state, 1 - self.prior
+
+
+def test_the_best_model_so_far_stands_against_those_of_worse_samples():
+    pair = make_pair(400, outlier_ratio=0.4, seed=1)
+    problem, network = problem_of(Essential, pair), MisledNetwork(np.where(pair.inliers, 0.99, 0.01))
+    options = Options(early_stop=False, adaptive_refinement=False)
+    found = adapt(problem, network, np.zeros((400, 36), np.float32), MatchInfo(), options)
+    assert pair.inliers[found.rounds[1].samples].all()
+    for before, record in pairwise(found.rounds[1:]):
+        assert not pair.inliers[record.samples].any()
+        assert np.array_equal(record.models[0], before.best)
+    assert pose_error_deg(*split_pose(found.model), pair.R, pair.t) < 0.5
+
+
 def planted(seed=0):
     """Matches of one motion, and half as many again of another one, those of a pattern all over the images."""
     first, second = (make_pair(n, outlier_ratio=0.0, seed=s) for n, s in ((200, 10 + seed), (300, 50 + seed)))

@@ -115,6 +115,8 @@ def test_the_noise_moves_by_steps_and_stays_in_its_range():
         noises.append(scale.measure(problem, pose, noises[-1]))
     assert noises[1] == pytest.approx(noises[0] / 4)
     assert noises[-1] == pytest.approx(0.2 * scale.usual)
+    problem, pose, _ = scene(3.0, 0.0)  # no match near enough tells of it yet
+    assert scale.measure(problem, pose, 0.2 * scale.usual) == pytest.approx(0.8 * scale.usual)
     problem, pose, _ = scene(40.0, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     assert scale.measure(problem, pose, scale.first) <= 4 * scale.first
