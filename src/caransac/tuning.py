@@ -26,6 +26,8 @@ class Tuning:
         shortlist: models that pass the coarse comparison, in models that are refined.
         prior_exponent: of the prior in the weight of a match where models are ranked: 0 ranks by all matches alike, and
             a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
+        rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
+            count for more than near ones, so that a precise model wins over one that more matches are merely near.
         same_model: cosine of the scores of two models from which on they are one to the attention.
         usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
         usual_matches: right matches that count as much as what is usual, where the noise is measured.
@@ -61,6 +63,7 @@ class Tuning:
     compared_on: tuple[int, int] = (256, 2048)
     shortlist: int = 4
     prior_exponent: float = 0.5
+    rank_scale: float = 1.5
     same_model: float = 0.95
     usual_deviation: float = 0.0015
     usual_matches: float = 20.0

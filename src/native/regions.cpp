@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace caransac {
 namespace {
@@ -37,7 +38,8 @@ std::vector<int> cells_of(const double* u, const double* v, int n) {
 
 }  // namespace
 
-Regions::Regions(const Correspondences& correspondences, std::vector<float> weights) : weights_(std::move(weights)) {
+Regions::Regions(const Correspondences& correspondences, std::vector<float> weights, double sharpness)
+    : weights_(std::move(weights)), sharpness_(sharpness) {
     const Columns<double> points = correspondences.columns();
     cells_[0] = cells_of(points.u1, points.v1, points.n);
     cells_[1] = cells_of(points.u2, points.v2, points.n);
@@ -53,7 +55,8 @@ double Regions::spread_consensus(const float* msac_scores) const {
     double totals[2][kPerImage] = {};
     for (int k = 0; k < count; ++k) {
         const int i = supporting[k];
-        const double score = static_cast<double>(msac_scores[i]) * static_cast<double>(weights_[i]);
+        const double score =
+            static_cast<double>(weights_[i]) / (1 + sharpness_ * (1 - static_cast<double>(msac_scores[i])));
         for (int image = 0; image < 2; ++image) totals[image][cells_[image][i]] += score;
     }
     double sum = 0;

@@ -137,7 +137,7 @@ void score(FuzzedDataProvider& data, const Correspondences& points) {
     std::vector<int> best(k);
     kernels().msac_scores(models.data(), points.columns(), max_error_sq, scores.data());
     for (int i = 0; i < points.size(); ++i) check(scores[i] >= 0 && scores[i] <= 1);
-    Regions(points, std::vector<float>(points.size(), 1.0F)).spread_consensus(scores.data());
+    Regions(points, std::vector<float>(points.size(), 1.0F), 4.0).spread_consensus(scores.data());
     kernels().residuals_sq(models.data(), points.columns(), residuals.data());
     kernels().rough_msac_scores(models.data(), points.single_columns(), max_error_sq, scores.data());
     for (int i = 0; i < points.size(); ++i) check(scores[i] >= 0 && scores[i] <= 1);

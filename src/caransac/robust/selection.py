@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from caransac.geometry import Array, Floats
 from caransac.kernels import Regions, most_likely
 from caransac.robust.problems import Problem
 from caransac.robust.refinement import local_steps
 from caransac.robust.scale import Scale
+from caransac.tuning import Tuning
 
 
 def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
@@ -25,9 +28,10 @@ def promising(problem: Problem, models: Array, probabilities: Floats, count: int
     return problem.model_kernels.promising(models, coarse, fine, max_error, tuning.shortlist * count, count, options)
 
 
-def rank_regions(problem: Problem, prior: Floats, exponent: float) -> Regions:
-    """Where the matches lie in either image, and what each counts where models are ranked: ``prior ** exponent``."""
-    return Regions(problem.correspondences, prior**exponent)
+def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
+    """Where the matches lie in either image, and what each counts where models are ranked."""
+    sharpness = (tuning.search_error / tuning.rank_scale) ** 2
+    return Regions(problem.correspondences, prior ** np.float32(tuning.prior_exponent), sharpness)
 
 
 def most_distinct(problem: Problem, models: Array, regions: Regions, count: int, scale: Scale, noise: float) -> Array:

@@ -57,7 +57,7 @@ def choose_strategies(
     """
     tuning = options.tuning
     trusted = trusted_matches(problem, prior, tuning)
-    regions = rank_regions(problem, prior, tuning.prior_exponent)
+    regions = rank_regions(problem, prior, tuning)
     quality = load_quality(options.sample_quality)
     best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
     static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)

@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "arrays.h"
@@ -114,14 +115,16 @@ std::tuple<Correspondences, Out<double>, double> normalise(const Points& pixels1
     return {std::move(points), std::move(centres).to_numpy({2, 2}), by.scale};
 }
 
-void make_regions(Regions* self, const Correspondences& correspondences, const In<float, Any>& weights) {
+void make_regions(Regions* self, const Correspondences& correspondences, const In<float, Any>& weights,
+                  double sharpness) {
+    require(sharpness >= 0 && std::isfinite(sharpness), "sharpness must be finite and not negative");
     require(weights.shape(0) == static_cast<size_t>(correspondences.size()),
             "weights must have one entry for every correspondence");
     std::vector<float> own(weights.data(), weights.data() + weights.size());
     require(std::all_of(own.begin(), own.end(), [](float w) { return w >= 0 && std::isfinite(w); }),
             "weights must be finite and not negative");
     LockRelease release;
-    new (self) Regions(correspondences, std::move(own));
+    new (self) Regions(correspondences, std::move(own), sharpness);
 }
 
 }  // namespace
@@ -141,7 +144,7 @@ void bind_correspondences(nb::module_& m) {
     m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a);
 
     nb::class_<Regions>(m, "Regions", "The cell of every correspondence in a grid over each image; immutable.")
-        .def("__init__", &make_regions, "correspondences"_a, "weights"_a)
+        .def("__init__", &make_regions, "correspondences"_a, "weights"_a, "sharpness"_a)
         .def_prop_ro(
             "cells",
             [](const Regions& self) {
