@@ -23,6 +23,7 @@ from caransac.io.images import focal_from_exif, read_image, write_image
 from caransac.io.matches import Matches, parse_matches, read_matches, write_matches
 from caransac.learned.weights_file import read_weights
 from caransac.synthetic import make_pair
+from caransac.tuning import Tuning
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, describe_settings
 from caransac.verification.hloc import read_cameras
 from caransac.verification.pair_reports import write_pair_reports
@@ -272,7 +273,7 @@ def test_options_of_odd_values():
         samples_per_round=np.int16(300), oversampling=np.int16(300), rounds=np.uint8(200), seed=np.uint64(3)
     )
     assert options.samples_per_round * options.oversampling * options.rounds == 18_000_000
-    assert {type(getattr(options, name)) for name in options.__slots__} <= {int, float, bool, str}
+    assert {type(getattr(options, name)) for name in options.__slots__} <= {int, float, bool, str, Tuning}
 
 
 def test_the_command_line_refuses_in_one_line(valid, tmp_path, rng, capsys):

@@ -18,7 +18,8 @@ THREADS, TIMES = 4, 3
 def calls(rng):
     """Calls of all kernels on objects and arrays that they share."""
     points, options = kernels.pack(*rng.normal(size=(2, 300, 2))), RefineOptions(max_residual=1.0)
-    regions, samples = kernels.Regions(points), rng.integers(0, 300, (200, 7)).astype(np.int32)
+    counted = rng.uniform(size=300).astype(np.float32)
+    regions, samples = kernels.Regions(points, counted), rng.integers(0, 300, (200, 7)).astype(np.int32)
     pool, five = np.arange(300, dtype=np.int32), np.ascontiguousarray(samples[:, :5])
     x, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((200, 20), (20, 20)))
     layers, weights = [(weight, weight[0], Activation.TANH, True)] * 2, rng.uniform(size=300)
@@ -34,7 +35,7 @@ def calls(rng):
         lambda: np.column_stack(states.first(side)),
         lambda: np.column_stack(states.update(side[:, :16], scores)),
         lambda: points.subset(samples[0]).points1,
-        lambda: kernels.Regions(points).cells,
+        lambda: kernels.Regions(points, counted).cells,
     ]
     for kind in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES):
         models = rng.normal(size=(3, *kind.shape))
@@ -43,7 +44,7 @@ def calls(rng):
             lambda kind=kind, models=models: kind.spread_consensus(models, points, 0.5, regions),
             lambda kind=kind, models=models: kind.top(models, points, 0.5, 2),
             lambda kind=kind, models=models: kind.promising(models, points, points, 0.5, 2, 2, options),
-            lambda kind=kind, models=models: kind.attend(models, points, regions, 0.5, 0.5, 3, 2, 0.9)[1],
+            lambda kind=kind, models=models: kind.most_distinct(models, points, 0.5, regions, 2, 0.9),
             lambda kind=kind, models=models: kind.refine(models, points, options, weights)[0],
             lambda kind=kind, models=models: kind.information(models[0], points, weights),
         ]

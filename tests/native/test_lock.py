@@ -48,7 +48,7 @@ def calls():
         "pack": lambda: kernels.pack(many1, many2),
         "calibrate": lambda: kernels.calibrate(many1, many2, np.ones((2, 4))),
         "normalise": lambda: kernels.normalise(many1, many2),
-        "Regions": lambda: kernels.Regions(many),
+        "Regions": lambda: kernels.Regions(many, np.ones(len(many), np.float32)),
         "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
         "inner_products": lambda: kernels.inner_products(np.ones((300, 40_000), "f"), np.ones(40_000, "f")),
         "widths": lambda: kernels.widths(many, len(many)),
@@ -56,7 +56,7 @@ def calls():
     }
     ones = np.ones(len(many))
     for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):
-        name, regions = kind.native.__name__, kernels.Regions(points)
+        name, regions = kind.native.__name__, kernels.Regions(points, np.ones(len(points), np.float32))
         long |= {
             f"{name}.residuals_sq": lambda kind=kind, models=models: kind.residuals_sq(models[:3000], points),
             f"{name}.msac_scores": lambda kind=kind, models=models: kind.msac_scores(models[:3000], points, 1e-3),
@@ -67,11 +67,10 @@ def calls():
             f"{name}.promising": lambda kind=kind, models=models: kind.promising(
                 models, points, points, 1e-3, 400, 200, RefineOptions()
             ),
-            f"{name}.attend": lambda kind=kind, models=models, regions=regions: kind.attend(
-                models[:3000], points, regions, 1e-3, 1e-3, 100, 10, 0.9
+            f"{name}.most_distinct": lambda kind=kind, models=models, regions=regions: kind.most_distinct(
+                models[:3000], points, 1e-3, regions, 10, 0.9
             ),
             f"{name}.right_matches": lambda kind=kind, models=models: kind.right_matches(models[0], many, 10.0, 1),
-            f"{name}.near_median": lambda kind=kind, models=models: kind.near_median(models[0], many, 10.0),
             f"{name}.refine": lambda kind=kind, models=models: kind.refine(models[:300], points, RefineOptions()),
             f"{name}.information": lambda kind=kind, models=models: kind.information(models[0], many, ones),
             f"{name}.jacobian": lambda kind=kind, models=models: kind.jacobian(models[0], many),

@@ -115,15 +115,16 @@ def test_the_gradient_vanishes_where_refinement_ends(rng, loss):
 def test_single_precision_steps_reach_the_same_costs(problem, max_error_px):
     pair = make_pair(3000, outlier_ratio=0.5, noise_px=0.5 * max_error_px, seed=1)
     cameras = (pair.camera1, pair.camera2) if problem is Essential else ()
-    scene = problem.from_pixels(pair.points1, pair.points2, *cameras, max_error_px)
+    scene = problem.from_pixels(pair.points1, pair.points2, *cameras)
+    max_error = max_error_px * scene.pixel
     samples = sample_uniform(np.flatnonzero(pair.inliers), scene.sample_size, 100, seed=0)
-    models = scene.best(scene.solve(samples), 32, scene.max_error)
+    models = scene.best(scene.solve(samples), 32, max_error)
     costs = []
     for single_precision in (False, True):
         options = RefineOptions(
             loss=Loss.TRUNCATED,
-            loss_scale=scene.max_error,
-            max_residual=2 * scene.max_error,
+            loss_scale=max_error,
+            max_residual=2 * max_error,
             single_precision=single_precision,
         )
         costs.append(scene.model_kernels.refine(models, scene.correspondences, options)[1])

@@ -36,39 +36,63 @@ def test_promising_models_are_compared_twice_and_refined(scene, kind):
     assert len(kind.promising(models[:2], coarse, fine, 3e-3, 12, 4, options)) == 2
 
 
-def distinct(scores, count):
+def distinct(scores, count, same=SAME):
     """Rows of scores that differ from those before."""
     kept = []
     lengths = np.maximum(np.linalg.norm(scores, axis=1), 1e-6)
     for i, row in enumerate(scores):
-        if len(kept) < count and all(row @ scores[k] < SAME * lengths[i] * lengths[k] for k in kept):
+        if len(kept) < count and all(row @ scores[k] < same * lengths[i] * lengths[k] for k in kept):
             kept.append(i)
     return kept
 
 
+def spread_consensus(scores, regions, weights):
+    """The consensus that models are ranked by, of rows of scores (m, n)."""
+    weighted = scores.astype(float) * weights
+    return np.array([sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in weighted])
+
+
 @pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
 @pytest.mark.parametrize("count", [1, 3, 100])
-def test_attention_goes_to_distinct_models_with_the_largest_consensus(scene, kind, count):
+@pytest.mark.parametrize("same", [0.5, SAME])
+def test_distinct_models_come_by_their_weighted_consensus(scene, rng, kind, count, same):
     points, models = scene[0], as_kind(kind, scene[1])
     models = np.concatenate([models, kind.refine(models[:9], points, RefineOptions(loss_scale=2e-3))[0]])
-    regions = kernels.Regions(points)
-    found, scores = kind.attend(models, points, regions, 1e-3, 3e-3, 20, count, SAME)
-    finalists = models[np.argsort(-kind.spread_consensus(models, points, 1e-3, regions), kind="stable")[:20]]
-    all_scores = kind.msac_scores(finalists, points, 3e-3)
-    kept = distinct(all_scores, count)
-    assert len(kept) < 20
-    assert np.array_equal(found, finalists[kept])
-    assert np.array_equal(scores, all_scores[kept])
+    scores = kind.msac_scores(models, points, 3e-3)
+    orders = []
+    for weights in (np.ones(300, np.float32), rng.uniform(size=300).astype(np.float32) ** 2):
+        regions = kernels.Regions(points, weights)
+        order = np.argsort(-spread_consensus(scores, regions, weights), kind="stable")
+        kept = order[distinct(scores[order], count, same)]
+        assert len(kept) < len(models)
+        assert np.array_equal(kind.most_distinct(models, points, 3e-3, regions, count, same), models[kept])
+        orders.append(order.tolist())
+    assert orders[0] != orders[1]
+
+
+def test_matches_of_no_weight_do_not_rank_models(scene):
+    """A model that only they support comes last, however many they are."""
+    points, poses = scene
+    everything = kernels.Regions(points, np.ones(300, np.float32))
+    best = POSES.most_distinct(poses, points, 3e-3, everything, 1, SAME)
+    supporters = POSES.msac_scores(best, points, 3e-3)[0] > 0
+    others = kernels.Regions(points, (~supporters).astype(np.float32))
+    assert POSES.spread_consensus(best, points, 3e-3, others) == 0
+    totals = POSES.spread_consensus(
+        POSES.most_distinct(poses, points, 3e-3, others, len(poses), 1.1), points, 3e-3, others
+    )
+    assert len(totals) == len(poses)  # no two cosines reach 1.1
+    assert np.all(np.diff(totals) <= 0)
+    assert totals[0] > 0
+    assert totals[-1] == 0
 
 
 def test_models_without_scores_are_all_distinct(scene):
     points, far = scene[0], np.tile(np.eye(3), (3, 1, 1))
-    found, scores = HOMOGRAPHIES.attend(far, points, kernels.Regions(points), 1e-9, 1e-9, 5, 2, SAME)
-    assert len(found) == 2
-    assert not scores.any()
-    nothing, none = HOMOGRAPHIES.attend(far[:0], points, kernels.Regions(points), 1e-9, 1e-9, 5, 2, SAME)
-    assert nothing.shape == (0, 3, 3)
-    assert none.shape == (0, 300)
+    regions = kernels.Regions(points, np.ones(300, np.float32))
+    assert not HOMOGRAPHIES.msac_scores(far, points, 1e-9).any()
+    assert len(HOMOGRAPHIES.most_distinct(far, points, 1e-9, regions, 2, SAME)) == 2
+    assert HOMOGRAPHIES.most_distinct(far[:0], points, 1e-9, regions, 2, SAME).shape == (0, 3, 3)
 
 
 def at_distances(distances, dimensions, rng):
@@ -98,31 +122,19 @@ def test_background_alone_is_no_match(rng):
     assert kind.right_matches(model, points.subset(np.empty(0, np.int32)), 10.0, 1) == (0.0, 10.0)
 
 
-@pytest.mark.parametrize("num_points", [1, 2, 7, 100])
-def test_the_near_median_is_that_of_the_near_ones(rng, num_points):
-    distances = rng.uniform(0, 2, num_points)
-    distances[0] = 0.5
-    points, model, kind = at_distances(distances, 1, rng)
-    near = distances[distances < 1]
-    count, median = kind.near_median(model, points, 1.0)
-    assert count == len(near)
-    assert median == pytest.approx(np.median(near))
-    assert kind.near_median(model, points, 1e-9) == (0, 1e-9)
-
-
 def test_wrong_arguments_are_named(scene):
     points, poses = scene
-    regions = kernels.Regions(points)
+    regions = kernels.Regions(points, np.ones(300, np.float32))
     with pytest.raises(ValueError, match="max_error must be positive"):
         POSES.promising(poses, points, points, 0.0, 4, 2, RefineOptions())
     with pytest.raises(ValueError, match="shortlist and count must be positive"):
         POSES.promising(poses, points, points, 1.0, 4, 0, RefineOptions())
-    with pytest.raises(ValueError, match="search_error and max_error must be positive"):
-        POSES.attend(poses, points, regions, 1.0, -1.0, 4, 2, SAME)
-    with pytest.raises(ValueError, match="finalists and count must be positive"):
-        POSES.attend(poses, points, regions, 1.0, 1.0, 4, 0, SAME)
+    with pytest.raises(ValueError, match="max_error must be positive"):
+        POSES.most_distinct(poses, points, -1.0, regions, 2, SAME)
+    with pytest.raises(ValueError, match="count must be positive"):
+        POSES.most_distinct(poses, points, 1.0, regions, 0, SAME)
     with pytest.raises(ValueError, match="regions must be those"):
-        POSES.attend(poses, points.subset(np.arange(9, dtype=np.int32)), regions, 1.0, 1.0, 4, 2, SAME)
+        POSES.most_distinct(poses, points.subset(np.arange(9, dtype=np.int32)), 1.0, regions, 2, SAME)
     with pytest.raises(ValueError, match="near must be positive"):
         POSES.right_matches(poses[0], points, 0.0, 1)
     with pytest.raises(ValueError, match="dimensions must be 1 or 2"):

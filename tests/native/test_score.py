@@ -107,8 +107,9 @@ def test_spread_consensus_matches_its_definition(rng, kind):
     points = kernels.pack(x1, x2)
     models = np.stack([join_pose(R, t), join_pose(R, -t), join_pose(R.T, t)])
     models = models if kind is POSES else geometry.essential_from_pose(*geometry.split_pose(models))
-    regions = kernels.Regions(points)
-    scores = kind.msac_scores(models, points, 2e-3).astype(float)
+    weights = rng.uniform(0, 1, 150).astype(np.float32)
+    regions = kernels.Regions(points, weights)
+    scores = kind.msac_scores(models, points, 2e-3).astype(float) * weights
     expected = [sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in scores]
     assert np.allclose(kind.spread_consensus(models, points, 2e-3, regions), expected, rtol=1e-4)  # single precision
     with pytest.raises(ValueError, match="regions must be those of the correspondences"):

@@ -27,6 +27,7 @@ def on_a_small_stack(call):
 
 def test_kernels_run_on_small_stacks(rng):
     points = kernels.pack(*rng.normal(size=(2, 700, 2)))
+    regions = kernels.Regions(points, np.ones(700, np.float32))
     samples = rng.integers(0, 700, (100, 7)).astype(np.int32)
     layers = [
         (np.zeros((inputs, 128), np.float32), np.zeros(128, np.float32), Activation.TANH, False)
@@ -51,12 +52,10 @@ def test_kernels_run_on_small_stacks(rng):
         calls += [
             lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions()),
             lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions(single_precision=True)),
-            lambda verbs=verbs, models=models: verbs.spread_consensus(models, points, 0.1, kernels.Regions(points)),
+            lambda verbs=verbs, models=models: verbs.spread_consensus(models, points, 0.1, regions),
             lambda verbs=verbs, models=models: verbs.top(models, points, 0.1, 1),
             lambda verbs=verbs, models=models: verbs.promising(models, points, points, 0.1, 2, 1, RefineOptions()),
-            lambda verbs=verbs, models=models: verbs.attend(
-                models, points, kernels.Regions(points), 0.1, 0.1, 2, 2, 0.9
-            ),
+            lambda verbs=verbs, models=models: verbs.most_distinct(models, points, 0.1, regions, 2, 0.9),
             lambda verbs=verbs, models=models: verbs.right_matches(models[0], points, 0.1, 1),
             lambda verbs=verbs, models=models: verbs.information(models[0], points, np.ones(700)),
         ]

@@ -3,8 +3,9 @@
 import numpy as np
 
 from caransac import Options
-from caransac.robust import methods
 from caransac.robust.camera_doubt import CameraDoubt, doubt_cameras
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental
 from caransac.synthetic.hard_scenes import make_hard_pair
 
@@ -12,8 +13,9 @@ from caransac.synthetic.hard_scenes import make_hard_pair
 def doubt(kind, seed, problem=Essential):
     pair = make_hard_pair(kind, np.random.default_rng(seed), 0.2)
     cameras = (pair.camera, pair.camera) if problem is Essential else ()
-    given = problem.from_pixels(pair.points1, pair.points2, *cameras, "auto")
-    return doubt_cameras(*methods.run(given, methods.MatchInfo(), Options(max_error_px="auto")))
+    given = problem.from_pixels(pair.points1, pair.points2, *cameras)
+    options = Options()
+    return doubt_cameras(given, estimate_model(given, MatchInfo(), options), options.tuning)
 
 
 def test_wrong_focal_lengths_lose_consensus_that_other_cameras_gain():

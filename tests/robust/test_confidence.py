@@ -10,7 +10,6 @@ from caransac.camera import Camera
 from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork, load_network
-from caransac.robust.ca_ransac import first_belief
 from caransac.robust.confidence import (
     CONFIDENCE_PARTS,
     EVIDENCE,
@@ -22,7 +21,8 @@ from caransac.robust.confidence import (
 )
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
-from caransac.robust.methods import adapt
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.pipeline import adapt
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.synthetic import make_pair
 from caransac.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
@@ -34,6 +34,13 @@ def estimate(pair, scores=None):
     return estimate_relative_pose(
         pair.points1, pair.points2, pair.camera1, pair.camera2, scores=scores, score_kind="ratio"
     )
+
+
+def answer(problem, network, scores):
+    """What the pipeline finds with a network, and its degeneracy."""
+    side = side_information(problem.correspondences, problem.spreads, scores, "ratio")
+    found = adapt(problem, network, side, MatchInfo(scores), Options())
+    return replace(found, degeneracy=find_degeneracy(problem, found, Options()))
 
 
 def test_the_shipped_weights_carry_the_confidence():
@@ -99,29 +106,26 @@ def test_failures_have_none_and_classical_methods_do_not_tell():
 
 def test_weights_without_a_confidence_say_so():
     pair = make_pair(300, seed=0)
-    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     shipped = load_network("default")
     network = StateNetwork({k: v for k, v in shipped.weights.items() if not k.startswith("confidence")})
-    side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")
-    found = adapt(problem, network, first_belief(problem, network, side), Options())
-    degeneracy = find_degeneracy(problem, found)
-    assert confidence(network, problem, found, degeneracy) is None
-    numbers = evidence(network, problem, found, degeneracy)
+    found = answer(problem, network, pair.scores)
+    assert confidence(network, problem, found, Options()) is None
+    numbers = evidence(network, problem, found, Options())
     assert numbers.shape == (len(EVIDENCE),)
     assert np.isfinite(numbers).all()
     failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0)
-    assert confidence(network, problem, failed, find_degeneracy(problem, failed)) == 0
+    assert confidence(network, problem, failed, Options()) == 0
 
 
 def test_weights_of_another_version_have_no_confidence():
     pair = make_pair(300, seed=0)
-    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     shipped = load_network("default")
     fewer = {"confidence.essential.mean": shipped.weights["confidence.essential.mean"][:8]}
     network = StateNetwork({**shipped.weights, **fewer})
-    side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")
-    found = adapt(problem, network, first_belief(problem, network, side), Options())
-    assert confidence(network, problem, found, find_degeneracy(problem, found)) is None
+    assert confidence(network, problem, answer(problem, network, pair.scores), Options()) is None
+    assert confidence(shipped, problem, answer(problem, shipped, pair.scores), Options()) > 0.5
 
 
 def test_extreme_evidence_counts_as_the_most_extreme_known():
@@ -150,11 +154,11 @@ def test_hard_scenes_are_not_trusted_wrongly(kind, outlier_ratio):
 def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
     pair = make_hard_pair("line", rng)
-    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera, 1.0)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
     depth = make_hard_pair("depth", rng)
-    other = Essential.from_pixels(depth.points1, depth.points2, depth.camera, depth.camera, 1.0)
+    other = Essential.from_pixels(depth.points1, depth.points2, depth.camera, depth.camera)
     deviations = [
-        each.outcome_deviations(pose, np.ones(each.num_points), 0.5, outcome_rates(each, pose), dropped=3)
+        each.outcome_deviations(pose, np.ones(each.num_points), 0.5 * each.pixel, outcome_rates(each, pose), dropped=3)
         for each, pose in ((problem, join_pose(pair.R, pair.t)), (other, join_pose(depth.R, depth.t)))
     ]
     assert deviations[0][1] > 5 * deviations[1][1]
@@ -166,15 +170,15 @@ def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class)
     pair = make_pair(200, outlier_ratio=0.0, seed=4)
     if problem_class is FocalPose:  # of which one focal length is exact
         doubtful = replace(pair.camera2, focal_deviation=0.1)
-        problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, doubtful, 1.0, shared=False)
+        problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, doubtful, shared=False)
         model = np.c_[join_pose(pair.R, pair.t), np.zeros((3, 2))]
     elif problem_class is Essential:
-        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
         model = join_pose(pair.R, pair.t)
     else:
-        problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
+        problem = Fundamental.from_pixels(pair.points1, pair.points2)
         model = problem.solve(np.arange(7, dtype=np.int32)[None])[0]
-    weights, rates, noise = rng.uniform(0, 1, 200), outcome_rates(problem, model), 0.5
+    weights, rates, noise = rng.uniform(0, 1, 200), outcome_rates(problem, model), 0.5 * problem.pixel
     slopes = problem.jacobian(model)[1]
 
     def deviation(weights):
@@ -194,6 +198,6 @@ def test_the_width_of_a_line_is_little(rng):
     widths = {}
     for kind in ("line", "depth"):
         pair = make_hard_pair(kind, rng)
-        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera, 1.0)
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
         widths[kind] = inlier_width(problem)
     assert widths["line"] < 0.05 < 0.2 < widths["depth"]

@@ -156,7 +156,7 @@ def test_jacobians_are_the_slopes_of_the_residuals(rng):
 
 def test_the_prior_pulls_and_infinity_holds():
     points, cameras, R, t = scene(0, outlier_ratio=0.0)
-    problem = Essential.from_pixels(*points, *(off(camera, 1.1, 0.0) for camera in cameras), 1.0)
+    problem = Essential.from_pixels(*points, *(off(camera, 1.1, 0.0) for camera in cameras))
     start = np.concatenate([join_pose(R, t), np.zeros((3, 2))], axis=1)[None]
     found = {}
     for name, precision in {"free": 0.0, "soft": 1e-3, "fixed": np.inf}.items():
@@ -187,7 +187,7 @@ def test_models_are_poses_to_users():
     stated = [off(camera, 1.02, 0.05) for camera in cameras]
     result = estimate_relative_pose(*points, *stated, options=Options(keep_trace=True))
     assert result.trace[-1].models.shape[1:] == (3, 4)
-    problem = FocalPose.from_pixels(*points, *stated, 1.0, shared=True)
+    problem = FocalPose.from_pixels(*points, *stated, shared=True)
     pose = join_pose(result.R, result.t)
     assert np.array_equal(problem.public(problem.from_public(pose)[None])[0], pose)
 
@@ -196,7 +196,7 @@ def test_models_are_poses_to_users():
 def test_samples_of_a_part_are_solved_on_its_own_points(shared):
     points, cameras, *_ = scene(0)
     lenses = [off(camera, 1.1, 0.15) for camera in cameras]
-    problem = FocalPose.from_pixels(*points, *lenses, 1.0, shared)
+    problem = FocalPose.from_pixels(*points, *lenses, shared)
     index = np.arange(100, 50, -1, dtype=np.int32)
     samples = np.arange(50, dtype=np.int32).reshape(10, 5)
     assert len(problem.solve(samples)) > 0

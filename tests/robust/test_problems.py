@@ -15,7 +15,9 @@ from caransac.kernels import pack
 from caransac.robust.problems import Essential, Fundamental
 from caransac.robust.problems.fundamental import TYPICAL_FOCAL
 from caransac.robust.refinement import refine_weighted
+from caransac.robust.scale import Scale
 from caransac.synthetic import make_pair
+from caransac.tuning import DEFAULT_TUNING
 
 
 @pytest.fixture(params=["essential", "fundamental"])
@@ -23,10 +25,10 @@ def case(request):
     """A problem and its true model."""
     pair = make_pair(300, outlier_ratio=0.3, noise_px=0.5, seed=4)
     if request.param == "essential":
-        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2, 1.0)
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
         return problem, join_pose(pair.R, pair.t)
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
-    problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
+    problem = Fundamental.from_pixels(pair.points1, pair.points2)
     return problem, problem.from_public(F)
 
 
@@ -47,15 +49,34 @@ def test_a_subset_is_the_problem_of_some_of_its_points(case):
     assert np.array_equal(sub.distances(model), problem.distances(model)[chosen])
     assert problem.num_points == 300
     assert problem.no_models.shape == (0, *model.shape)
-    assert len(problem.best(problem.no_models, 3, problem.max_error)) == 0
+    assert len(problem.best(problem.no_models, 3, problem.pixel)) == 0
 
 
 def test_the_true_model_explains_the_inliers(case):
     problem, model = case
-    assert problem.inliers(model).mean() > 0.6
-    refined = refine_weighted(problem, model, problem.inliers(model).astype(float), problem.max_error)
-    before, after = problem.msac_scores(np.stack([model, refined]), problem.max_error).sum(axis=1)
+    max_error = problem.pixel
+    inliers = problem.inliers(model, max_error)
+    assert inliers.mean() > 0.6
+    refined = refine_weighted(problem, model, inliers.astype(float), Scale.of(problem, 1.0, DEFAULT_TUNING), max_error)
+    before, after = problem.msac_scores(np.stack([model, refined]), max_error).sum(axis=1)
     assert after > 0.99 * before
+
+
+def test_inliers_are_the_matches_within_the_error(case):
+    problem, model = case
+    for max_error_px in (0.5, 2.0):
+        near = problem.distances(model) < max_error_px * problem.pixel
+        inliers = problem.inliers(model, max_error_px * problem.pixel)
+        assert np.all(near[inliers])
+        assert inliers.sum() > 0.97 * near.sum()  # but for points behind a camera
+
+
+def test_a_subset_keeps_the_scale_of_all(case):
+    """Of matches in one place, too: what an ordinary noise is does not depend on who is asked."""
+    problem, _ = case
+    near = np.argsort(np.linalg.norm(problem.points1, axis=1))[:20].astype(np.int32)
+    assert problem.subset(near).extent == problem.extent
+    assert type(problem)(problem.subset(near).correspondences).extent < 0.9 * problem.extent
 
 
 def test_public_models_come_back(case):
@@ -68,7 +89,7 @@ def test_matches_beyond_the_reach_of_a_lens_are_not_usable():
     camera = Camera("RADIAL", (500.0, 320.0, 240.0, -0.4, 0.05))
     pixels1, pixels2 = np.random.default_rng(0).uniform(200, 400, (2, 50, 2))
     pixels2[[3, 30]] = 1e5
-    problem = Essential.from_pixels(pixels1, pixels2, camera, camera, 1.0)
+    problem = Essential.from_pixels(pixels1, pixels2, camera, camera)
     assert np.array_equal(np.flatnonzero(~problem.usable), [3, 30])
     assert problem.num_points == 48
     assert np.array_equal(problem.restrict(np.arange(50)), np.delete(np.arange(50), [3, 30]))
@@ -80,17 +101,17 @@ def test_matches_beyond_the_reach_of_a_lens_are_not_usable():
 def test_fundamental_matrices_come_back_in_pixels():
     pair = make_pair(300, outlier_ratio=0.0, noise_px=0.3, seed=4)
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
-    problem = Fundamental.from_pixels(pair.points1, pair.points2, 1.0)
+    problem = Fundamental.from_pixels(pair.points1, pair.points2)
     back = problem.public(problem.from_public(F)[None])[0]
     assert np.allclose(np.abs(back), np.abs(F / np.linalg.norm(F)))
     distances_px = np.sqrt(sampson_sq(F, pair.points1, pair.points2))
-    assert np.allclose(problem.distances(problem.from_public(F)) / problem.max_error, distances_px, rtol=1e-4)
+    assert np.allclose(problem.distances(problem.from_public(F)) / problem.pixel, distances_px, rtol=1e-4)
 
 
 def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
     pair = make_pair(10, seed=4)
     K = np.diag([TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0])
     model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)
-    problem = Fundamental(pack(pair.points1, pair.points2), 1.0)
+    problem = Fundamental(pack(pair.points1, pair.points2))
     angle = angle_between_deg(problem.outcomes(model[None])[0], pair.t)
     assert min(angle, 180 - angle) < 1e-6

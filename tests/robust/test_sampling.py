@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from caransac import kernels
-from caransac.robust.sampling import order_by_score
+from caransac.robust.sampling import sampling_pool
+from caransac.tuning import DEFAULT_TUNING, Tuning
 
 pytestmark = pytest.mark.kernels
 
@@ -132,7 +133,20 @@ def test_impossible_draws_are_refused():
             draw(np.arange(6), 3, 1, seed=0, first=2**64 - 2)
 
 
-def test_order_by_score_knows_the_direction():
-    scores = np.array([0.5, 0.9, 0.1, 0.5])
-    assert order_by_score(scores, higher_is_better=False).tolist() == [2, 0, 3, 1]
-    assert order_by_score(scores, higher_is_better=True).tolist() == [1, 0, 3, 2]
+def test_the_pool_of_a_round_is_that_of_the_paper(rng):
+    """Were all as likely right as the least likely of the pool, 256 samples of five would fail in one of ten rounds."""
+    probabilities = rng.uniform(size=1000).astype(np.float32)
+    pool = sampling_pool(probabilities, 5, 256, DEFAULT_TUNING)
+    least = (1 - 0.1 ** (1 / 256)) ** (1 / 5)
+    assert 0.38 < least < 0.4
+    assert np.array_equal(pool, np.flatnonzero(probabilities > least))
+    surer = sampling_pool(probabilities, 5, 256, Tuning(pool_success=0.99))
+    assert probabilities[surer].min() > probabilities[pool].min()
+    assert len(sampling_pool(probabilities, 5, 10_000, DEFAULT_TUNING)) > len(pool)
+
+
+def test_a_pool_has_the_most_likely_where_few_are_likely(rng):
+    probabilities = rng.permutation(np.linspace(0, 0.3, 100)).astype(np.float32)
+    pool = sampling_pool(probabilities, 5, 256, DEFAULT_TUNING)
+    assert sorted(pool) == sorted(np.argsort(-probabilities)[:15])
+    assert len(sampling_pool(probabilities, 5, 256, Tuning(min_pool=30))) == 30

@@ -1,16 +1,24 @@
 """Which models are refined and attended to."""
 
 import numpy as np
+import pytest
 from scenes import contaminated_scene
 
 from caransac import kernels
-from caransac.geometry import join_pose
+from caransac.geometry import join_pose, pose_error_deg, split_pose
 from caransac.robust.problems import Essential
-from caransac.robust.selection import likely_subset, most_supported
+from caransac.robust.scale import Scale
+from caransac.robust.selection import likely_subset, most_distinct, promising, rank_regions
+from caransac.tuning import DEFAULT_TUNING, Tuning
+
+
+def scale_of(problem, search_error, tuning=DEFAULT_TUNING):
+    """The scale of a problem, and the noise whose search error is the given one."""
+    return Scale.of(problem, "auto", tuning), search_error / (tuning.search_error * problem.tail)
 
 
 def test_a_likely_subset_has_the_most_probable_points(rng):
-    problem = Essential(kernels.pack(*rng.normal(size=(2, 100, 2))), 1e-3)
+    problem = Essential(kernels.pack(*rng.normal(size=(2, 100, 2))))
     probabilities = rng.permutation(100).astype(np.float32)
     chosen = likely_subset(problem, probabilities, 10)
     assert chosen.num_points == 10
@@ -20,17 +28,58 @@ def test_a_likely_subset_has_the_most_probable_points(rng):
     assert likely_subset(problem, np.ones(100, np.float32), 10).num_points == 10
 
 
-def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
+def two_motions(rng, share):
+    """A heap of matches that follow one pose, as many others all over the images another one: problem, models, heap."""
     x1, x2, R, t, _ = contaminated_scene(rng, 600, outlier_ratio=0, noise=0)
     heap = np.linalg.norm(x1, axis=1) < np.quantile(np.linalg.norm(x1, axis=1), 0.35)
     turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
-    # The points of a heap follow one pose, as many others all over the images another one.
     follow = np.where(heap[:, None], x2, x2 @ turned[:2, :2].T)
-    others = np.flatnonzero(~heap)[: int(0.95 * heap.sum())]
+    others = np.flatnonzero(~heap)[: int(share * heap.sum())]
     chosen = np.concatenate([np.flatnonzero(heap), others])
-    problem = Essential(kernels.pack(x1[chosen], follow[chosen]), 1e-3)
-    models = np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)])
-    totals = problem.msac_scores(models, problem.max_error).sum(axis=1)
+    problem = Essential(kernels.pack(x1[chosen], follow[chosen]))
+    return problem, np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)]), heap[chosen]
+
+
+def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
+    problem, models, _ = two_motions(rng, 0.95)
+    totals = problem.msac_scores(models, 1e-3).sum(axis=1)
     assert totals[0] > totals[1]
-    best = most_supported(problem, models, problem.max_error)
-    assert np.array_equal(best[0], models[1])
+    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), DEFAULT_TUNING.prior_exponent)
+    best = most_distinct(problem, models, regions, 2, *scale_of(problem, 1e-3))
+    assert np.array_equal(best, models[::-1])
+
+
+@pytest.mark.parametrize(("exponent", "winner"), [(0.0, 0), (0.5, 1), (1.0, 1)])
+def test_what_looks_wrong_counts_for_less(rng, exponent, winner):
+    """A heap of two thirds of the matches would win, were it not unlikely before any model."""
+    problem, models, heap = two_motions(rng, 0.3)
+    prior = np.where(heap, 0.05, 0.9).astype(np.float32)
+    regions = rank_regions(problem, prior, exponent)
+    best = most_distinct(problem, models, regions, 1, *scale_of(problem, 1e-3))
+    assert np.array_equal(best[0], models[winner])
+
+
+def test_two_models_of_one_consensus_are_one(rng):
+    problem, models, _ = two_motions(rng, 0.95)
+    nearly = np.stack([models[0], models[0], models[1]])
+    nearly[1] = problem.retract(models[0], 1e-6 * np.ones(5))
+    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), 0.5)
+    scale, noise = scale_of(problem, 1e-3)
+    assert len(most_distinct(problem, nearly, regions, 3, scale, noise)) == 2
+    assert len(most_distinct(problem, nearly, regions, 3, *scale_of(problem, 1e-3, Tuning(same_model=1.1)))) == 3
+
+
+def test_promising_models_are_the_best_of_likely_matches_refined(rng):
+    x1, x2, R, t, inliers = contaminated_scene(rng, 3000, outlier_ratio=0.7)
+    problem = Essential(kernels.pack(x1, x2))
+    probabilities = np.where(inliers, 0.9, 0.1).astype(np.float32) * rng.uniform(0.9, 1, 3000).astype(np.float32)
+    samples = kernels.sample_uniform(np.flatnonzero(inliers).astype(np.int32), 5, 100, seed=0)
+    models = problem.solve(samples)
+    scale, noise = scale_of(problem, 2e-3)
+    found = promising(problem, models, probabilities, 8, scale, noise)
+    assert found.shape == (8, 3, 4)
+    errors = [pose_error_deg(*split_pose(model), R, t) for model in found]
+    assert np.median(errors) < 0.2
+    before = [pose_error_deg(*split_pose(model), R, t) for model in problem.best(models, 8, 2e-3)]
+    assert np.median(errors) < np.median(before)
+    assert len(promising(problem, models[:3], probabilities, 8, scale, noise)) == 3

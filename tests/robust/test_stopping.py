@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from caransac import Options, Round
-from caransac.robust.stopping import AMBIGUOUS, SURE, is_settled, samples_needed
+from caransac.robust.stopping import is_settled, samples_needed
+from caransac.tuning import Tuning
 
 NUM_POINTS = 40
 
@@ -26,6 +27,7 @@ def record(samples, num_hypotheses, num_inliers=0):
         samples=np.asarray(samples, np.int32).reshape(-1, 5),
         num_hypotheses=num_hypotheses,
         models=np.zeros((1, 3, 4)),
+        max_error=1.0,
         msac_scores=scores[None],
         state=np.zeros((NUM_POINTS, 1), np.float32),
         probabilities=scores,
@@ -38,20 +40,34 @@ def test_the_points_of_the_first_round_tell_how_many_samples_are_needed():
     everything, inliers = np.arange(40), np.arange(20)
     options = Options()
     needed = samples_needed(0.5, 5, options.success_probability)  # half of what was drawn first is right
-    belief, first = record([], 0), record(everything, 100)
+    prior, first = record([], 0), record(everything, 100)
     for drawn, settled in ((math.floor(needed), False), (math.ceil(needed), True)):
-        rounds = [belief, first, record(inliers, drawn, num_inliers=20)]
+        rounds = [prior, first, record(inliers, drawn, num_inliers=20)]
         assert is_settled(rounds, options) == settled
         assert not is_settled(rounds, Options(early_stop=False))
 
 
-def test_one_round_settles_what_is_easy_and_has_no_rival():
-    drawn = np.arange(40)
-    before, needed = record([], 0), samples_needed(0.9, 5, Options().success_probability)
-    enough, hardly = (record(drawn, int(factor * needed) + 1, num_inliers=36) for factor in (SURE, 1.0))
-    assert is_settled([before, enough], Options())
-    assert not is_settled([before, hardly], Options())
-    assert is_settled([before, hardly, hardly], Options())
-    for share, settled in ((AMBIGUOUS - 0.1, True), (AMBIGUOUS + 0.1, False)):
-        scores = np.concatenate([enough.msac_scores, share * enough.msac_scores])
-        assert is_settled([before, replace(enough, msac_scores=scores)], Options()) == settled
+def test_the_prior_settles_nothing():
+    assert not is_settled([record([], 10**6)], Options())
+
+
+@pytest.mark.parametrize(("factor", "settled"), [(0.9, False), (1.1, False), (1.4, False), (1.6, True)])
+def test_one_round_is_enough_after_half_as_many_samples_again(factor, settled):
+    """The numbers are not those of the tuning on purpose: to change it must be meant."""
+    needed = samples_needed(0.9, 5, Options().success_probability)
+    only = record(np.arange(40), int(factor * needed) + 1, num_inliers=36)
+    assert is_settled([record([], 0), only], Options()) == settled
+    assert is_settled([record([], 0), only, only], Options()) == (factor > 1)  # two agree
+    assert is_settled([record([], 0), only], Options(tuning=Tuning(sure=1.0))) == (factor > 1)
+
+
+@pytest.mark.parametrize(("share", "settled"), [(0.1, True), (0.75, True), (0.85, False), (0.99, False), (1.0, False)])
+def test_one_round_is_not_enough_where_another_model_has_nearly_as_much_consensus(share, settled):
+    """Plenty of samples were drawn; what decides is the rival, wherever it stands among the models."""
+    alone = record(np.arange(40), 1000, num_inliers=36)
+    assert is_settled([record([], 0), alone], Options())
+    weak = 0.2 * alone.msac_scores
+    for others in ([share * alone.msac_scores], [weak, share * alone.msac_scores], [share * alone.msac_scores, weak]):
+        rivals = replace(alone, msac_scores=np.concatenate([alone.msac_scores, *others]))
+        assert is_settled([record([], 0), rivals], Options()) == settled
+        assert is_settled([record([], 0), rivals, rivals], Options())  # a second round has the last word

@@ -1,4 +1,4 @@
-"""The loss of a run of the loop, and where its gradients go."""
+"""The loss of a run of the estimator: that what is trained is what runs, and where its gradients go."""
 
 from dataclasses import replace
 
@@ -7,17 +7,63 @@ import pytest
 import torch
 
 from caransac.kernels import RefineOptions
+from caransac.learned.state_network import load_network
 from caransac.options import Options
-from caransac.robust.ca_ransac import first_belief
-from caransac.robust.methods import adapt
-from caransac.robust.refinement import LOSS_SCALE_IN_NOISE, belief_weights
-from caransac.training.replay import pose_error_slope, pose_loss, refinement_step, replay
+from caransac.robust.pipeline import adapt
+from caransac.robust.refinement import match_weights
+from caransac.training.data import make_example, synthetic_pair
+from caransac.training.replay import RecordedNetwork, pose_error_slope, pose_loss, refinement_step, replay
+from caransac.training.state_module import StateModule
+from caransac.tuning import DEFAULT_TUNING
 
 
 def run(network, example, seed=0):
-    trained = network.to_numpy()
-    belief = first_belief(example.problem, trained, example.side)
-    return adapt(example.problem, trained, belief, Options(early_stop=False, seed=seed))
+    options = Options(max_error_px=example.max_error_px, early_stop=False, seed=seed)
+    return adapt(example.problem, network.to_numpy(), example.side, example.info, options)
+
+
+def shipped():
+    """The shipped weights in torch."""
+    weights = {name: w for name, w in load_network("default").weights.items() if not name.startswith("confidence")}
+    module = StateModule(len(weights["init.0.weight"]), weights["init.0.weight"].shape[1])
+    module.load_weights(weights)
+    return module
+
+
+@pytest.mark.parametrize("problem_name", ["essential", "fundamental", "homography", "focal"])
+@pytest.mark.parametrize("max_error_px", ["auto", 1.5])
+def test_torch_and_the_compiled_network_run_the_same_rounds(rng, problem_name, max_error_px):
+    """The same samples, models, noise and probabilities in every round: training sees what users get."""
+    module = shipped()
+    while len((pair := synthetic_pair(rng)).points1) > 1500 or pair.right_matches().mean() < 0.3:
+        pass
+    example = make_example(pair, problem_name, rng, max_error_px)
+    recorded = RecordedNetwork(module)
+    options = Options(max_error_px=max_error_px, early_stop=False, seed=5)
+    replayed = adapt(example.problem, recorded, example.side, example.info, options)
+    compiled = adapt(example.problem, module.to_numpy(), example.side, example.info, options)
+    assert recorded.num_features == module.to_numpy().num_features
+    assert (recorded.alpha, recorded.beta) == (module.to_numpy().alpha, module.to_numpy().beta)
+    assert len(replayed.rounds) == len(compiled.rounds) == 1 + options.rounds
+    assert len(recorded.log_odds) == len(replayed.rounds)
+    for ours, theirs, log_odds in zip(compiled.rounds, replayed.rounds, recorded.log_odds, strict=True):
+        assert np.array_equal(ours.samples, theirs.samples)
+        assert ours.models.shape == theirs.models.shape
+        assert np.allclose(ours.models, theirs.models, atol=1e-3)
+        assert np.allclose(ours.probabilities, theirs.probabilities, atol=1e-3)
+        assert np.allclose(ours.state, theirs.state, atol=1e-2)
+        assert theirs.noise == pytest.approx(ours.noise, rel=1e-3)
+        assert theirs.max_error == pytest.approx(ours.max_error, rel=1e-3)
+        assert np.array_equal(torch.sigmoid(log_odds).detach().numpy(), theirs.probabilities)
+    assert np.allclose(compiled.model, replayed.model, atol=1e-3)
+    assert np.mean((compiled.msac_scores > 0) == (replayed.msac_scores > 0)) > 0.99
+
+
+def test_what_is_recorded_has_gradients_through_all_rounds(network, example):
+    recorded = RecordedNetwork(network)
+    adapt(example.problem, recorded, example.side, example.info, Options(early_stop=False))
+    (gradient,) = torch.autograd.grad(recorded.log_odds[-1].sum(), network.layers["init"][0].weight)
+    assert gradient.abs().max() > 0
 
 
 def test_the_replayed_step_is_that_of_the_refinement(network, example):
@@ -25,8 +71,8 @@ def test_the_replayed_step_is_that_of_the_refinement(network, example):
     found = run(network, example)
     record, prior, problem = found.rounds[-1], found.rounds[0].probabilities, example.problem
     model = problem.retract(found.model, 1e-4 * np.array([1, -2, 1, 3, -1]))
-    weights = belief_weights(network.to_numpy(), record.probabilities, prior)
-    scale = LOSS_SCALE_IN_NOISE * record.noise * problem.max_error
+    weights = match_weights(network.to_numpy(), record.probabilities, prior, DEFAULT_TUNING.min_weight)
+    scale = DEFAULT_TUNING.loss_scale * problem.tail * record.noise
     (stepped,) = problem.refine(model[None], RefineOptions(loss_scale=scale, max_steps=1), weights)
     step = refinement_step(network, example, model, prior, record).detach().numpy()
     assert np.abs(problem.retract(model, step) - stepped).max() < 0.05 * np.abs(stepped - model).max()

@@ -69,10 +69,16 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
 def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool) -> Estimate:
     """The best model of the last round, settled or not, if the matches support it."""
     last = rounds[-1]
-    nothing = Estimate(model=None, stop_reason="degenerate", num_hypotheses=last.num_hypotheses, rounds=tuple(rounds))
+    max_error = scale.inlier_error(last.noise)
+    nothing = Estimate(
+        model=None,
+        stop_reason="degenerate",
+        num_hypotheses=last.num_hypotheses,
+        max_error=max_error,
+        rounds=tuple(rounds),
+    )
     if last.best is None:
         return nothing
-    max_error = scale.inlier_error(last.noise)
     for model in (last.best, last.models[0]):  # refinement may give up the consensus of a few that hardly constrain it
         msac_scores = problem.msac_scores(model[None], max_error)[0]
         if (msac_scores > 0).sum() > problem.sample_size:
@@ -80,7 +86,6 @@ def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool)
                 nothing,
                 model=model,
                 stop_reason="early_stop" if settled else "budget",
-                max_error=max_error,
                 noise=last.noise,
                 msac_scores=msac_scores,
             )
@@ -90,7 +95,9 @@ def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool)
 def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     """LM-LO on the matches that pass the ratio filter, the best ones first if they have scores."""
     if problem.num_points < problem.sample_size:
-        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0)
+        scale = Scale.of(problem, options.max_error_px, options.tuning)
+        max_error = scale.inlier_error(scale.first)
+        return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, max_error=max_error)
     order = np.arange(problem.num_points, dtype=np.int32)
     if info.scores is not None:
         order = info.order()
@@ -104,7 +111,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     quality = load_quality(options.sample_quality)
     found = lm_lo(passed, scale, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
     if found.model is None:
-        return found
+        return replace(found, max_error=scale.inlier_error(scale.first))
     # Matches that were filtered out may be inliers all the same.
     max_error = scale.inlier_error(found.noise)
     msac_scores = problem.msac_scores(found.model[None], max_error)[0]
@@ -125,7 +132,14 @@ def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estim
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     state, probabilities = network.first(np.zeros((problem.num_points, network.num_features), np.float32))
     prior = prior_round(problem, scale, state, np.zeros_like(probabilities))
-    return Estimate(model=None, stop_reason="too_few_points", num_hypotheses=0, rounds=(prior,), confidence=0.0)
+    return Estimate(
+        model=None,
+        stop_reason="too_few_points",
+        num_hypotheses=0,
+        max_error=scale.inlier_error(scale.first),
+        rounds=(prior,),
+        confidence=0.0,
+    )
 
 
 METHODS: dict[MethodName, Callable[[Problem, MatchInfo, Options], Estimate]] = {

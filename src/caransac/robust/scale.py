@@ -90,4 +90,4 @@ class Scale:
 def trusted_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
     """The problem of the matches that look right before any model: the noise is measured on them."""
     least = float(prior[most_likely(prior, tuning.min_trusted)].min())
-    return problem.subset(np.flatnonzero(prior > min(tuning.trusted_prior, least)).astype(np.int32))
+    return problem.subset(np.flatnonzero(prior >= min(tuning.trusted_prior, least)).astype(np.int32))

@@ -145,9 +145,10 @@ def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_erro
             apart = None if estimate is None else pose_error_deg(*pose, *estimate)
             content["hypotheses"].append({**_pose(pose), "consensus": float(msac_scores.sum()), "apartDeg": apart})
     if step.best is not None:
-        distances = np.nan_to_num(geometry.distances_px(step.best) / max_error_px, nan=np.inf)
         largest = np.iinfo(np.uint16).max
-        content["distances"] = _pack(np.minimum(np.rint(distances * STEPS_PER_THRESHOLD), largest), "<u2")
+        distances_px = np.fmin(geometry.distances_px(step.best), largest * max_error_px)  # some overflow, or are none
+        distances = np.rint(distances_px / max_error_px * STEPS_PER_THRESHOLD)
+        content["distances"] = _pack(np.minimum(distances, largest), "<u2")
         content["numInliers"] = geometry.num_inliers(step.best)
         pose = geometry.pose(step.best)
         content["apartDeg"] = None if pose is None or estimate is None else pose_error_deg(*pose, *estimate)
