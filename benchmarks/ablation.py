@@ -1,11 +1,11 @@
 """What every stage and every tuned number of the estimator buys: each is switched off or made neutral, one at a time.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/ablation.py DIR ... [--problem E F] [--out FILE]
+    .venv/bin/python benchmarks/ablation.py DIR ... [--problem E F] [--seeds 3] [--out FILE]
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md); use training scenes, as the numbers were
 chosen there. Every row is a run with all hypotheses of the default options and one thing changed. Figures are means
-over scenes and seeds; differences are to the first row, and "noise" is the deviation of the first row's AUC@5 over seeds.
-"jumps" is the share of pairs whose answers differ by more than a degree between seeds.
+over scenes and seeds; differences are to the first row, and "noise" is the deviation of the first row's AUC@5 over
+seeds. "jumps" is the share of pairs whose answers differ by more than a degree between seeds.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
             f"\n## {problem}\n",
             "| changed | AUC@5 | AUC@1 | jumps, % | time |",
             "|---|---|---|---|---|",
-            f"| nothing | {base['auc5']:.2f} (noise {base['noise']:.2f}) | {base['auc1']:.2f} | {base['jumps']:.1f} | 1 |",
+            "| nothing | {auc5:.2f} (noise {noise:.2f}) | {auc1:.2f} | {jumps:.1f} | 1 |".format(**base),
         ]
         for name, row in figures.items():
             if name != "default":
