@@ -148,7 +148,7 @@ void test_round(std::uint64_t seed) {
     const std::vector<Pose> kept = promising<Poses>(poses, points.subset(some), points, kMaxError, 128, 32, options);
     assert(kept.size() == 32);
 
-    const Regions regions(points, std::vector<float>(kPoints, 1.0F));
+    const Regions regions(points, std::vector<float>(kPoints, 1.0F), 7);
     const std::vector<Pose> distinct = most_distinct<Poses>(kept, points, kMaxError, regions, 4, 0.95);
     assert(!distinct.empty() && distinct.size() <= 4);
     std::printf("rotation off by %.3f degrees, translation by %.3f\n", rotation_error_deg(distinct[0], scene.truth),
@@ -175,7 +175,7 @@ void test_round(std::uint64_t seed) {
     // Were the right matches nothing, the right model would be the last.
     std::vector<float> weights(kPoints, 1.0F);
     std::fill(weights.begin(), weights.begin() + kRight, 0.0F);
-    const Regions others(points, weights);
+    const Regions others(points, weights, 7);
     const std::vector<Pose> ranked = most_distinct<Poses>(kept, points, kMaxError, others, 32, 1.1);
     assert(ranked.size() == kept.size());
     const std::vector<double> wrong = spread_consensus<Poses>(ranked, points, kMaxError, others);
@@ -185,7 +185,7 @@ void test_round(std::uint64_t seed) {
 void test_nothing() {
     const Scene scene = make_scene(1, kNoise);
     const Correspondences points = scene.correspondences();
-    const Regions regions(points, std::vector<float>(kPoints, 1.0F));
+    const Regions regions(points, std::vector<float>(kPoints, 1.0F), 7);
     assert(promising<Poses>({}, points, points, kMaxError, 128, 32, RefineOptions()).empty());
     assert(most_distinct<Poses>({}, points, kMaxError, regions, 4, 0.95).empty());
     assert(largest(nullptr, 0, 5).empty());

@@ -19,7 +19,7 @@ def calls(rng):
     """Calls of all kernels on objects and arrays that they share."""
     points, options = kernels.pack(*rng.normal(size=(2, 300, 2))), RefineOptions(max_residual=1.0)
     counted = rng.uniform(size=300).astype(np.float32)
-    regions, samples = kernels.Regions(points, counted), rng.integers(0, 300, (200, 7)).astype(np.int32)
+    regions, samples = kernels.Regions(points, counted, 7.0), rng.integers(0, 300, (200, 7)).astype(np.int32)
     pool, five = np.arange(300, dtype=np.int32), np.ascontiguousarray(samples[:, :5])
     x, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((200, 20), (20, 20)))
     layers, weights = [(weight, weight[0], Activation.TANH, True)] * 2, rng.uniform(size=300)
@@ -35,7 +35,7 @@ def calls(rng):
         lambda: np.column_stack(states.first(side)),
         lambda: np.column_stack(states.update(side[:, :16], scores)),
         lambda: points.subset(samples[0]).points1,
-        lambda: kernels.Regions(points, counted).cells,
+        lambda: kernels.Regions(points, counted, 7.0).cells,
     ]
     for kind in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES):
         models = rng.normal(size=(3, *kind.shape))

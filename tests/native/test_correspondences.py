@@ -97,21 +97,23 @@ def test_numbers_that_overflow_are_refused_when_they_are_normalised():
 
 def test_regions_cut_each_image_into_a_grid(rng):
     points1, points2 = rng.uniform(size=(2, 4000, 2))
-    cells = kernels.Regions(kernels.pack(points1, points2), np.ones(4000, np.float32)).cells
+    cells = kernels.Regions(kernels.pack(points1, points2), np.ones(4000, np.float32), 0.0).cells
     assert cells.shape == (2, 4000)
     for own, points in zip(cells, (points1, points2), strict=True):
         low, high = np.quantile(points[:: max(len(points) // 1024, 1)], [0.01, 0.99], axis=0)
         column, row = np.clip((points - low) / (high - low) * 16, 0, 15).astype(int).T
         assert np.mean(own == 16 * row + column) > 0.99  # but for points on a border
     one_place, nothing = (kernels.pack(np.ones((count, 2)), np.ones((count, 2))) for count in (5, 0))
-    assert len(set(kernels.Regions(one_place, np.ones(5, np.float32)).cells.ravel())) == 1
-    assert kernels.Regions(nothing, np.empty(0, np.float32)).cells.shape == (2, 0)
+    assert len(set(kernels.Regions(one_place, np.ones(5, np.float32), 0.0).cells.ravel())) == 1
+    assert kernels.Regions(nothing, np.empty(0, np.float32), 0.0).cells.shape == (2, 0)
 
 
 def test_weights_of_regions_are_checked(rng):
     points = kernels.pack(*rng.normal(size=(2, 5, 2)))
     with pytest.raises(ValueError, match="weights must have one entry for every correspondence"):
-        kernels.Regions(points, np.ones(4, np.float32))
+        kernels.Regions(points, np.ones(4, np.float32), 0.0)
     for wrong in (-1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="weights must be finite and not negative"):
-            kernels.Regions(points, np.array([1, 1, wrong, 1, 1], np.float32))
+            kernels.Regions(points, np.array([1, 1, wrong, 1, 1], np.float32), 0.0)
+        with pytest.raises(ValueError, match="sharpness must be finite and not negative"):
+            kernels.Regions(points, np.ones(5, np.float32), wrong)

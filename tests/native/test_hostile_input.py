@@ -21,7 +21,7 @@ def huge_points(rng, count=500):
 
 def test_cells_of_huge_coordinates_are_in_the_grid(rng):
     points = huge_points(rng)
-    regions = kernels.Regions(points, np.ones(500, np.float32))
+    regions = kernels.Regions(points, np.ones(500, np.float32), 7.0)
     assert 0 <= regions.cells.min() <= regions.cells.max() < 256
     assert np.isfinite(POSES.spread_consensus(np.eye(3, 4)[None], points, 1.0, regions)).all()
 

@@ -48,7 +48,7 @@ def calls():
         "pack": lambda: kernels.pack(many1, many2),
         "calibrate": lambda: kernels.calibrate(many1, many2, np.ones((2, 4))),
         "normalise": lambda: kernels.normalise(many1, many2),
-        "Regions": lambda: kernels.Regions(many, np.ones(len(many), np.float32)),
+        "Regions": lambda: kernels.Regions(many, np.ones(len(many), np.float32), 7.0),
         "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
         "inner_products": lambda: kernels.inner_products(np.ones((300, 40_000), "f"), np.ones(40_000, "f")),
         "widths": lambda: kernels.widths(many, len(many)),
@@ -56,7 +56,7 @@ def calls():
     }
     ones = np.ones(len(many))
     for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):
-        name, regions = kind.native.__name__, kernels.Regions(points, np.ones(len(points), np.float32))
+        name, regions = kind.native.__name__, kernels.Regions(points, np.ones(len(points), np.float32), 7.0)
         long |= {
             f"{name}.residuals_sq": lambda kind=kind, models=models: kind.residuals_sq(models[:3000], points),
             f"{name}.msac_scores": lambda kind=kind, models=models: kind.msac_scores(models[:3000], points, 1e-3),

@@ -46,23 +46,27 @@ def distinct(scores, count, same=SAME):
     return kept
 
 
-def spread_consensus(scores, regions, weights):
+def spread_consensus(scores, regions, weights, sharpness):
     """The consensus that models are ranked by, of rows of scores (m, n)."""
-    weighted = scores.astype(float) * weights
+    scores = scores.astype(float)
+    weighted = weights * np.where(scores > 0, 1 / (1 + sharpness * (1 - scores)), 0)
     return np.array([sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in weighted])
 
 
 @pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
 @pytest.mark.parametrize("count", [1, 3, 100])
 @pytest.mark.parametrize("same", [0.5, SAME])
-def test_distinct_models_come_by_their_weighted_consensus(scene, rng, kind, count, same):
+@pytest.mark.parametrize("sharpness", [0.0, 7.0])
+def test_distinct_models_come_by_their_weighted_consensus(scene, rng, kind, count, same, sharpness):
     points, models = scene[0], as_kind(kind, scene[1])
     models = np.concatenate([models, kind.refine(models[:9], points, RefineOptions(loss_scale=2e-3))[0]])
     scores = kind.msac_scores(models, points, 3e-3)
     orders = []
     for weights in (np.ones(300, np.float32), rng.uniform(size=300).astype(np.float32) ** 2):
-        regions = kernels.Regions(points, weights)
-        order = np.argsort(-spread_consensus(scores, regions, weights), kind="stable")
+        regions = kernels.Regions(points, weights, sharpness)
+        totals = kind.spread_consensus(models, points, 3e-3, regions)
+        assert np.allclose(totals, spread_consensus(scores, regions, weights, sharpness), rtol=0.01)  # single precision
+        order = np.argsort(-totals, kind="stable")
         kept = order[distinct(scores[order], count, same)]
         assert len(kept) < len(models)
         assert np.array_equal(kind.most_distinct(models, points, 3e-3, regions, count, same), models[kept])
@@ -73,10 +77,10 @@ def test_distinct_models_come_by_their_weighted_consensus(scene, rng, kind, coun
 def test_matches_of_no_weight_do_not_rank_models(scene):
     """A model that only they support comes last, however many they are."""
     points, poses = scene
-    everything = kernels.Regions(points, np.ones(300, np.float32))
+    everything = kernels.Regions(points, np.ones(300, np.float32), 7.0)
     best = POSES.most_distinct(poses, points, 3e-3, everything, 1, SAME)
     supporters = POSES.msac_scores(best, points, 3e-3)[0] > 0
-    others = kernels.Regions(points, (~supporters).astype(np.float32))
+    others = kernels.Regions(points, (~supporters).astype(np.float32), 7.0)
     assert POSES.spread_consensus(best, points, 3e-3, others) == 0
     totals = POSES.spread_consensus(
         POSES.most_distinct(poses, points, 3e-3, others, len(poses), 1.1), points, 3e-3, others
@@ -89,7 +93,7 @@ def test_matches_of_no_weight_do_not_rank_models(scene):
 
 def test_models_without_scores_are_all_distinct(scene):
     points, far = scene[0], np.tile(np.eye(3), (3, 1, 1))
-    regions = kernels.Regions(points, np.ones(300, np.float32))
+    regions = kernels.Regions(points, np.ones(300, np.float32), 7.0)
     assert not HOMOGRAPHIES.msac_scores(far, points, 1e-9).any()
     assert len(HOMOGRAPHIES.most_distinct(far, points, 1e-9, regions, 2, SAME)) == 2
     assert HOMOGRAPHIES.most_distinct(far[:0], points, 1e-9, regions, 2, SAME).shape == (0, 3, 3)
@@ -124,7 +128,7 @@ def test_background_alone_is_no_match(rng):
 
 def test_wrong_arguments_are_named(scene):
     points, poses = scene
-    regions = kernels.Regions(points, np.ones(300, np.float32))
+    regions = kernels.Regions(points, np.ones(300, np.float32), 7.0)
     with pytest.raises(ValueError, match="max_error must be positive"):
         POSES.promising(poses, points, points, 0.0, 4, 2, RefineOptions())
     with pytest.raises(ValueError, match="shortlist and count must be positive"):

@@ -101,15 +101,18 @@ def test_scores_of_poses_are_zero_behind_a_camera(rng):
     assert scores[1].sum() < 0.1 * scores[0].sum()
 
 
+@pytest.mark.parametrize("sharpness", [0.0, 7.0])
 @pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
-def test_spread_consensus_matches_its_definition(rng, kind):
+def test_spread_consensus_matches_its_definition(rng, kind, sharpness):
     x1, x2, R, t, _ = contaminated_scene(rng, 150)
     points = kernels.pack(x1, x2)
     models = np.stack([join_pose(R, t), join_pose(R, -t), join_pose(R.T, t)])
     models = models if kind is POSES else geometry.essential_from_pose(*geometry.split_pose(models))
     weights = rng.uniform(0, 1, 150).astype(np.float32)
-    regions = kernels.Regions(points, weights)
-    scores = kind.msac_scores(models, points, 2e-3).astype(float) * weights
+    regions = kernels.Regions(points, weights, sharpness)
+    scores = kind.msac_scores(models, points, 2e-3).astype(float)
+    # Cauchy's kernel of the distances, whose squares are 1 - score in thresholds.
+    scores = weights * np.where(scores > 0, 1 / (1 + sharpness * (1 - scores)), 0)
     expected = [sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in scores]
     assert np.allclose(kind.spread_consensus(models, points, 2e-3, regions), expected, rtol=1e-4)  # single precision
     with pytest.raises(ValueError, match="regions must be those of the correspondences"):

@@ -27,7 +27,7 @@ def on_a_small_stack(call):
 
 def test_kernels_run_on_small_stacks(rng):
     points = kernels.pack(*rng.normal(size=(2, 700, 2)))
-    regions = kernels.Regions(points, np.ones(700, np.float32))
+    regions = kernels.Regions(points, np.ones(700, np.float32), 7.0)
     samples = rng.integers(0, 700, (100, 7)).astype(np.int32)
     layers = [
         (np.zeros((inputs, 128), np.float32), np.zeros(128, np.float32), Activation.TANH, False)

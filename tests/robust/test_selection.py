@@ -44,7 +44,7 @@ def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
     problem, models, _ = two_motions(rng, 0.95)
     totals = problem.msac_scores(models, 1e-3).sum(axis=1)
     assert totals[0] > totals[1]
-    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), DEFAULT_TUNING.prior_exponent)
+    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), DEFAULT_TUNING)
     best = most_distinct(problem, models, regions, 2, *scale_of(problem, 1e-3))
     assert np.array_equal(best, models[::-1])
 
@@ -54,7 +54,7 @@ def test_what_looks_wrong_counts_for_less(rng, exponent, winner):
     """A heap of two thirds of the matches would win, were it not unlikely before any model."""
     problem, models, heap = two_motions(rng, 0.3)
     prior = np.where(heap, 0.05, 0.9).astype(np.float32)
-    regions = rank_regions(problem, prior, exponent)
+    regions = rank_regions(problem, prior, Tuning(prior_exponent=exponent))
     best = most_distinct(problem, models, regions, 1, *scale_of(problem, 1e-3))
     assert np.array_equal(best[0], models[winner])
 
@@ -63,7 +63,7 @@ def test_two_models_of_one_consensus_are_one(rng):
     problem, models, _ = two_motions(rng, 0.95)
     nearly = np.stack([models[0], models[0], models[1]])
     nearly[1] = problem.retract(models[0], 1e-6 * np.ones(5))
-    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), 0.5)
+    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), DEFAULT_TUNING)
     scale, noise = scale_of(problem, 1e-3)
     assert len(most_distinct(problem, nearly, regions, 3, scale, noise)) == 2
     assert len(most_distinct(problem, nearly, regions, 3, *scale_of(problem, 1e-3, Tuning(same_model=1.1)))) == 3
@@ -83,3 +83,23 @@ def test_promising_models_are_the_best_of_likely_matches_refined(rng):
     before = [pose_error_deg(*split_pose(model), R, t) for model in problem.best(models, 8, 2e-3)]
     assert np.median(errors) < np.median(before)
     assert len(promising(problem, models[:3], probabilities, 8, scale, noise)) == 3
+
+
+@pytest.mark.parametrize(("rank_scale", "winner"), [(1.5, "precise"), (1e3, "wide")])
+def test_a_precise_model_wins_over_one_that_more_matches_are_merely_near(rng, rank_scale, winner):
+    x1, _, R, t, _ = contaminated_scene(rng, 400, outlier_ratio=0, noise=0)
+    rays = np.c_[x1, np.ones(400)] * rng.uniform(3, 9, (400, 1))
+    turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+    poses = [(R, t), (turned @ R, turned @ t)]
+    seen = [rays @ S.T + s for S, s in poses]
+    first, second = (each[:, :2] / each[:, 2:] for each in seen)
+    precise = np.arange(400) < 180
+    noise = 1e-3  # of the precise one; a search error is four, and the others are two away from theirs
+    x2 = np.where(precise[:, None], first, second)
+    models = np.stack([join_pose(*pose) for pose in poses])
+    x2 = x2 + np.where(precise[:, None], 0.0, rng.normal(size=(400, 2)) * 3 * noise)
+    problem = Essential(kernels.pack(x1, x2))
+    tuning = Tuning(rank_scale=rank_scale)
+    regions = rank_regions(problem, np.ones(400, np.float32), tuning)
+    best = most_distinct(problem, models, regions, 1, Scale.of(problem, "auto", tuning), noise)[0]
+    assert np.array_equal(best, models[0 if winner == "precise" else 1])
