@@ -57,7 +57,7 @@ def make_collection(path, kind="around", *, count=7, focal=800.0, stored_focal=1
     poses = [
         (rotation_from_vector(rng.normal(0, 0.25, 3) * [0.8, 1.6, 0.5]), np.r_[rng.normal(0, 0.2, 2), 6.5])
         if kind == "around"
-        else (rotation_from_vector(rng.normal(0, 0.01, 3)), np.r_[rng.normal(0, 0.02, 2), 8.0 - 0.6 * number])
+        else (rotation_from_vector(rng.normal(0, 0.003, 3)), np.r_[rng.normal(0, 0.005, 2), 8.0 - 0.6 * number])
         for number in range(count)
     ]
     pycolmap.Database.open(path).close()

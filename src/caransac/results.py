@@ -95,8 +95,8 @@ class Result:
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
             once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches),
             from "ca-ransac"; 0 without success; None from the classical methods.
-        max_error_px: threshold of the inliers in pixels: the option, or with "auto" 2.5 deviations of the noise,
-            or more where keypoints are more precise than usual.
+        max_error_px: threshold of the inliers in pixels: the option, or with "auto" 3.5 times the noise, or more where
+            keypoints are more precise than usual.
         noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
             success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.

@@ -38,10 +38,10 @@ class Tuning:
         trusted_prior: prior from which on a match tells the noise.
         min_trusted: matches that tell it at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
-        max_error: threshold of the scores that the network attends to, in noises, where the caller gave none.
-        inlier_deviations: threshold of the inliers that are returned, in deviations of a keypoint.
-        usual_inlier_deviations: the same in deviations of an ordinary keypoint, at least: where most keypoints are more
-            precise than usual, some right ones are not.
+        max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
+            none.
+        usual_inlier_deviations: threshold of the inliers that are returned, in deviations of an ordinary keypoint, at
+            least: where most keypoints are more precise than usual, some right ones are not.
         local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
         local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
         local_matches: matches that it looks at, at most.
@@ -66,7 +66,7 @@ class Tuning:
     rank_scale: float = 1.5
     same_model: float = 0.95
     usual_deviation: float = 0.0015
-    usual_matches: float = 20.0
+    usual_matches: float = 5.0
     first_noise: float = 2.0
     noise_range: tuple[float, float] = (0.2, 20.0)
     noise_step: float = 4.0
@@ -74,8 +74,7 @@ class Tuning:
     trusted_prior: float = 0.5
     min_trusted: int = 50
     search_error: float = 4.0
-    max_error: float = 2.5
-    inlier_deviations: float = 2.5
+    max_error: float = 3.5
     usual_inlier_deviations: float = 2.0
     local_reach: float = 5**0.5
     local_steps: int = 10

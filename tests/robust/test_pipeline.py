@@ -97,8 +97,7 @@ def test_the_trace_is_what_the_loop_concluded(call):
     )()
     assert np.array_equal(last.best, model)
     for record in result.trace[1:]:
-        factor = DEFAULT_TUNING.max_error * (1.5 if call == "homography" else 1.0)
-        assert record.max_error == pytest.approx(factor * record.noise)
+        assert record.max_error == pytest.approx(DEFAULT_TUNING.max_error * record.noise)
 
 
 def test_scores_of_the_trace_are_those_of_its_models():

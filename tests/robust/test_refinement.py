@@ -52,10 +52,9 @@ def test_the_loss_is_on_the_scale_of_the_noise(problem_class, factor):
     noise, weights = problem.pixel, pair.inliers.astype(float)
     model = problem.solve(np.flatnonzero(pair.inliers)[None, : problem.sample_size].astype(np.int32))[0]
     found = refine_weighted(problem, model, weights, Scale.of(problem, "auto", Tuning(loss_scale=factor)), noise)
-    tail = 1.5 if problem_class is Homography else 1.0
-    options = RefineOptions(loss_scale=factor * tail * noise, min_decrease=1e-6)
+    options = RefineOptions(loss_scale=factor * noise, min_decrease=1e-6)
     assert np.array_equal(found, problem.refine(model[None], options, weights)[0])
-    other = RefineOptions(loss_scale=2 * factor * tail * noise, min_decrease=1e-6)
+    other = RefineOptions(loss_scale=2 * factor * noise, min_decrease=1e-6)
     assert not np.allclose(found, problem.refine(model[None], other, weights)[0], atol=1e-9)
 
 

@@ -79,11 +79,11 @@ def test_wrong_matches_that_look_right_are_taken_off(rng, share_wrong):
 
 @pytest.mark.parametrize("noise_px", [0.3, 2.5])
 def test_few_matches_are_drawn_to_the_usual_noise(noise_px):
-    """The fewer tell, the more what is usual counts: as much as 20 matches, beyond the five of the sample."""
+    """The fewer tell, the more what is usual counts: as much as five matches, beyond the five of the sample."""
     problem, pose, _ = scene(noise_px, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     found = []
-    for count in (5, 12, 25, 100, 2000):
+    for count in (5, 8, 12, 50, 2000):
         few = problem.subset(np.arange(count, dtype=np.int32))
         found.append(measure(few, pose, np.full(count, 0.9, np.float32), scale, rounds=8))
     assert found[0] == pytest.approx(scale.usual)
@@ -92,9 +92,9 @@ def test_few_matches_are_drawn_to_the_usual_noise(noise_px):
     assert distances[2] < 0.9 * distances[-1]
     assert distances[3] == pytest.approx(distances[-1], rel=0.35)
     alone = Scale.of(problem, "auto", Tuning(usual_matches=1e-9))
-    few = problem.subset(np.arange(25, dtype=np.int32))
+    few = problem.subset(np.arange(12, dtype=np.int32))
     median = np.median(problem.distances(pose)[:25])
-    assert measure(few, pose, np.full(25, 0.9, np.float32), alone, rounds=8) == pytest.approx(median, rel=0.3)
+    assert measure(few, pose, np.full(12, 0.9, np.float32), alone, rounds=8) == pytest.approx(median, rel=0.3)
 
 
 def test_without_matches_near_the_model_the_noise_is_the_usual_one():
@@ -136,19 +136,19 @@ def test_thresholds_are_so_many_noises():
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     noise = 10 * scale.usual
     assert scale.search_error(noise) == pytest.approx(4 * noise)
-    assert scale.max_error(noise) == pytest.approx(2.5 * noise)
-    assert scale.inlier_error(noise) == pytest.approx(2.5 * noise / MEDIAN, rel=1e-3)
+    assert scale.max_error(noise) == pytest.approx(3.5 * noise)
+    assert scale.inlier_error(noise) == pytest.approx(3.5 * noise)
     deviation = scale.usual / problem.median_error
     assert scale.inlier_error(1e-9 * scale.usual) == pytest.approx(2 * deviation)  # some are less precise than most
 
 
 def test_right_matches_rarely_exceed_the_threshold_of_inliers(rng):
-    for kind, dimensions in ((Essential, 1), (Homography, 2)):
+    for kind, dimensions, most in ((Essential, 1, 0.99), (Homography, 2, 0.9999)):  # in two, few wrong ones come near
         errors = np.linalg.norm(rng.normal(size=(100_000, dimensions)), axis=1) * (2**0.5 if kind is Homography else 1)
         scale = Scale.of(kind(pack(*rng.normal(size=(2, 20, 2)))), "auto", DEFAULT_TUNING)
         noise = 100 * scale.usual
         within = np.mean(errors * noise / np.median(errors) < scale.inlier_error(noise))
-        assert 0.95 < within < 0.995
+        assert 0.97 < within < most
 
 
 def test_the_unit_of_the_pixels_means_nothing():

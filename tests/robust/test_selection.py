@@ -14,7 +14,7 @@ from caransac.tuning import DEFAULT_TUNING, Tuning
 
 def scale_of(problem, search_error, tuning=DEFAULT_TUNING):
     """The scale of a problem, and the noise whose search error is the given one."""
-    return Scale.of(problem, "auto", tuning), search_error / (tuning.search_error * problem.tail)
+    return Scale.of(problem, "auto", tuning), search_error / tuning.search_error
 
 
 def test_a_likely_subset_has_the_most_probable_points(rng):

@@ -32,7 +32,7 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
 def refine_weighted(problem: Problem, model: Array, weights: Array, scale: Scale, noise: float) -> Array:
     """One model fitted to all matches with weights (n,), Cauchy loss on the scale of the noise, to convergence."""
     options = RefineOptions(
-        loss_scale=scale.tuning.loss_scale * problem.tail * noise,
+        loss_scale=scale.tuning.loss_scale * noise,
         min_decrease=scale.tuning.final_min_decrease,
         intrinsics=problem.intrinsics_prior(noise, model, weights),
     )

@@ -20,17 +20,13 @@ class Scale:
     Attributes:
         usual: noise of ordinary keypoints or, where the caller gave a threshold, the noise that it suits.
         fixed: threshold that the caller gave; None where it follows the noise.
-        deviation_per_noise: deviation of a keypoint, in noises.
         usual_reach: least threshold of the inliers that are returned, where it follows the noise.
-        tail: see `Problem.tail`.
         tuning: see `Tuning`.
     """
 
     usual: float
     fixed: float | None
-    deviation_per_noise: float
     usual_reach: float
-    tail: float
     tuning: Tuning
 
     @classmethod
@@ -39,11 +35,9 @@ class Scale:
         deviation = tuning.usual_deviation * problem.extent
         fixed = None if max_error_px == "auto" else max_error_px * problem.pixel
         return cls(
-            usual=deviation * problem.median_error if fixed is None else fixed / (tuning.max_error * problem.tail),
+            usual=deviation * problem.median_error if fixed is None else fixed / tuning.max_error,
             fixed=fixed,
-            deviation_per_noise=problem.error_dimensions**0.5 / problem.median_error,
             usual_reach=problem.error_dimensions**0.5 * tuning.usual_inlier_deviations * deviation,
-            tail=problem.tail,
             tuning=tuning,
         )
 
@@ -54,17 +48,15 @@ class Scale:
 
     def search_error(self, noise: float) -> float:
         """The threshold that tells models apart."""
-        return self.tuning.search_error * self.tail * noise
+        return self.tuning.search_error * noise
 
     def max_error(self, noise: float) -> float:
         """The threshold of the scores that matches get."""
-        return self.tuning.max_error * self.tail * noise if self.fixed is None else self.fixed
+        return self.tuning.max_error * noise if self.fixed is None else self.fixed
 
     def inlier_error(self, noise: float) -> float:
         """The threshold of the inliers that are returned, which right matches rarely exceed."""
-        if self.fixed is not None:
-            return self.fixed
-        return max(self.tuning.inlier_deviations * self.deviation_per_noise * noise, self.usual_reach)
+        return max(self.max_error(noise), 0.0 if self.fixed else self.usual_reach)
 
     def measure(self, trusted: Problem, model: Array, noise: float) -> float:
         """The noise of a model: the median distance of right matches among trusted ones.

@@ -149,7 +149,7 @@ def refinement_step(
     """One damped step of the weighted refinement from a model, differentiable in alpha and beta."""
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)
-    loss_scale = tuning.loss_scale * problem.tail * record.noise
+    loss_scale = tuning.loss_scale * record.noise
     squares = (residuals / loss_scale) ** 2
     slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
     bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)

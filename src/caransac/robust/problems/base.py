@@ -36,7 +36,6 @@ class Problem(ABC):
         correspondences: the points, packed for the kernels.
         error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
         median_error: median distance of right matches whose keypoints have noise of deviation one.
-        tail: how generous thresholds are, in medians of the distances of right matches, relative to Sampson distances.
         by_score: share of the samples that are drawn by the scores of the matches alone, whatever is believed.
         pixel: size of a pixel in the unit of the points.
         usable: (N,) which points as given the problem has; None for all.
@@ -47,7 +46,6 @@ class Problem(ABC):
     outcome_limit: ClassVar[float] = math.radians(5)
     error_dimensions: ClassVar[int] = 1
     median_error: ClassVar[float] = 0.674
-    tail: ClassVar[float] = 1.0
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels
 

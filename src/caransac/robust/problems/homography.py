@@ -17,7 +17,6 @@ class Homography(PixelProblem):
     outcome_limit = 0.01
     error_dimensions = 2
     median_error = 1.665
-    tail = 1.5  # in two dimensions few wrong matches come near: the threshold may be generous
     by_score = 0.5  # samples of four cost little, and what looks right is not always on the plane
     model_kernels = HOMOGRAPHIES
 
