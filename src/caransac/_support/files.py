@@ -165,7 +165,7 @@ def _lock(handle: int) -> bool:
     """Lock an open file as long as its handle is open; whether that could be done."""
     if sys.platform == "win32":  # nobody knows there whether a file is in use
         return False
-    else:  # noqa: RET505  # as mypy has it
+    else:  # noqa: RET505  # mypy skips what follows on Windows, where there is no fcntl, only in a branch
         import fcntl
 
         try:

@@ -128,7 +128,7 @@ def findFundamentalMat(
     on_device = any(map(is_umat, (points1, points2, *args, *kwargs.values())))
     request = bind("findFundamentalMat", fundamental_form(args, kwargs), args, kwargs)
     if _is_plain(request, scores, options):
-        return _opencv().findFundamentalMat(points1, points2, *args, **kwargs)  # type: ignore[no-any-return]  # cv2's
+        return _opencv().findFundamentalMat(points1, points2, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
     settings = SETTINGS if request.asked.get("method", RANSAC) in USAC_METHODS else SETTINGS | LINE_DISTANCE
     found = api.estimate_fundamental(
         as_points(points1, "points1", homogeneous=True),
@@ -169,7 +169,7 @@ def findHomography(
     target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
     four_points = len(source) == len(target) == 4 and scores is None and options is None
     if four_points or _is_plain(request, scores, options):
-        return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]  # cv2's
+        return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
     found = api.estimate_homography(
         source,
         target,

@@ -38,9 +38,9 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
     info = info.of(problem)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
-    # 2. prior and 3. rounds, as the method has them
+    # 2. prior, 3. rounds and 4. assess, as the method has them
     found = METHODS[options.method](part, known, options)
-    # 4. report on all matches
+    # 5. report on all matches
     return found if chosen is None else widen(problem, chosen, found, options.tuning, options.keep_trace)
 
 
@@ -52,8 +52,7 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
         return _too_few(problem, network, options)
     side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     found = adapt(problem, network, side, info, options)
-    degeneracy = find_degeneracy(problem, found, options)
-    found = replace(found, degeneracy=degeneracy)
+    found = replace(found, degeneracy=find_degeneracy(problem, found, options))
     return replace(found, confidence=confidence(network, problem, found, options))
 
 
