@@ -12,7 +12,7 @@
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
 more than five degrees; a fundamental matrix is judged by the pose it implies with the true cameras. A camera that only
 turned has no translation, so every pose of it is wrong. No answer counts as wrong, with a confidence of 0. One thread.
-All rows are ours; `--only` runs some parts and keeps the others of FILE.
+All rows are ours; `--only` runs some parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from published import destination, make_parser, origin, percent, publish, stored, table
+from published import data_name, destination, make_parser, origin, percent, publish, table
 
 import caransac
 from caransac.bench.protocol import pose_of_fundamental
@@ -143,7 +143,7 @@ def estimates(pair: Pair, factor: float = 1.0) -> dict[str, RelativePoseResult |
 
 def read(folder: Path, max_pairs: int | None) -> tuple[str, list[Pair]]:
     """Name and pairs of a data set."""
-    return "/".join(folder.resolve().parts[-2:]), list(read_ransac_tutorial(folder, max_pairs=max_pairs))
+    return data_name(folder), list(read_ransac_tutorial(folder, max_pairs=max_pairs))
 
 
 def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
@@ -221,8 +221,9 @@ TITLES = {
 }
 
 
-def as_markdown(parts: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
+    parts = content["parts"]
     text = "# Hard scenes\n\n`benchmarks/hard_scenes.py` says what the rows mean.\n"
     for told, rows in parts.get("scenes", {}).items():
         text += f"\n## Synthetic scenes, {TOLD[told]}\n\n{table(HEADER, lines_of(rows))}"
@@ -239,20 +240,17 @@ def main() -> None:
     parser = make_parser(__doc__, NAME)
     parser.add_argument("--val", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
     parser.add_argument("--unrelated", nargs="+", type=Path, default=[], metavar="DIR", help="unrelated images")
-    parser.add_argument(
-        "--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="keep the others of FILE"
-    )
+    parser.add_argument("--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="some parts")
     arguments = parser.parse_args()
-    path, max_pairs = destination(arguments, NAME), QUICK_PAIRS if arguments.quick else None
-    before = stored(path) if arguments.only else {"parts": {}}
+    made, max_pairs = origin(), QUICK_PAIRS if arguments.quick else None
     runs = {
         "scenes": partial(scenes, max_pairs or PAIRS),
         "unrelated": partial(real, arguments.unrelated, max_pairs),
         "focal": partial(focal, arguments.val, max_pairs),
         "calibration": partial(real, arguments.val, max_pairs),
     }
-    parts = before["parts"] | {part: runs[part]() for part in arguments.only or runs}
-    publish(path, {"origin": {"ours": origin()}, "parts": parts}, as_markdown(parts))
+    parts = {part: found for part in arguments.only or runs if (found := runs[part]())}
+    publish(destination(arguments, NAME), {"made": made, "parts": parts}, as_markdown)
 
 
 if __name__ == "__main__":

@@ -52,11 +52,17 @@ def _draw(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, and beside it as SVG, which is the same file for the same figures."""
+    """Write a figure as PNG, and beside it as SVG."""
+    plot.save(figure, path)
+    save_svg(figure, path.with_suffix(".svg"))
+
+
+def save_svg(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG: its text as text, and the same file for the same figures."""
     from matplotlib import rc_context
 
-    plot.save(figure, path)
-    with rc_context({"svg.hashsalt": path.stem}), replacing(path.with_suffix(".svg")) as temporary:
+    same = {"svg.hashsalt": path.stem, "svg.fonttype": "none"}
+    with rc_context(same), replacing(path) as temporary:
         figure.savefig(temporary, metadata={"Date": None})
 
 
