@@ -1,4 +1,4 @@
-"""Every method on the same matches, by `caransac bench`: its figures in one small file, and plots as SVG.
+"""Every method on the same matches, by `caransac bench`: its figures in one small file.
 
     .venv/bin/python benchmarks/peers.py peers DIR ... [--out FILE]
     .venv/bin/python benchmarks/peers.py tuned DIR ... --tune DIR [--out FILE]
@@ -27,12 +27,12 @@ from typing import Any
 from published import RESULTS, make_parser, origin, publish, table
 
 from caransac.bench.paper import TABLES
-from caransac.bench.plots import draw_points, save_svg
 
 ROOT = Path(__file__).parent.parent
 FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °", "Avg": "mean, °"}
 DIGITS = {"Med": 3, "Avg": 2}
 OWN_ROWS = ("ours", "ablations", "filtered", "LM-LO 10k", "CA-RANSAC 8x256", "CA-RANSAC 4x256(x8)")
+EARLY = ("CA-RANSAC", "LM-LO")  # run once more as by default: they stop when they are sure
 OWN_SEEDS = 5
 TITLES = {
     "peers": "Every method on the same matches",
@@ -40,8 +40,9 @@ TITLES = {
     "paper": "The tables of the paper, on other data",
 }
 ABOUT = """\
-1024 hypotheses per pair. Figures are means over scenes, with the standard deviation over seeds where there are several.
-Times are medians, one thread. px: the threshold. docs/benchmark.md has the rules. †: takes no seed; its figures vary.
+1024 hypotheses per pair, or as many as the method wants ("early stop"). Figures are means over scenes, with the
+standard deviation over seeds where there are several. Times are medians, one thread. px: the threshold.
+docs/benchmark.md has the rules. †: takes no seed; its figures vary from run to run.
 """
 
 
@@ -81,6 +82,8 @@ def run_table(name: str, folders: Sequence[str], tune: str | None, quick: bool, 
         own, others = (("CA-RANSAC", "LM-LO"), ("PoseLib",)) if quick else (OWN_ROWS, ("peers",))
         seeds = 2 if quick else OWN_SEEDS
         rows = bench(work / "ours", [*both, "--methods", *own, "--seeds", str(seeds)])
+        early = bench(work / "early", [*both, "--methods", *EARLY, "--adaptive", "--seeds", str(seeds)])
+        rows += [row | {"method": f"{row['method']}, early stop"} for row in early]
         rows += bench(work / "peers", [*both, "--methods", *others])
     return sorted(rows, key=lambda row: (row["problem"], row["dataset"]))
 
@@ -113,14 +116,6 @@ def figure(row: dict[str, Any], name: str) -> str:
     return f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if row["seeds"] > 1 else "")
 
 
-def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Accuracy over time, a plot for every data set and problem."""
-    for (data, problem), found in groupby(rows, lambda row: (row["dataset"], row["problem"])):
-        records = [row | {"figures": {"AUC5": {"mean": row["figures"]["AUC5"][0]}}} for row in found]
-        picture = draw_points(records, "ms", "milliseconds per pair", f"{problem}, {data}")
-        save_svg(picture, path.with_name(f"{path.stem}-{problem}-{data.replace('/', '-')}.svg"))
-
-
 def main() -> None:
     """Run a table, write it."""
     parser = make_parser(__doc__, "TABLE")
@@ -138,8 +133,6 @@ def main() -> None:
         shutil.rmtree(work, ignore_errors=True)  # outcomes of nobody knows which code
     rows = run_table(arguments.table, arguments.folders, arguments.tune, arguments.quick, work)
     publish(out, {"made": made, "table": arguments.table, "rows": rows}, as_markdown)
-    if out is not None and arguments.table == "peers":
-        draw(out, rows)
 
 
 if __name__ == "__main__":
