@@ -131,7 +131,7 @@ def test_workers_without_caransac_are_refused():
 
 def test_workers_of_another_build_are_refused():
     check_versions({"tcp://there:1": build_identity()}, build_identity())
-    with pytest.raises(OSError, match="the worker at tcp://there:1 has caransac .*: they must be the same"):
+    with pytest.raises(OSError, match=r"the worker at tcp://there:1 has caransac .*: they must be the same"):
         check_versions({"tcp://there:1": build_identity()[:-1] + "x"}, build_identity())
     assert eval(BUILD) == build_identity()
 
