@@ -62,8 +62,8 @@ def save_svg(figure: Figure, path: Path) -> None:
     """Write a figure as SVG: a small file with text as text, the same for the same figures."""
     from matplotlib import rc_context
 
-    same, drawn = {"svg.hashsalt": path.stem, "svg.fonttype": "none"}, StringIO()
-    with rc_context(same):
+    drawn = StringIO()
+    with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     text = re.sub(r"<!-- .*? -->", "", drawn.getvalue())  # what its text says once more
     with replacing(path) as temporary:
