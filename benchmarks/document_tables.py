@@ -340,6 +340,14 @@ def effects(name: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
             yield f"{label.partition(' = ')[2]}: " + " / ".join(f"{change:+.2f}" for change in changes)
 
 
+def worked_pair(results: Results) -> str:
+    """One answer from start to end."""
+    from worked_pair import worked_answer, worked_table
+
+    content = results["worked_pair"]
+    return f"{worked_table(content)}\n{worked_answer(content)}"
+
+
 def index(results: Results) -> str:
     """All files of results."""
     lines = []
@@ -371,6 +379,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
         interrupts,
         ablation,
         tuning,
+        worked_pair,
         index,
     )
 }

@@ -90,6 +90,7 @@ def _table(name: str, script: str, *words: str, **data: tuple[str, ...]) -> Step
 
 STEPS = (
     Step("package"),
+    Step("worked_pair"),
     Step("speed", data={"--data": VAL}),
     _table("peers", "peers.py", folders=VAL),
     _table("tuned", "peers.py", folders=VAL[:1], tune=TRAIN[:1]),
