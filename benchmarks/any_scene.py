@@ -146,7 +146,7 @@ def error_of(kind: str, models: dict[str, Any], truth: Photographs, inliers: tup
     return pose_error((models["R"], models["t"]), truth) if kind in ("pose", "pose_and_focals") else None
 
 
-def judge(kind: str, said: dict[str, Any], error: float | None, truth: Photographs) -> dict[str, Any]:
+def assess(kind: str, said: dict[str, Any], error: float | None, truth: Photographs) -> dict[str, Any]:
     """What was said, its error, and whether that is right."""
     near = error is not None and error <= LIMITS[kind]
     return {"kind": kind, **said, "error": error, "right": kind == "none" if truth.R is None else near}
@@ -160,7 +160,7 @@ def ask_call(truth: Photographs, matches: tuple[Array, Array, Array], known: dic
     said["nearest_alternative_deg"] = nearest([pose_error(pose, truth) for pose in result.alternatives])
     models = {name: getattr(result, name) for name in MODELS}
     error = error_of(result.kind, models, truth, (points1[result.inliers], points2[result.inliers]))
-    return judge(result.kind, said, error, truth)
+    return assess(result.kind, said, error, truth)
 
 
 def nearest(errors: list[float | None]) -> float | None:
@@ -183,9 +183,9 @@ def ask_command(truth: Photographs, matches: tuple[Array, Array, Array]) -> dict
     models = {name: None if answer.get(name) is None else np.array(answer[name]) for name in MODELS}
     inliers = matches[0][answer["inliers"]], matches[1][answer["inliers"]]
     said = {name: answer.get(name) for name in SAID} | {"nearest_alternative_deg": None}
-    judged = judge(kind, said, error_of(kind, models, truth, inliers), truth)
+    assessed = assess(kind, said, error_of(kind, models, truth, inliers), truth)
     doubted = answer["confidence"] is not None and answer["confidence"] <= SURE
-    return judged | {"right": judged["right"] or (doubted and truth.t is None)}
+    return assessed | {"right": assessed["right"] or (doubted and truth.t is None)}
 
 
 def measure(make: Callable[[int], Photographs], seed: int) -> dict[str, dict[str, Any]]:

@@ -61,7 +61,7 @@ class Scenario:
     pieces: Callable[[Path], dict[Hashable, Hashable]]
 
 
-def judge(scenario: Scenario, fault: Fault, inputs: Path, place: Path, whole: Path) -> tuple[str, str]:
+def assess(scenario: Scenario, fault: Fault, inputs: Path, place: Path, whole: Path) -> tuple[str, str]:
     """Run a command with a fault, then again without; what became of it, and the details."""
     rmtree(place, ignore_errors=True)
     copytree(inputs, place)
@@ -99,7 +99,7 @@ def inject(scenario: Scenario, folder: Path, count: int) -> list[tuple[Fault, st
         raise RuntimeError(f"{scenario.name}: {said}")
     outcomes = []
     for fault in choose(sites, count, scenario.name):
-        status, details = judge(scenario, fault, inputs, place, whole)
+        status, details = assess(scenario, fault, inputs, place, whole)
         outcomes.append((fault, status, details))
         if status != "continued":
             file, line, call = fault.site

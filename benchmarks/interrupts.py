@@ -227,7 +227,7 @@ def interrupt(arguments: Sequence[str], delay_s: float, times: int) -> tuple[int
         return None, process.communicate()[1], HANGS_S
 
 
-def judge(code: int | None, errors: str, seconds: float, before: Items, after: Items, whole: Items) -> Outcome:
+def assess(code: int | None, errors: str, seconds: float, before: Items, after: Items, whole: Items) -> Outcome:
     """What became of a run."""
     if code is None:
         return Outcome("hung", seconds, errors)
@@ -261,7 +261,7 @@ def run(scenario: Scenario, folder: Path, runs: int, seed: int) -> list[Outcome]
             before = scenario.done(place)
         ended = interrupt(scenario.arguments(place), rng.uniform(0, LATEST * duration_s), rng.choice((1, 10)))
         after = scenario.done(place)
-        outcomes.append(judge(*ended, before, after, whole))
+        outcomes.append(assess(*ended, before, after, whole))
         before = after
     return outcomes
 

@@ -126,7 +126,7 @@ def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def judge(database: Path, truth: Truth) -> dict[str, float]:
+def assess(database: Path, truth: Truth) -> dict[str, float]:
     """Of the pairs in `truth`, how many are verified; which right matches are found, and which found ones are right."""
     found = right = pairs = 0
     for key, rows, data in query(database, "SELECT pair_id, rows, data FROM two_view_geometries WHERE rows > 0"):
@@ -142,21 +142,21 @@ def judge(database: Path, truth: Truth) -> dict[str, float]:
 
 
 def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> dict[str, Any]:
-    """The whole comparison; COLMAP gets the first `num_colmap` pairs, on which both are judged."""
+    """The whole comparison; COLMAP gets the first `num_colmap` pairs, on which both are assessed."""
     with tempfile.TemporaryDirectory() as name:
         matched = Path(name) / "matched.db"
         truth = make_database(matched, num_pairs, num_matches)
-        judged = {key: truth[key] for key in sorted(truth)[:num_colmap]}
+        assessed = {key: truth[key] for key in sorted(truth)[:num_colmap]}
         copies = {tool: Path(name) / f"{tool}.db" for tool in (*TOOLS, "killed")}
         for copy in copies.values():
             shutil.copyfile(matched, copy)
         with sqlite3.connect(copies["COLMAP"]) as connection:
-            connection.execute("DELETE FROM matches WHERE pair_id > ?", (max(judged),))
+            connection.execute("DELETE FROM matches WHERE pair_id > ?", (max(assessed),))
         connection.close()
         rows: dict[str, dict[str, Any]] = {}
         for tool, run in TOOLS.items():
-            count = len(judged) if tool == "COLMAP" else num_pairs
-            rows[tool] = measure(run, copies[tool], workers, count) | judge(copies[tool], judged)
+            count = len(assessed) if tool == "COLMAP" else num_pairs
+            rows[tool] = measure(run, copies[tool], workers, count) | assess(copies[tool], assessed)
         written = kill_and_resume(copies["killed"], workers, num_pairs)
         everything = "SELECT * FROM two_view_geometries ORDER BY pair_id"
         identical = query(copies["killed"], everything) == query(copies["caransac"], everything)
