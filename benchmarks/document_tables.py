@@ -81,7 +81,7 @@ def headline(results: Results) -> str:
         found = [rows.get((name, method)) for name in names]
         if any(found):
             cells = ["" if row is None else peer_cell(row) for row in found]
-            lines.append([label, *cells, known_calibration(results, method)])
+            lines.append([label, *cells, known_calibration(results, method, names)])
     focal = results["focal"]["tables"]
     lines.append(["*Focal length off by 5 %, or unknown*", *[""] * (len(names) + 1)])
     for row_name, label in DOUBTFUL.items():
@@ -103,12 +103,12 @@ def figure_cell(auc5: float, auc1: float, ms: float | None) -> str:
     return f"{auc5:.1f} / {auc1:.1f}" + ("" if ms is None else f", {ms:.1f}")
 
 
-def known_calibration(results: Results, method: str) -> str:
+def known_calibration(results: Results, method: str, names: list[str]) -> str:
     """Calibration error of the confidence with known cameras; only CA-RANSAC has one."""
     if not method.startswith("CA-RANSAC"):
         return "no confidence"
     tables = results["calibration"]["tables"]
-    return calibration_cell([tables[name]["confidence"]["ECE"] for name in DATA if name in tables])
+    return calibration_cell([tables[name]["confidence"]["ECE"] for name in names if name in tables])
 
 
 def calibration_cell(errors: list[float | None]) -> str:
@@ -252,6 +252,63 @@ def reconstruction(results: Results) -> str:
     return table(["scene", "verified by", *columns.values()], lines)
 
 
+def focal_pooling(results: Results) -> str:
+    """Reconstruction without a focal length."""
+    columns = {
+        "stored_focal_error_percent": "focal error before mapping, %",
+        "pairs_with_pose": "pairs with a pose",
+        "median_pair_error_deg": "their median error, °",
+        "verification_s": "verification, s",
+        "registered": "images",
+        "points": "points",
+        "focal_error_percent": "focal error after mapping, %",
+    }
+    rows = results["focal_pooling"]["means"]
+    return table(
+        ["", *columns.values()], ([tool, *(number(row.get(c)) for c in columns)] for tool, row in rows.items())
+    )
+
+
+def number(value: float | None) -> str:
+    """A number for readers; empty where there is none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:.2f}"
+
+
+def focal_scenes(results: Results) -> str:
+    """Focal lengths pooled over real scenes, and poses with them."""
+    from focal_scenes import describe
+
+    tables = results["focal_scenes"]["tables"]
+    lines = (
+        describe(f"{DATA.get(name, name)}, {scene}", row)
+        for name, rows in tables.items()
+        for scene, row in rows.items()
+    )
+    return table(["", "pairs that show it", "focal error", "unknown", "pooled", "true cameras"], lines)
+
+
+def photos(results: Results) -> str:
+    """Large photographs by the ways to match them."""
+    ways = {
+        "now": "`--max-size 1600`, the default",
+        "now, full size": "`--max-size 0`",
+        "COLMAP, CA-RANSAC": "COLMAP's features and matches, our estimator",
+        "COLMAP": "COLMAP's features, matches and estimator",
+    }
+    lines = []
+    for title, found in results["photos"]["sets"].items():
+        lines.append([f"*{title}*", *[""] * 5])
+        for way, label in ways.items():
+            row, count = found["ways"][way], len(found["pairs"])
+            cells = [f"{row['seconds']:.1f} s", f"{row['megabytes']:.0f} MB"]
+            cells += [", ".join(f"{each:.0f}" for each in row["inliers"]), f"{row['error_deg'][0]:.2f}°"]
+            lines.append([label, *cells, f"{row['within_5_deg']} of {count}"])
+    header = ["", "processor time", "peak memory", "inliers: least, median, most", "median error", "poses within 5°"]
+    return table(header, lines)
+
+
 def package(results: Results) -> str:
     """Size of the wheel, times of import."""
     content = results["package"]
@@ -371,6 +428,9 @@ TABLES: dict[str, Callable[[Results], str]] = {
         options_for_time,
         verification,
         reconstruction,
+        focal_pooling,
+        focal_scenes,
+        photos,
         package,
         calibration,
         unrelated,

@@ -10,7 +10,7 @@
     calibration  real pairs told the truth: expected calibration error of the confidence
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
-more than five degrees; a fundamental matrix is assessed by the pose it implies with the true cameras. A camera that only
+more than five degrees; a fundamental matrix counts by the pose it implies with the true cameras. A camera that only
 turned has no translation, so every pose of it is wrong. No answer counts as wrong, with a confidence of 0. One thread.
 All rows are ours; `--only` runs some parts.
 """
