@@ -29,10 +29,10 @@ demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches a
 
 test: lint pytest  ## everything CI checks but the sanitizers: lint, tests and examples
 
-pytest: $(VENV)/dev.stamp browser  ## tests and examples alone
+pytest: $(VENV)/dev.stamp browser  ## only tests and examples
 	$(BIN)/python -m pytest -rs
 
-quick: $(VENV)/dev.stamp  ## the fast tests alone, in less than a minute: what to run while you work
+quick: $(VENV)/dev.stamp  ## only the fast tests, in less than a minute: what to run while you work
 	$(BIN)/python -m pytest -m 'not slow'
 
 # The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;

@@ -253,7 +253,7 @@ def inject_all() -> int:
     """Inject faults, print a table, write it; fails unless every run was continued well."""
     parser = make_parser(__doc__, NAME)
     parser.add_argument("--faults", type=int, default=240, metavar="N", help="in all (default: %(default)s)")
-    parser.add_argument("--only", metavar="NAME", help="one of the commands alone")
+    parser.add_argument("--only", metavar="NAME", help="only one of the commands")
     arguments = parser.parse_args()
     made, count = origin(), 20 if arguments.quick else arguments.faults
     torch.set_num_threads(1)

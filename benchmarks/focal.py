@@ -4,7 +4,7 @@
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method but "exact" sees the middle
 of the image as principal point. "given P%" gets a focal length off by P per cent, up or down by the pair's name, as if
-exact; "doubtful P%" the same with that deviation stated; "unknown" the sizes of the images alone. Fundamental matrices
+exact; "doubtful P%" the same with that deviation stated; "unknown" only the sizes of the images. Fundamental matrices
 become poses by the true cameras. "zoomed" rows enlarge the second image by a half about its middle and keep what stays
 inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes. PoseLib gets the
 matches with a ratio below 0.85, best first.

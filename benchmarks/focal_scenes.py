@@ -80,7 +80,7 @@ def assumed(found: FocalEstimate, size: Size) -> Camera:
 
 
 def pose_error(pair: Pair, camera1: Camera | None, camera2: Camera | None) -> float:
-    """Error in degrees of the pose of a pair with cameras, or with the sizes of its images alone."""
+    """Error in degrees of the pose of a pair with cameras, or with only the sizes of its images."""
     result = estimate_relative_pose(
         pair.points1,
         pair.points2,

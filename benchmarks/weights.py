@@ -4,7 +4,7 @@
 
     robustness        CA-RANSAC and LM-LO on synthetic pairs: without scores, few matches, 30 % and 5 % inliers
     calibration DIR ... [--unrelated DIR ...] [--plot FILE]
-    runtime           parts of an estimate at n = 2000, and the ratio to PoseLib: printed alone
+    runtime           parts of an estimate at n = 2000, and the ratio to PoseLib; only printed
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). 1024 hypotheses, one thread, no early
 stopping; a failure counts 180 degrees. Accuracy next to the peers is what `caransac bench` measures.

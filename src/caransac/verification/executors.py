@@ -117,7 +117,7 @@ def _run(
 ) -> Iterator[tuple[list[PairMatches], list[Value]]]:
     """Batches and what a function says of their pairs, as they are done.
 
-    Those whose worker died come again at the end, each pair alone: a worker may have died of anything, and that one
+    Those whose worker died come again at the end, each pair by itself: a worker may have died of anything, and that one
     pair killed it is only known when it does so again.
     """
     again: list[list[PairMatches]] = []

@@ -84,7 +84,7 @@ def _with_ratios(pair: PairMatches) -> PairMatches:
 
 
 def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
-    """Verify a pair. The geometry depends on the pair and the options alone, not on where or in which order it runs."""
+    """Verify a pair. The geometry depends only on the pair and the options, not on where or in which order it runs."""
     return estimate_pair(pair, options)[0]
 
 

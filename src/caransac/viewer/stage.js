@@ -1,7 +1,7 @@
 // The stage: both images, the matches between them, and the epipolar lines under the pointer.
 
 const GAP = 10; // CSS pixels between the images
-const SIDE_BY_SIDE = 620; // CSS pixels from which on the images stand side by side
+const SIDE_BY_SIDE = 620; // CSS pixels of a stage that has the images side by side, at least
 const LOUPE = 5; // how much larger than the image around it
 const MAX_LINES = 200; // between matches at first: thousands are a wash of colour
 const CELLS = 8; // rows and columns of image 1 over which lines are spread
