@@ -121,6 +121,7 @@ def main() -> None:
     parser = make_parser(__doc__, "TABLE")
     parser.add_argument("table", choices=list(TITLES))
     parser.add_argument("folders", nargs="+", metavar="DIR", help="data sets")
+    parser.add_argument("--max-pairs", metavar="N", help="pairs of each scene at most (default: all)")
     parser.add_argument("--tune", metavar="DIR", help="other scenes to tune thresholds on")
     arguments = parser.parse_args()
     if (arguments.table == "tuned") != (arguments.tune is not None):
@@ -131,7 +132,8 @@ def main() -> None:
     work = ROOT / "build" / "publish" / str(made["commit"]) / f"{arguments.table}-{kind}"
     if str(made["commit"]).endswith("-dirty"):
         shutil.rmtree(work, ignore_errors=True)  # outcomes of nobody knows which code
-    rows = run_table(arguments.table, arguments.folders, arguments.tune, arguments.quick, work)
+    folders = [*arguments.folders, *(["--max-pairs", arguments.max_pairs] if arguments.max_pairs else [])]
+    rows = run_table(arguments.table, folders, arguments.tune, arguments.quick, work)
     publish(out, {"made": made, "table": arguments.table, "rows": rows}, as_markdown)
 
 

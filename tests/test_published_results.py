@@ -111,6 +111,7 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
         return 0 if step.name != "dense" else 1
 
     monkeypatch.setattr(publish, "run", run)
+    monkeypatch.setattr(publish, "is_same_code", lambda commit: commit == publish.machine.commit())
     monkeypatch.setattr(publish, "ROOT", tmp_path)
     steps = [
         publish.Step("speed", data={"--data": ("here", "nowhere")}),
@@ -130,6 +131,37 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
     assert [name for name, _ in made] == ["dense"]
     steps[0] = publish.Step("speed", words=("--max-pairs", "3"), data={"--data": ("here",)})
     assert "made in" in dict(publish.publish(steps[:1], data, results, tmp_path / "work", quick=False))["speed"]
+
+
+def test_texts_and_results_do_not_change_the_code(script, tmp_path, monkeypatch):
+    publish = script("publish")
+
+    def git(*words):
+        identity = ["-c", "user.name=n", "-c", "user.email=e"]
+        done = subprocess.run(["git", "-C", tmp_path, *identity, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(name):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+        git("add", "-A")
+        git("commit", "-qm", name)
+        return git("rev-parse", "--short=12", "HEAD")
+
+    git("init", "-q")
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    measured = commit("src/code.py")
+    for name in ("benchmarks/results/speed.json", "README.md", "docs/guide.md"):
+        commit(name)
+        assert publish.is_same_code(measured)
+    (tmp_path / "docs" / "guide.md").write_text("changed")
+    assert publish.changed_files() == []
+    (tmp_path / "src" / "new.py").write_text("")
+    assert publish.changed_files() == ["?? src/new.py"]
+    commit("src/new.py")
+    assert not publish.is_same_code(measured)
+    assert not publish.is_same_code("nothing")
 
 
 def test_a_changed_tree_is_refused(script, monkeypatch, capsys):
