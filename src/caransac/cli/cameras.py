@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="CAMERA",
         help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels, followed by ±5%% if the focal "
-        "length is doubtful; the top-left pixel's centre is (0, 0), so take one half off cx and cy from COLMAP",
+        "length is doubtful; the top-left pixel's centre is (0, 0), so subtract 0.5 from COLMAP's cx and cy",
     )
     known.add_argument(
         "--focal",
