@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/weights.py TABLE ... [--out FILE]
 
     robustness        CA-RANSAC and LM-LO on synthetic pairs: without scores, few matches, 30 % and 5 % inliers
-    calibration DIR ... [--unrelated DIR ...] [--plot FILE]
+    calibration DIR ... [--unrelated DIR ...]    beside FILE goes a reliability diagram of the first DIR
     runtime           parts of an estimate at n = 2000, and the ratio to PoseLib; only printed
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). 1024 hypotheses, one thread, no early
@@ -26,6 +26,7 @@ from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.breakdown import parts_ms
 from caransac.bench.contract import ProblemName, RunSettings
 from caransac.bench.filters import ratio_filter
+from caransac.bench.plots import save_svg
 from caransac.bench.protocol import BenchMethod, Job, pose_of_fundamental, run_job
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
@@ -90,7 +91,8 @@ def calibration(folder: Path, max_pairs: int | None, picture: Path | None = None
         pose = None if found.F is None else pose_of_fundamental(found.F, pair)
         true["confidence, F"].append(pose is not None and pose_error_deg(*pose, pair.R, pair.t) < 5)
     if picture:
-        plot.draw_reliability(picture, {name: calibration_bins(said[name], true[name]) for name in true})
+        bins = {name: calibration_bins(said[name], true[name]) for name in true}
+        save_svg(plot.draw_reliability(None, bins), picture)
     return {
         name: {
             "count": len(said[name]),
@@ -169,23 +171,24 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="*", metavar="DIR", help="real pairs")
     parser.add_argument("--unrelated", type=Path, nargs="+", default=[], metavar="DIR", help="unrelated images")
     parser.add_argument("--max-pairs", type=int, help="pairs per scene (or synthetic setting), at most")
-    parser.add_argument("--plot", type=Path, help="where to draw the reliability diagram of the first DIR")
     arguments = parser.parse_args()
     made, most = origin(), 2 if arguments.quick else arguments.max_pairs
+    default = None if arguments.quick or arguments.table == "runtime" else RESULTS / f"{arguments.table}.json"
+    out = arguments.out or default
     tables: dict[str, Rows] = {}
     if arguments.table == "calibration":
         if not arguments.folders:
             parser.error("calibration needs DIR")
         for number, folder in enumerate(arguments.folders):
-            tables[data_name(folder)] = calibration(folder, most, None if number else arguments.plot)
+            picture = out.with_name(f"{out.stem}-reliability.svg") if out and number == 0 else None
+            tables[data_name(folder)] = calibration(folder, most, picture)
         for folder in arguments.unrelated:
             tables[data_name(folder)] = unrelated(folder, most)
     else:
         run, count = (robustness, 200) if arguments.table == "robustness" else (runtime, 30)
         tables = {problem: run(problem, most or count) for problem in ("E", "F")}
     content = {"made": made, "table": arguments.table, "tables": tables}
-    default = None if arguments.quick or arguments.table == "runtime" else RESULTS / f"{arguments.table}.json"
-    publish(arguments.out or default, content, as_markdown)
+    publish(out, content, as_markdown)
 
 
 if __name__ == "__main__":
