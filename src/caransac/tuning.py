@@ -16,7 +16,7 @@ class Tuning:
     the median distance of right matches.
 
     Attributes:
-        working_set: matches that an estimate works on, at most; all matches refine its answer and are judged by it.
+        working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
         min_pool: matches in the pool at least (the paper has 15).
@@ -28,14 +28,14 @@ class Tuning:
             a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
         rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
             count for more than near ones, so that a precise model wins over one that more matches are merely near.
-        same_model: cosine of the scores of two models from which on they are one to the attention.
+        same_model: cosine of the scores of two models at which they are one to the attention.
         usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
         usual_matches: right matches that count as much as what is usual, where the noise is measured.
         first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more.
-        noise_range: smallest and largest noise that is believed, in usual ones.
+        noise_range: smallest and largest noise that is accepted, in usual ones.
         noise_step: factor by which the noise may change from one round to the next.
         noise_reach: distance up to which matches tell the noise, in noises.
-        trusted_prior: prior from which on a match tells the noise.
+        trusted_prior: prior above which a match tells the noise.
         min_trusted: matches that tell it at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
         max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
