@@ -51,6 +51,9 @@ class Tuning:
         final_min_decrease: relative decrease of the cost that ends the weighted refinement.
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
+        guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
+            where nobody says the sizes of the images, in the longer side of the box of the points; 0 for no cameras.
+        contradicted: gain of consensus from which on no such cameras are believed.
         sure: samples after which one round is enough, in those that are needed.
         ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
     """
@@ -79,12 +82,14 @@ class Tuning:
     local_reach: float = 5**0.5
     local_steps: int = 10
     local_matches: int = 512
-    local_min_decrease: float = 1e-4
+    local_min_decrease: float = 1e-3
     loss_scale: float = 1.0
     min_weight: float = 1e-3
     final_min_decrease: float = 1e-6
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
+    guessed_centre_deviation: float = 0.2
+    contradicted: float = 0.1
     sure: float = 1.5
     ambiguous: float = 0.8
 
