@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from caransac import kernels
-from caransac.learned.side_information import NUM_FEATURES, NUM_SCORE_FEATURES, side_information
+from caransac.learned.network_layout import NUM_FEATURES, NUM_SCORE_FEATURES
+from caransac.learned.side_information import side_information
 from caransac.synthetic import make_pair
 
 

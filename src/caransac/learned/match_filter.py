@@ -21,7 +21,8 @@ from caransac import kernels
 from caransac._support.arrays import as_matches
 from caransac.geometry import Array, Floats
 from caransac.kernels import Layer
-from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.network_layout import NUM_FEATURES
+from caransac.learned.side_information import side_information
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
 from caransac.options import ScoreKind, check_score_kind
 

@@ -7,11 +7,9 @@ import numpy as np
 from caransac import kernels
 from caransac.geometry import Array, Floats
 from caransac.kernels import Correspondences
+from caransac.learned.network_layout import DEFAULT_LAYOUT, NUM_FOURIER_FEATURES, NetworkLayout
 from caransac.options import ScoreKind
 
-NUM_SCORE_FEATURES = 18
-NUM_NEIGHBOUR_FEATURES = 18
-NUM_FEATURES = NUM_SCORE_FEATURES + NUM_NEIGHBOUR_FEATURES
 KINDS = {"ratio": kernels.ScoreKind.RATIO, "confidence": kernels.ScoreKind.CONFIDENCE}
 
 
@@ -21,8 +19,10 @@ def side_information(
     scores: Array | None,
     score_kind: ScoreKind,
     features: Array | None = None,
+    lifted: Array | None = None,
+    layout: NetworkLayout = DEFAULT_LAYOUT,
 ) -> Floats:
-    """All that is known of every match, the caller's own features last: (n, NUM_FEATURES + d).
+    """All that is known of every match, the caller's own features last: (n, layout.num_features + d).
 
     Args:
         correspondences: the matches.
@@ -30,6 +30,26 @@ def side_information(
         scores: (n,) or None.
         score_kind: what the scores are.
         features: (n, d) or None.
+        lifted: (n, layout.lifted) numbers from 0 to 1.5 to be lifted as the scores are, or None.
+        layout: what of it the network reads.
     """
-    known = kernels.side_information(correspondences.in_spreads(spreads), scores, KINDS[score_kind])
-    return known if features is None else np.concatenate([known, features.astype(np.float32)], axis=1)
+    if layout.neighbours:
+        known = kernels.side_information(correspondences.in_spreads(spreads), scores, KINDS[score_kind])
+    else:
+        known = lift_scores(scores, score_kind, len(correspondences))
+    parts = [known]
+    if lifted is not None:
+        parts += [kernels.fourier_features(column) for column in lifted.T]
+    if features is not None:
+        parts.append(features.astype(np.float32))
+    return known if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def lift_scores(scores: Array | None, score_kind: ScoreKind, count: int) -> Floats:
+    """Scores (n,) lifted as the paper does: (n, NUM_FOURIER_FEATURES), zero without scores.
+
+    Confidences count as one less themselves, so that weights that were trained with ratios know which are better.
+    """
+    if scores is None:
+        return np.zeros((count, NUM_FOURIER_FEATURES), np.float32)
+    return kernels.fourier_features(1 - scores if score_kind == "confidence" else scores)

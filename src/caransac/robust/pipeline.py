@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from caransac.geometry import Floats
+from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.sample_quality import load_quality
-from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import MethodName, Options
 from caransac.results import Round
@@ -50,10 +51,17 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
         return _too_few(problem, network, options)
-    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
+    side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options)
     found = replace(found, degeneracy=find_degeneracy(problem, found, options))
     return replace(found, confidence=confidence(network, problem, found, options))
+
+
+def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
+    """The side information (n, d) that a network of this layout reads."""
+    return side_information(
+        problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, info.lifted, layout
+    )
 
 
 def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo, options: Options) -> Estimate:
@@ -120,10 +128,12 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
     """Raise a ValueError if the features are not those that the weights were trained with."""
-    wanted = network.num_features - NUM_FEATURES
-    if wanted != (0 if info.features is None else info.features.shape[1]):
-        given = "none" if info.features is None else f"shape {info.features.shape}"
-        raise ValueError(f"features must have shape (N, {wanted}) for weights {str(options.weights)!r}, got {given}")
+    wanted = {"features": network.num_features - network.layout.num_features, "lifted": network.layout.lifted}
+    for name, width in wanted.items():
+        given = getattr(info, name)
+        if width != (0 if given is None else given.shape[1]):
+            found = "none" if given is None else f"shape {given.shape}"
+            raise ValueError(f"{name} must have shape (N, {width}) for weights {str(options.weights)!r}, got {found}")
 
 
 def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estimate:
