@@ -100,6 +100,7 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     _add_field(network, "learning_rate", "learning rate of Adam; halved when validation stops improving")
     _add_field(network, "patience", "epochs without improvement before the rate is halved")
     _add_field(network, "seed", "seed of everything")
+    _add_field(network, "filter_features", "with --filter: numbers that it tells of each match, up to 128")
     _add_field(network, "max_matches", "with --paper: matches of a training pair at most, chosen at random; 0 for all")
     network.add_argument(
         "--no-update",

@@ -22,7 +22,7 @@ class NetworkLayout:
     Attributes:
         neighbours: whether it reads the kind of the scores, and how a match agrees with its neighbours, beside the
             lifted score; the paper's reads the lifted score alone.
-        lifted: numbers about each match that are lifted as the score is, and follow it.
+        lifted: how many of the caller's features, the last ones, are lifted as the score is.
         every_skip: whether every layer that keeps its width has a skip connection, as the paper's do; else hidden
             layers after the first have.
     """
@@ -47,10 +47,10 @@ class NetworkLayout:
             return {}
         return {f"layout.{each.name}": np.array(getattr(self, each.name), np.float32) for each in fields(self)}
 
-    @property
-    def num_features(self) -> int:
-        """Numbers that a network reads of a match, without the caller's own features."""
-        return (NUM_FEATURES if self.neighbours else NUM_FOURIER_FEATURES) + NUM_FOURIER_FEATURES * self.lifted
+    def num_inputs(self, num_own: int = 0) -> int:
+        """Numbers that a network reads of a match, of which the caller gives so many features."""
+        known = NUM_FEATURES if self.neighbours else NUM_FOURIER_FEATURES
+        return known + num_own + (NUM_FOURIER_FEATURES - 1) * self.lifted
 
 
 DEFAULT_LAYOUT = NetworkLayout()

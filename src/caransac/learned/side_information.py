@@ -19,30 +19,27 @@ def side_information(
     scores: Array | None,
     score_kind: ScoreKind,
     features: Array | None = None,
-    lifted: Array | None = None,
     layout: NetworkLayout = DEFAULT_LAYOUT,
 ) -> Floats:
-    """All that is known of every match, the caller's own features last: (n, layout.num_features + d).
+    """All that is known of every match, the caller's own features last: (n, layout.num_inputs(d)).
 
     Args:
         correspondences: the matches.
         spreads: (2, 3) where their points are: see `kernels.pack`.
         scores: (n,) or None.
         score_kind: what the scores are.
-        features: (n, d) or None.
-        lifted: (n, layout.lifted) numbers from 0 to 1.5 to be lifted as the scores are, or None.
+        features: (n, d) or None; the last ``layout.lifted`` of them, from 0 to 1.5, are lifted as the scores are.
         layout: what of it the network reads.
     """
     if layout.neighbours:
         known = kernels.side_information(correspondences.in_spreads(spreads), scores, KINDS[score_kind])
     else:
         known = lift_scores(scores, score_kind, len(correspondences))
-    parts = [known]
-    if lifted is not None:
-        parts += [kernels.fourier_features(column) for column in lifted.T]
-    if features is not None:
-        parts.append(features.astype(np.float32))
-    return known if len(parts) == 1 else np.concatenate(parts, axis=1)
+    if features is None:
+        return known
+    plain = features.shape[1] - layout.lifted
+    lifted = [kernels.fourier_features(column) for column in features.T[plain:]]
+    return np.concatenate([known, *lifted, features[:, :plain].astype(np.float32)], axis=1)
 
 
 def lift_scores(scores: Array | None, score_kind: ScoreKind, count: int) -> Floats:

@@ -21,13 +21,11 @@ class MatchInfo:
         scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         features: (n, d) further numbers about each match, or None.
-        lifted: (n, l) further numbers about each match that are lifted as the scores are, or None.
     """
 
     scores: Array | None = None
     score_kind: ScoreKind = "ratio"
     features: Array | None = None
-    lifted: Array | None = None
 
     def of(self, problem: Problem) -> MatchInfo:
         """The same of the matches that a problem has."""
@@ -37,8 +35,7 @@ class MatchInfo:
         """The same of the chosen matches."""
         scores = None if self.scores is None else self.scores[chosen]
         features = None if self.features is None else self.features[chosen]
-        lifted = None if self.lifted is None else self.lifted[chosen]
-        return MatchInfo(scores, self.score_kind, features, lifted)
+        return MatchInfo(scores, self.score_kind, features)
 
     def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
         """Indices, of the chosen matches or of all, by their scores, the best first; equal ones keep their order."""

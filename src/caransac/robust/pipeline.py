@@ -60,7 +60,7 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
 def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
     """The side information (n, d) that a network of this layout reads."""
     return side_information(
-        problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, info.lifted, layout
+        problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, layout
     )
 
 
@@ -128,12 +128,10 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
     """Raise a ValueError if the features are not those that the weights were trained with."""
-    wanted = {"features": network.num_features - network.layout.num_features, "lifted": network.layout.lifted}
-    for name, width in wanted.items():
-        given = getattr(info, name)
-        if width != (0 if given is None else given.shape[1]):
-            found = "none" if given is None else f"shape {given.shape}"
-            raise ValueError(f"{name} must have shape (N, {width}) for weights {str(options.weights)!r}, got {found}")
+    wanted = network.num_features - network.layout.num_inputs()
+    if wanted != (0 if info.features is None else info.features.shape[1]):
+        given = "none" if info.features is None else f"shape {info.features.shape}"
+        raise ValueError(f"features must have shape (N, {wanted}) for weights {str(options.weights)!r}, got {given}")
 
 
 def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estimate:

@@ -249,9 +249,10 @@ def synthetic_pair(rng: np.random.Generator) -> Pair:
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
 
-def judged(pair: Pair, match_filter: MatchFilter) -> Pair:
-    """The pair with what a filter says of its matches added to their features."""
-    found = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind).as_features
+def judged(pair: Pair, match_filter: MatchFilter, *, as_paper: bool = False) -> Pair:
+    """The pair with what a filter says of its matches added to their features, as the paper has it or as we do."""
+    judgement = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
+    found = judgement.as_paper_features(pair.points1, pair.points2) if as_paper else judgement.as_features
     own = np.empty((len(found), 0)) if pair.features is None else pair.features
     return replace(pair, features=np.concatenate([own, found], axis=1))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from caransac.datasets import Pair
 from caransac.learned.network_layout import PAPER_LAYOUT
 from caransac.options import MaxError, Options
 from caransac.training.data import PairSource, thin_out
+from caransac.training.recipe import Recipe
 from caransac.training.state_module import StateModule
 from caransac.training.state_task import StateTask
 from caransac.training.task import PairLoss
@@ -20,9 +23,12 @@ class PaperTask(StateTask):
     """The state network of the paper: `Options.paper` runs, and the loss counts its rounds alone."""
 
     usage = "caransac.Options.paper(weights={path!r})"
-    layout = PAPER_LAYOUT
     problems = ("essential", "fundamental")
     with_prior = False
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__(recipe)
+        self.layout = replace(PAPER_LAYOUT, lifted=1) if self.filter else PAPER_LAYOUT  # the filter's residual
 
     def make_network(self, num_inputs: int) -> StateModule:
         """See `TrainingTask.make_network`."""

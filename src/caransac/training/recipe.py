@@ -35,6 +35,7 @@ class Recipe:
             for none.
         state_update: task "paper" only, an ablation: False trains without updates of the state.
         max_matches: task "paper" only. Matches of a training pair at most, chosen at random; 0 for all.
+        filter_features: task "filter" only. Numbers that it tells of each match; in the paper's experiment, 128.
         self_supervised: label matches by the run's own final model instead of the truth.
         seed: seed of everything.
     """
@@ -55,6 +56,7 @@ class Recipe:
     with_filter: str = ""
     state_update: bool = True
     max_matches: int = 0
+    filter_features: int = 16
     self_supervised: bool = False
     seed: int = 0
 
@@ -76,6 +78,8 @@ class Recipe:
             raise ValueError(f"state_update and max_matches are for the training of the paper, not the {self.task}")
         if not is_integer(self.max_matches) or self.max_matches < 0:
             raise ValueError(f"max_matches must not be negative nor a fraction, got {shorten(self.max_matches)}")
+        if not is_integer(self.filter_features) or not 1 <= self.filter_features <= 128:
+            raise ValueError(f"filter_features must be from 1 to 128, not {shorten(self.filter_features)}")
         if not is_integer(self.seed) or self.seed < 0:
             raise ValueError(f"seed must not be negative nor a fraction, got {shorten(self.seed)}")
         if not is_real(self.learning_rate) or not 0 < self.learning_rate < np.inf:

@@ -60,7 +60,7 @@ class StateTask(TrainingTask):
             raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
         if widths != {0} and source.synthetic_share > 0:
             raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
-        return self.layout.num_features + max(widths) + (self.filter.num_features if self.filter else 0)
+        return self.layout.num_inputs(max(widths) + (self.filter.num_features if self.filter else 0))
 
     def make_network(self, num_inputs: int) -> StateModule:
         """See `TrainingTask.make_network`."""
@@ -83,7 +83,7 @@ class StateTask(TrainingTask):
         labels: Floats | None = None,
     ) -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
-        pair = judged(pair, self.filter) if self.filter else pair
+        pair = judged(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
         return make_example(pair, problem_name, rng, max_error_px, labels, self.layout)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
