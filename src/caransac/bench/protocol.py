@@ -71,7 +71,8 @@ class Job:
         s = self.settings
         filtered = self.method.filter.name if self.method.filter else ""
         threshold = s.max_error_px if s.max_error_px == "auto" else f"{s.max_error_px:g}"
-        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "")
+        weights = (s.weights,) if self.method.estimator.wants_weights else ()
+        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "", *weights)
         return (dataset, scene, pair, self.problem, self.method.label, *told)
 
 

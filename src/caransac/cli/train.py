@@ -30,6 +30,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_const",
         dest="task",
         const="paper",
+        default="state",
         help="train the network of the paper as the paper does: for caransac.Options.paper",
     )
     task.add_argument(
@@ -102,6 +103,12 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     _add_field(network, "seed", "seed of everything")
     _add_field(network, "filter_features", "with --filter: numbers that it tells of each match, up to 128")
     _add_field(network, "max_matches", "with --paper: matches of a training pair at most, chosen at random; 0 for all")
+    network.add_argument(
+        "--prior-loss",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="with --paper: count the probabilities before any model in the loss, too",
+    )
     network.add_argument(
         "--no-update",
         action="store_false",

@@ -20,14 +20,14 @@ MAX_ERROR_PX = 1.0
 
 
 class PaperTask(StateTask):
-    """The state network of the paper: `Options.paper` runs, and the loss counts its rounds alone."""
+    """The state network of the paper: `Options.paper` runs, and the loss is the paper's."""
 
     usage = "caransac.Options.paper(weights={path!r})"
     problems = ("essential", "fundamental")
-    with_prior = False
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
+        self.with_prior = recipe.prior_loss
         self.layout = replace(PAPER_LAYOUT, lifted=1) if self.filter else PAPER_LAYOUT  # the filter's residual
 
     def make_network(self, num_inputs: int) -> StateModule:
