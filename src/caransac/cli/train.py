@@ -102,6 +102,9 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     _add_field(network, "patience", "epochs without improvement before the rate is halved")
     _add_field(network, "seed", "seed of everything")
     _add_field(network, "filter_features", "with --filter: numbers that it tells of each match, up to 128")
+    _add_field(
+        network, "lifted", "with --paper: features of the data, the last ones, that are lifted as the scores are"
+    )
     _add_field(network, "max_matches", "with --paper: matches of a training pair at most, chosen at random; 0 for all")
     network.add_argument(
         "--prior-loss",

@@ -28,7 +28,7 @@ class PaperTask(StateTask):
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
         self.with_prior = recipe.prior_loss
-        self.layout = replace(PAPER_LAYOUT, lifted=1) if self.filter else PAPER_LAYOUT  # the filter's residual
+        self.layout = replace(PAPER_LAYOUT, lifted=1 if self.filter else recipe.lifted)  # the filter's residual
 
     def make_network(self, num_inputs: int) -> StateModule:
         """See `TrainingTask.make_network`."""

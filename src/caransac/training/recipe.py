@@ -36,6 +36,7 @@ class Recipe:
         state_update: task "paper" only, an ablation: False trains without updates of the state.
         prior_loss: task "paper" only. Count the probabilities before any model in the loss, as those of one more round.
             The paper's formula starts at the first round; then nothing teaches which matches to sample first.
+        lifted: task "paper" only. How many of the features of the data, the last ones, are lifted as the scores are.
         max_matches: task "paper" only. Matches of a training pair at most, chosen at random; 0 for all.
         filter_features: task "filter" only. Numbers that it tells of each match; in the paper's experiment, 128.
         self_supervised: label matches by the run's own final model instead of the truth.
@@ -58,6 +59,7 @@ class Recipe:
     with_filter: str = ""
     state_update: bool = True
     prior_loss: bool = False
+    lifted: int = 0
     max_matches: int = 0
     filter_features: int = 16
     self_supervised: bool = False
@@ -77,11 +79,12 @@ class Recipe:
         for name in ("batch", "epoch", "val_pairs", "patience"):
             if not is_integer(value := getattr(self, name)) or value < 1:
                 raise ValueError(f"{name} must be at least 1, not {shorten(value)}")
-        if self.task != "paper" and (not self.state_update or self.prior_loss or self.max_matches):
-            names = "state_update, prior_loss and max_matches"
+        if self.task != "paper" and (not self.state_update or self.prior_loss or self.lifted or self.max_matches):
+            names = "state_update, prior_loss, lifted and max_matches"
             raise ValueError(f"{names} are for the training of the paper, not the {self.task}")
-        if not is_integer(self.max_matches) or self.max_matches < 0:
-            raise ValueError(f"max_matches must not be negative nor a fraction, got {shorten(self.max_matches)}")
+        for name in ("lifted", "max_matches"):
+            if not is_integer(value := getattr(self, name)) or value < 0:
+                raise ValueError(f"{name} must not be negative nor a fraction, got {shorten(value)}")
         if not is_integer(self.filter_features) or not 1 <= self.filter_features <= 128:
             raise ValueError(f"filter_features must be from 1 to 128, not {shorten(self.filter_features)}")
         if not is_integer(self.seed) or self.seed < 0:

@@ -58,6 +58,8 @@ class StateTask(TrainingTask):
         widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
         if len(widths) > 1:
             raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
+        if max(widths) < self.layout.lifted and not self.filter:
+            raise ValueError(f"lifted: the data have {max(widths)} features, not {self.layout.lifted}")
         if widths != {0} and source.synthetic_share > 0:
             raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
         return self.layout.num_inputs(max(widths) + (self.filter.num_features if self.filter else 0))
