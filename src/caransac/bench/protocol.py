@@ -15,6 +15,7 @@ from caransac.bench.filters import BenchFilter
 from caransac.datasets import Pair
 from caransac.geometry import (
     Array,
+    Floats,
     angle_between_deg,
     fundamental_from_essential,
     join_pose,
@@ -148,8 +149,15 @@ def run_job(job: Job, pair: Pair) -> Outcome:
         iterations=found.iterations,
         ms=ms,
         confidence=found.confidence,
-        reliability=None if found.probabilities is None else calibration_bins(found.probabilities, right).tolist(),
+        reliability=reliability(job, found, right),
     )
+
+
+def reliability(job: Job, found: Answer, right: Floats) -> list[list[float]] | None:
+    """See `Outcome.reliability`; a method behind a filter tells nothing of the matches that did not pass."""
+    if found.probabilities is None or job.method.filter:
+        return None
+    return calibration_bins(found.probabilities, right).tolist()
 
 
 def estimate(job: Job, pair: Pair) -> Answer | None:

@@ -23,7 +23,7 @@ class PaperTask(StateTask):
     """The state network of the paper: `Options.paper` runs, and the loss is the paper's."""
 
     usage = "caransac.Options.paper(weights={path!r})"
-    problems = ("essential", "fundamental")
+    problems = ()  # the paper knows no confidence
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)

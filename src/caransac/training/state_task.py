@@ -131,6 +131,8 @@ class StateTask(TrainingTask):
 
     def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
         """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
+        if not self.problems:
+            return {}
         calibration: dict[str, Any] = {}
         before = dict(weights)
         for done, name in enumerate(self.problems):
