@@ -112,6 +112,8 @@ class StateNetwork:
     def try_out(self) -> None:
         """See `weights_file.Network.try_out`."""
         _ = self.kernels, self.alpha, self.beta
+        if self.layout.lifted and self.num_features < self.layout.num_inputs(self.layout.lifted):
+            raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
         for name in self.weights:
             if name.startswith("confidence."):  # optional, but whole
                 problem = name.rpartition(".")[0]
