@@ -14,7 +14,7 @@ import caransac
 LAYERS = [
     {"_native", "_support", "geometry.formulas", "tuning"},
     {"geometry"},
-    {"geometry.lens", "plot.figures", "options", "metrics"},
+    {"geometry.lens", "plot.figures", "plot.spreading", "options", "metrics"},
     {"camera", "plot.display"},
     {"geometry.parallax", "geometry.triangulation", "result_format"},
     {"results"},

@@ -39,12 +39,12 @@ class Options:
         sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
             asks a network, with the weights in the package; a path, one with the weights of ``caransac train
             --sample-quality``.
-        max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, from which on a match
+        max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, beyond which a match
             does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
             refine before the best one is chosen.
         local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to.
-        state_update: "ca-ransac" only, an ablation: False keeps the probabilities of the side information alone.
+        state_update: "ca-ransac" only, an ablation: False keeps only the probabilities of the side information.
         adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
             matches within ``max_error_px``.

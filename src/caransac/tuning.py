@@ -16,7 +16,7 @@ class Tuning:
     the median distance of right matches.
 
     Attributes:
-        working_set: matches that an estimate works on, at most; all matches refine its answer and are judged by it.
+        working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
         min_pool: matches in the pool at least (the paper has 15).
@@ -31,14 +31,14 @@ class Tuning:
             a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
         rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
             count for more than near ones, so that a precise model wins over one that more matches are merely near.
-        same_model: cosine of the scores of two models from which on they are one to the attention.
+        same_model: cosine of the scores of two models at which they are one to the attention.
         usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
         usual_matches: right matches that count as much as what is usual, where the noise is measured.
         first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more.
-        noise_range: smallest and largest noise that is believed, in usual ones.
+        noise_range: smallest and largest noise that is accepted, in usual ones.
         noise_step: factor by which the noise may change from one round to the next.
         noise_reach: distance up to which matches tell the noise, in noises.
-        trusted_prior: prior from which on a match tells the noise.
+        trusted_prior: prior above which a match tells the noise.
         min_trusted: matches that tell it at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
         max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
@@ -54,6 +54,9 @@ class Tuning:
         final_min_decrease: relative decrease of the cost that ends the weighted refinement.
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
+        guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
+            where nobody says the sizes of the images, in the longer side of the box of the points; 0 for no cameras.
+        contradicted: gain of consensus from which on no such cameras are believed.
         sure: samples after which one round is enough, in those that are needed.
         ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
     """
@@ -83,12 +86,14 @@ class Tuning:
     local_reach: float = 5**0.5
     local_steps: int = 10
     local_matches: int = 512
-    local_min_decrease: float = 1e-4
+    local_min_decrease: float = 1e-3
     loss_scale: float = 1.0
     min_weight: float = 1e-3
     final_min_decrease: float = 1e-6
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
+    guessed_centre_deviation: float = 0.2
+    contradicted: float = 0.1
     sure: float = 1.5
     ambiguous: float = 0.8
 
@@ -109,5 +114,7 @@ PAPER_TUNING = replace(
     search_error=1.0,
     max_error=1.0,
     local_matches=ALL,
+    local_min_decrease=1e-4,
     loss_scale=1.0,
+    guessed_centre_deviation=0.0,
 )

@@ -86,7 +86,7 @@ def some_scores(rng, k, n, share):
 
 @pytest.mark.parametrize("n", [0, 1, 11, 48, 200])
 @pytest.mark.parametrize(("c", "hidden"), [(12, 12), (16, 16), (8, 20), (33, 7), (128, 120)])
-def test_the_first_belief_is_that_of_the_equations(rng, n, c, hidden):
+def test_the_prior_is_that_of_the_equations(rng, n, c, hidden):
     network, side = random_network(rng, c, hidden), rng.normal(size=(n, 7))
     state, probabilities = network.first(side)
     assert state.shape == (n, c) and probabilities.shape == (n,)

@@ -87,6 +87,8 @@ def test_it_differs_from_the_default_in_the_fields_that_the_docs_list():
         "search_error",
         "max_error",
         "local_matches",
+        "local_min_decrease",
+        "guessed_centre_deviation",
     }
 
 

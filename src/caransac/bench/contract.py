@@ -28,7 +28,7 @@ class RunSettings:
     """What every method is told.
 
     Attributes:
-        max_error_px: the method's threshold in pixels, in the sense it has for the method; "auto" for ours alone.
+        max_error_px: the method's threshold in pixels, in the sense it has for the method; "auto" only for ours.
         iterations: hypotheses to draw, no fewer if the library can be made to; None for the method's own stopping.
         seed: of the random numbers.
         weights: path of weights trained on the data of the benchmark, for the methods that take them.

@@ -59,7 +59,7 @@ class Job:
         method: what runs.
         problem: what it estimates.
         settings: what it is told.
-        timed: whether this run is for its time alone.
+        timed: whether this run is only for its time.
     """
 
     method: BenchMethod
@@ -88,7 +88,7 @@ class Outcome:
         inlier_ratio: share of right matches of the pair, before any filter.
         num_matches: of the pair, before any filter.
         iterations: hypotheses drawn, if the library tells.
-        ms: wall-clock milliseconds of filter, estimation and refinement; meaningful of a timed run alone.
+        ms: wall-clock milliseconds of filter, estimation and refinement; meaningful only of a timed run.
         parts_ms: of a timed run, where the milliseconds went; see `bench.breakdown`.
         confidence: probability of a pose right to five degrees, if the method tells.
         reliability: rows (mean probability, frequency, count) over the pair's matches, if the method tells.

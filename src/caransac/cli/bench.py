@@ -242,7 +242,7 @@ def _show_and_check(progress: Progress, stage: str, done: int, total: int) -> No
 
 
 def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, table: str | None) -> None:
-    """Run a plan, write the results, and print the table: it alone goes to stdout."""
+    """Run a plan, write the results, and print the table; nothing else goes to stdout."""
     try:
         import matplotlib  # noqa: F401  # plots come last; that they will be missing shows now
 

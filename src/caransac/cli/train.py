@@ -20,7 +20,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "train",
         help="train weights on your own pairs, or on synthetic ones",
         description="Train the state network of CA-RANSAC, or another network, and write weights.npz, its model card "
-        "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
+        "weights.json, log.csv and curves.png to a folder. Without --data it trains only on synthetic pairs. A "
         "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
     )
     add_quiet(parser)

@@ -59,6 +59,7 @@ __all__ = [
     "sample_uniform",
     "seven_point",
     "side_information",
+    "sources_digest",
     "widths",
 ]
 
@@ -69,3 +70,8 @@ def instruction_set() -> str:
     The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
     """
     return _native.instruction_set()
+
+
+def sources_digest() -> str:
+    """Digest of the C++ sources that the kernels were compiled from, the same on every platform."""
+    return _native.sources_digest()
