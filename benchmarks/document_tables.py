@@ -19,7 +19,7 @@ Results = dict[str, dict[str, Any]]
 
 DATA = {"rootsift/val": "RootSIFT", "aliked/val": "ALIKED", "orb8k/val": "ORB"}
 KNOWN = {
-    "CA-RANSAC, early stop": "**caransac** (default: CA-RANSAC, stops early)",
+    "CA-RANSAC, early stop": "caransac, default: CA-RANSAC, stops early",
     "CA-RANSAC": "caransac, all 1024 hypotheses",
     "LM-LO": "caransac, classical: LM-LO",
     "PoseLib PROSAC": "PoseLib, PROSAC",
@@ -31,9 +31,9 @@ KNOWN = {
     "OpenCV USAC_MAGSAC": "OpenCV, USAC_MAGSAC",
 }
 DOUBTFUL = {
-    "doubtful 5%": "**caransac**, the doubt stated",
+    "doubtful 5%": "caransac, the doubt stated",
     "given 5%": "caransac, told the wrong one as if exact",
-    "unknown": "**caransac**, cameras unknown, image sizes given",
+    "unknown": "caransac, cameras unknown, image sizes given",
     "PoseLib shared focal": "PoseLib, one unknown focal length",
 }
 NEXT_TO_PEERS = (
@@ -76,11 +76,16 @@ def headline(results: Results) -> str:
     """Accuracy, time and calibration next to the peers: cameras known, doubtful, unknown."""
     names = [name for name in DATA if any(row["dataset"] == name for row in results["peers"]["rows"])]
     rows = {(row["dataset"], row["method"]): row for row in results["peers"]["rows"] if row["problem"] == "E"}
+    figures = {
+        key: (row["figures"]["AUC5"][0], row["figures"]["AUC1"][0], row["ms"])
+        for key, row in rows.items()
+        if key[1] in KNOWN
+    }
+    best = {name: best_of([values for (data, _), values in figures.items() if data == name]) for name in names}
     lines = [["*Cameras known*", *[""] * (len(names) + 1)]]
     for method, label in KNOWN.items():
-        found = [rows.get((name, method)) for name in names]
-        if any(found):
-            cells = ["" if row is None else peer_cell(row) for row in found]
+        if any((name, method) in figures for name in names):
+            cells = [marked(figures[name, method], best[name]) if (name, method) in figures else "" for name in names]
             lines.append([label, *cells, known_calibration(results, method, names)])
     focal = results["focal"]["tables"]
     lines.append(["*Focal length off by 5 %, or unknown*", *[""] * (len(names) + 1)])
@@ -89,13 +94,22 @@ def headline(results: Results) -> str:
         cells = ["" if row is None else figure_cell(row["AUC5"], row["AUC1"], row["ms"]) for row in found]
         errors = [row["confidence_calibration_error"] for row in found if row is not None]
         lines.append([label, *cells, calibration_cell(errors)])
-    header = ["pose: AUC@5° / AUC@1°, ms", *(DATA[name] for name in names), "calibration error"]
-    return table(header, lines)
+    pairs = {row["dataset"]: row["pairs"] for row in results["peers"]["rows"]}
+    header = ["pose: AUC@5° / AUC@1°, ms", *(f"{DATA[name]}, {pairs[name]} pairs" for name in names)]
+    return table([*header, "calibration error"], lines)
 
 
-def peer_cell(row: dict[str, Any]) -> str:
-    """Figures of a row of peers.json."""
-    return figure_cell(row["figures"]["AUC5"][0], row["figures"]["AUC1"][0], row["ms"])
+def best_of(rows: list[tuple[float, float, float]]) -> tuple[str, str, str]:
+    """The largest AUCs and the shortest time, as they are printed."""
+    auc5, auc1, ms = zip(*rows, strict=True)
+    return f"{max(auc5):.1f}", f"{max(auc1):.1f}", f"{min(ms):.1f}"
+
+
+def marked(row: tuple[float, float, float], best: tuple[str, str, str]) -> str:
+    """Accuracy and time for readers, the best ones bold."""
+    texts = (f"{value:.1f}" for value in row)
+    auc5, auc1, ms = (f"**{text}**" if text == wanted else text for text, wanted in zip(texts, best, strict=True))
+    return f"{auc5} / {auc1}, {ms}"
 
 
 def figure_cell(auc5: float, auc1: float, ms: float | None) -> str:

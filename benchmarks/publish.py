@@ -103,6 +103,7 @@ STEPS = (
     Step("hard_scenes", data={"--val": VAL, "--unrelated": UNRELATED}),
     _table("calibration", "weights.py", folders=VAL, unrelated=UNRELATED),
     _table("robustness", "weights.py"),
+    Step("covariance", data={"--val": VAL}),
     Step("homographies", data={"": tuple(f"homographies/{name}/val" for name in FEATURES)}),
     Step("thresholds", data={"": VAL}, needs=""),
     Step("dense"),
