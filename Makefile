@@ -8,7 +8,7 @@ NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test pytest quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
+.PHONY: help demo test pytest paper quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -31,6 +31,9 @@ test: lint pytest  ## everything CI checks but the sanitizers: lint, tests and e
 
 pytest: $(VENV)/dev.stamp browser  ## only tests and examples
 	$(BIN)/python -m pytest -rs
+
+paper: $(VENV)/dev.stamp  ## every table and figure of the paper (docs/paper.md) on a few synthetic pairs: build/paper
+	$(BIN)/caransac bench synthetic:3 --paper all --timing-pairs 1 --out build/paper
 
 quick: $(VENV)/dev.stamp  ## only the fast tests, in less than a minute: what to run while you work
 	$(BIN)/python -m pytest -m 'not slow'

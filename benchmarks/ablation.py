@@ -27,7 +27,7 @@ from caransac import Options
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import FAILURE_DEG, auc
-from caransac.tuning import Tuning
+from caransac.tuning import ALL, PAPER_TUNING, Tuning
 
 NAME = "ablation"
 KEYS = ("auc5", "auc1", "jumps")
@@ -45,6 +45,17 @@ STAGES: dict[str, dict[str, Any]] = {
     "rounds = 1 of 1024": {"rounds": 1, "samples_per_round": 1024},
     "oversampling = 4": {"oversampling": 4},
     "LM-LO": {"method": "lm-lo"},
+}
+# The paper's way of doing one thing, and at last of doing everything (docs/paper.md).
+FIXED_SCALE = Tuning(first_noise=1.0, noise_range=(1.0, 1.0), search_error=1.0, max_error=1.0)
+STAGES |= {
+    "paper: its ranking by total consensus": {"tuning": Tuning(spread_ranking=False)},
+    "paper: all models compared on all matches": {
+        "tuning": Tuning(compared_on=(ALL, ALL), shortlist=1, local_matches=ALL)
+    },
+    "paper: one pixel everywhere": {"max_error_px": 1.0, "tuning": FIXED_SCALE},
+    "paper: its network and side information": {"weights": "paper"},
+    "paper: everything": {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "tuning": PAPER_TUNING},
 }
 # Numbers of `Tuning`, with other values: neutral where there is a neutral one.
 NUMBERS: dict[str, tuple[Any, ...]] = {

@@ -24,6 +24,7 @@ LAYERS = [
     {"kernels.points", "kernels.solvers", "kernels.models", "kernels.networks"},
     {"kernels"},
     {"learned.weights_file"},
+    {"learned.network_layout"},
     {"learned.side_information", "learned.sample_quality"},
     {"learned"},
     {"robust.problems.base"},

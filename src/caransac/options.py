@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from caransac._support.arrays import is_integer, is_real, shorten
-from caransac.tuning import DEFAULT_TUNING, Tuning
+from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING, Tuning
 
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
@@ -83,6 +83,16 @@ class Options:
         """Refuse unknown names with a ValueError that suggests the nearest known one."""
         refuse_unknown(given, [field.name for field in fields(cls)], "option")
         return object.__new__(cls)
+
+    @classmethod
+    def paper(cls, **given: Any) -> Options:
+        """The algorithm of the paper with nothing added, by weights that were trained for it.
+
+        Four rounds of 256 samples, four models by their total consensus, thresholds of one pixel, no early stop
+        (`docs/paper.md` has it beside the default). Options given by keyword replace those.
+        """
+        fixed = {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "early_stop": False}
+        return cls(**{**fixed, "tuning": PAPER_TUNING, **given})
 
     def __post_init__(self) -> None:
         methods, method = get_args(MethodName), self.method

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +24,9 @@ class Tuning:
         min_filtered: matches that the ratio filter of LM-LO leaves at least.
         compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
         shortlist: models that pass the coarse comparison, in models that are refined.
+        spread_ranking: whether consensus all over the images counts for more than a heap of it where models are ranked,
+            and the best model so far goes unrefined among distinct new ones. False, the paper's, ranks by the total of
+            the MSAC scores alone, and refines the best model so far with those of its round.
         prior_exponent: of the prior in the weight of a match where models are ranked: 0 ranks by all matches alike, and
             a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
         rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
@@ -65,6 +68,7 @@ class Tuning:
     min_filtered: int = 20
     compared_on: tuple[int, int] = (256, 2048)
     shortlist: int = 4
+    spread_ranking: bool = True
     prior_exponent: float = 0.5
     rank_scale: float = 1.5
     same_model: float = 0.95
@@ -94,4 +98,23 @@ class Tuning:
     ambiguous: float = 0.8
 
 
+ALL = 10**9  # matches: as many as there are
+
 DEFAULT_TUNING = Tuning()
+
+# The paper's algorithm: thresholds are the caller's, not the noise's, and everything is judged by all matches.
+PAPER_TUNING = replace(
+    DEFAULT_TUNING,
+    working_set=ALL,
+    compared_on=(ALL, ALL),
+    shortlist=1,
+    spread_ranking=False,
+    first_noise=1.0,
+    noise_range=(1.0, 1.0),
+    search_error=1.0,
+    max_error=1.0,
+    local_matches=ALL,
+    local_min_decrease=1e-4,
+    loss_scale=1.0,
+    guessed_centre_deviation=0.0,
+)

@@ -15,6 +15,7 @@ from caransac.bench.filters import BenchFilter
 from caransac.datasets import Pair
 from caransac.geometry import (
     Array,
+    Floats,
     angle_between_deg,
     fundamental_from_essential,
     join_pose,
@@ -71,7 +72,8 @@ class Job:
         s = self.settings
         filtered = self.method.filter.name if self.method.filter else ""
         threshold = s.max_error_px if s.max_error_px == "auto" else f"{s.max_error_px:g}"
-        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "")
+        weights = (s.weights,) if self.method.estimator.wants_weights else ()
+        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "", *weights)
         return (dataset, scene, pair, self.problem, self.method.label, *told)
 
 
@@ -147,8 +149,15 @@ def run_job(job: Job, pair: Pair) -> Outcome:
         iterations=found.iterations,
         ms=ms,
         confidence=found.confidence,
-        reliability=None if found.probabilities is None else calibration_bins(found.probabilities, right).tolist(),
+        reliability=reliability(job, found, right),
     )
+
+
+def reliability(job: Job, found: Answer, right: Floats) -> list[list[float]] | None:
+    """See `Outcome.reliability`; a method behind a filter tells nothing of the matches that did not pass."""
+    if found.probabilities is None or job.method.filter:
+        return None
+    return calibration_bins(found.probabilities, right).tolist()
 
 
 def estimate(job: Job, pair: Pair) -> Answer | None:

@@ -11,7 +11,7 @@ from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
 from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
-from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
+from caransac.kernels.networks import Layer, StateKernels, fourier_features, mlp, neighbour_features, side_information
 from caransac.kernels.points import (
     calibrate,
     inner_products,
@@ -44,6 +44,7 @@ __all__ = [
     "five_point",
     "five_point_poses",
     "four_point",
+    "fourier_features",
     "inner_products",
     "instruction_set",
     "mlp",
