@@ -12,6 +12,7 @@ from typing import Any
 
 from published import table
 
+from caransac.bench.paper import PRESET
 from caransac.metrics import FAILURE_DEG
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
@@ -21,6 +22,7 @@ DATA = {"rootsift/val": "RootSIFT", "aliked/val": "ALIKED", "orb8k/val": "ORB"}
 KNOWN = {
     "CA-RANSAC, early stop": "caransac, default: CA-RANSAC, stops early",
     "CA-RANSAC": "caransac, all 1024 hypotheses",
+    PRESET: "caransac, the paper's own algorithm: `Options.paper()`",
     "LM-LO": "caransac, classical: LM-LO",
     "PoseLib PROSAC": "PoseLib, PROSAC",
     "MAGSAC++": "MAGSAC++ (pymagsac)",
@@ -118,8 +120,8 @@ def figure_cell(auc5: float, auc1: float, ms: float | None) -> str:
 
 
 def known_calibration(results: Results, method: str, names: list[str]) -> str:
-    """Calibration error of the confidence with known cameras; only CA-RANSAC has one."""
-    if not method.startswith("CA-RANSAC"):
+    """Calibration error of the confidence with known cameras; only the default method has one."""
+    if method not in ("CA-RANSAC", "CA-RANSAC, early stop"):
         return "no confidence"
     tables = results["calibration"]["tables"]
     return calibration_cell([tables[name]["confidence"]["ECE"] for name in names if name in tables])
