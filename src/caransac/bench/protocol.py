@@ -157,7 +157,8 @@ def reliability(job: Job, found: Answer, right: Floats) -> list[list[float]] | N
     """See `Outcome.reliability`; a method behind a filter tells nothing of the matches that did not pass."""
     if found.probabilities is None or job.method.filter:
         return None
-    return calibration_bins(found.probabilities, right).tolist()
+    bins: list[list[float]] = calibration_bins(found.probabilities, right).tolist()
+    return bins
 
 
 def estimate(job: Job, pair: Pair) -> Answer | None:
