@@ -92,7 +92,7 @@ def test_the_prior_counts_only_if_asked_for(scenes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", [[], ["--no-update"], ["--fundamental-share=1", "--prior-loss"]])
+@pytest.mark.parametrize("extra", [["--no-update"], ["--fundamental-share=1", "--prior-loss"]])
 def test_the_command_trains_weights_that_the_preset_runs(scenes, tmp_path, extra, capsys):
     (scenes / "scene" / "match_features.h5").unlink()
     out = tmp_path / "run"
