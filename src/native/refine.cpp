@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
 namespace caransac {
@@ -69,35 +68,10 @@ struct LinearSystem<HomographyManifold> {
 };
 
 template <class Manifold>
-RefineReport levenberg_marquardt(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
-    constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
-    RefineReport report{0, 0, 0};
-    if (points.columns().n < Manifold::kDof) return report;
-    LinearSystem<Manifold> system(model, points, options);
-    report.initial_cost = report.cost = system.cost;
-    double damping = 1e-4;
-    while (report.steps < options.max_steps && damping < kMaxDamping) {
-        ++report.steps;
-        auto damped = system.hessian;
-        const double floor = 1e-12 * damped.trace();
-        damped.diagonal() += damping * damped.diagonal() + Manifold::Delta::Constant(floor);
-        const typename Manifold::Delta delta = -damped.ldlt().solve(system.gradient);
-        const double length = delta.norm();
-        if (!(length > kMinStep)) break;  // converged, or not a number
-        const Manifold candidate = model.retract(delta);
-        const LinearSystem<Manifold> next(candidate, points, options);
-        if (!(next.cost < system.cost)) {
-            damping *= 10;
-            continue;
-        }
-        const bool converged = system.cost - next.cost < options.min_decrease * system.cost;
-        model = candidate;
-        system = next;
-        report.cost = next.cost;
-        damping = std::max(damping * 0.1, 1e-10);
-        if (converged) break;
-    }
-    return report;
+RefineReport minimise(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
+    if (points.columns().n < Manifold::kDof) return {0, 0, 0};
+    return levenberg_marquardt(
+        model, options, [&](const Manifold& at) { return LinearSystem<Manifold>(at, points, options); });
 }
 
 }  // namespace
@@ -158,7 +132,7 @@ RefineReport Refiner::refine(Pose& pose) {
             const Columns<float> points = usable_.single_columns();
             kernels().rough_pose_scores(model.matrix().data(), rays_of(pose), points, max_error_sq, out);
         });
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
     pose.translation = model.pose().translation;
     return report;
@@ -170,7 +144,7 @@ RefineReport Refiner::refine(Matrix3& fundamental) {
         select([&](double max_error_sq, float* out) {
             kernels().rough_msac_scores(model.matrix().data(), usable_.single_columns(), max_error_sq, out);
         });
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
     return report;
 }
@@ -182,7 +156,7 @@ RefineReport Refiner::refine(FocalPose& focal_pose) {
             const Columns<float> points = usable_.single_columns();
             kernels().rough_pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
         });
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     focal_pose = model.model();
     Matrix3& rotation = focal_pose.pose.rotation;
     rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
@@ -194,7 +168,7 @@ RefineReport Refiner::refine(HomographyManifold& homography) {
         select([&](double max_error_sq, float* out) {
             kernels().homography_scores(homography.both_ways(), usable_.columns(), max_error_sq, out);
         });
-    return levenberg_marquardt(homography, thinned(), options_);
+    return minimise(homography, thinned(), options_);
 }
 
 Eigen::Matrix<double, 8, 8> Refiner::information(const HomographyManifold& at) const {

@@ -4,14 +4,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "levenberg_marquardt.h"
 #include "manifolds.h"
 
 namespace caransac {
-
-struct RefineReport {
-    double initial_cost, cost;
-    int steps;  // accepted or not
-};
 
 // Correspondences and their weights, packed into columns of their own.
 class WeightedPoints {

@@ -19,7 +19,8 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import focal_profile
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
-from caransac.robust.same_camera import estimate_focal_pose
+from caransac.robust.refined_cameras import refined_cameras
+from caransac.robust.same_camera import could_be_one, estimate_focal_pose
 
 
 def estimate_relative_pose(
@@ -67,8 +68,10 @@ def estimate_relative_pose(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
     if all(lens.focal_deviation == 0 for lens in lenses):
-        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses)
+        shared = could_be_one(*lenses) if check_same(same_camera) is None else bool(same_camera)
+        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, shared)
         found = estimate_model(problem, info, options)
+        problem = problem.through(found.k1)
     else:
         problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
@@ -76,7 +79,7 @@ def estimate_relative_pose(
             R=None, t=None, E=None, **report((pixels1, pixels2), problem, found, options, started)
         )
     R, t = split_pose(problem.public(found.model[None])[0])
-    refined1, refined2 = _refined_cameras(problem, found) or lenses
+    refined1, refined2 = refined_cameras(problem, found, lenses)
     return RelativePoseResult(
         R=R,
         t=t,
@@ -128,7 +131,7 @@ def estimate_fundamental(
         return FundamentalResult(
             F=None, **report((pixels1, pixels2), problem, found, options, started, problem.fundamental)
         )
-    refined1, refined2 = _refined_cameras(problem, found) or lenses
+    refined1, refined2 = refined_cameras(problem, found, lenses)
     return FundamentalResult(
         F=problem.fundamental(found.model),
         camera1=refined1,
@@ -242,10 +245,3 @@ def pose_from_fundamental(
 def _alternatives(problem: Problem, found: Estimate) -> Array:
     """Poses (k, 3, 4) that explain the matches as well as the answer."""
     return problem.public(problem.no_models if found.degeneracy is None else found.degeneracy.alternatives)
-
-
-def _refined_cameras(problem: Problem, found: Estimate) -> tuple[Camera, Camera] | None:
-    """The cameras as refined with the answer; None where they were not doubtful."""
-    if not isinstance(problem, FocalPose) or found.model is None or found.msac_scores is None:
-        return None
-    return problem.refined_cameras(found.model, (found.msac_scores > 0).astype(float), found.noise)

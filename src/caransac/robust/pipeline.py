@@ -17,6 +17,7 @@ from caransac.robust.ca_ransac import ca_ransac, prior_round
 from caransac.robust.confidence import confidence
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
+from caransac.robust.lens_evidence import look_through_lenses
 from caransac.robust.lm_lo import lm_lo
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
@@ -41,7 +42,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
     # 2. prior, 3. rounds and 4. assess, as the method has them
     found = METHODS[options.method](part, known, options)
     # 5. report on all matches
-    return found if chosen is None else widen(problem, chosen, found, options.tuning, options.keep_trace)
+    return found if chosen is None else widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
@@ -52,6 +53,7 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
         return _too_few(problem, network, options)
     side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     found = adapt(problem, network, side, info, options)
+    problem = problem.through(found.k1)
     found = replace(found, degeneracy=find_degeneracy(problem, found, options))
     return replace(found, confidence=confidence(network, problem, found, options))
 
@@ -61,8 +63,18 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     prior = prior_round(problem, scale, *network.first(side))
     strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
-    rounds, settled = ca_ransac(problem, scale, prior, strategies, options)
-    return conclude(problem, scale, rounds, settled)
+    if problem.lens_doubt is None:
+        return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
+    # Lenses are looked through after the first round, so that the others see straight lines, and after the last.
+    rounds, settled = ca_ransac(problem, scale, [prior], strategies, replace(options, rounds=1))
+    seen, rounds[-1], _ = look_through_lenses(problem, rounds[-1], prior.probabilities, scale, network)
+    if seen is not problem:
+        settled, strategies = False, choose_strategies(seen, scale, network, prior.probabilities, info, options)
+    if not settled:
+        rounds, settled = ca_ransac(seen, scale, rounds, strategies, options)
+    seen, rounds[-1], told = look_through_lenses(seen, rounds[-1], prior.probabilities, scale, network)
+    k1 = None if seen.lens_doubt is None or seen.lens_doubt.is_as_given else seen.lens_doubt.k1
+    return replace(conclude(seen, scale, rounds, settled), lenses=told, k1=k1)
 
 
 def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool) -> Estimate:
