@@ -36,7 +36,7 @@ double Lens::unbend(double radius) const {
     for (int step = 0; step < kMostSteps; ++step) {
         const double change = (ray * (1 + k1_ * ray * ray) - radius) / (1 + 3 * k1_ * ray * ray);
         ray -= change;
-        if (std::abs(change) <= 1e-14 * ray) break;
+        if (std::abs(change) <= 1e-13 * ray) break;
     }
     return ray;
 }
@@ -46,7 +46,7 @@ Correspondences change_lenses(const Correspondences& rays, const Lenses& from, c
     for (int image = 0; image < 2; ++image) {
         const Lens before(from.k1[image]), after(to.k1[image]);
         changed.map_image(image, [&](double& u, double& v) {
-            const double radius = std::hypot(u, v);
+            const double radius = std::sqrt(u * u + v * v);
             if (!(radius > 0)) return;
             const double factor = after.unbend(before.bend(radius)) / radius;
             u *= factor;

@@ -49,7 +49,7 @@ class SeenPoints {
             for (int c = 0; c < 2; ++c) directions_[image][c].resize(n);
             for (int k = 0; k < n; ++k) {
                 const int i = index[static_cast<int>(k * stride)];
-                const double u = from[image][0][i], v = from[image][1][i], radius = std::hypot(u, v);
+                const double u = from[image][0][i], v = from[image][1][i], radius = std::sqrt(u * u + v * v);
                 radii_[image][k] = lens.bend(radius);
                 directions_[image][0][k] = radius > 0 ? u / radius : 0;
                 directions_[image][1][k] = radius > 0 ? v / radius : 0;

@@ -19,11 +19,12 @@ from caransac.robust.estimate import LensEvidence
 from caransac.robust.problems import Essential, FocalPose, Problem
 from caransac.robust.problems.lenses import TEMPER
 from caransac.robust.refined_cameras import LENSES, doubtful_covariance, with_intrinsics
-from caransac.robust.refinement import match_weights
+from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.scale import Scale, trusted_matches
 
 LETTING_GO = 4.0, 2.0, 1.0  # scales of the loss, in noises, by which lenses leave what was given
-STEPS, MIN_DECREASE, POINTS = 10, 1e-4, 1024
+STEPS, MIN_DECREASE = 10, 1e-4
+POINTS = 500  # matches that are asked, at most
 LIGHTEST = 0.01  # weight of a match that is asked
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 # Logarithm of the Bayes factor from which on k1 is let go, chosen on the training scenes, bent and not: flat lenses then
@@ -62,27 +63,33 @@ def look_through_lenses(
         return problem, last, None
     columns = last.best.shape[1]
     # What the matches looked like before any model counts as much as what the model, of other lenses, makes of them.
-    weights = np.sqrt(match_weights(network, last.probabilities, prior, tuning.min_weight) * prior).astype(float)
-    weights[weights < LIGHTEST] = 0.0
-    start = _Fit(with_intrinsics(last.best), problem, inf)
+    believed = match_weights(network, last.probabilities, prior, tuning.min_weight)
+    weights = np.sqrt(believed * prior).astype(float)
+    asked = np.flatnonzero(weights > LIGHTEST).astype(np.int32)
+    asked = asked[:: -(-len(asked) // POINTS) or 1]
+    weights, looked_right = weights[asked], prior[asked]
+    if len(asked) <= problem.sample_size:
+        return problem, last, None
+    start = _Fit(with_intrinsics(last.best), problem.subset(asked), inf)
     freed, noise = start, last.noise
     for factor in LETTING_GO if doubt.is_as_given else LETTING_GO[-1:]:
         freed = _fit(freed, weights, factor * noise, last.noise)
-        noise = scale.measure(trusted_matches(freed.problem, prior, tuning), freed.model[:, :columns], noise)
+        noise = scale.measure(trusted_matches(freed.problem, looked_right, tuning), freed.model[:, :columns], noise)
     freed = _fit(freed, weights, noise, noise)
     held = min(
         (
-            _fit(_Fit(each.model, problem.through(doubt.given), inf), weights, noise, noise, held=True)
+            _fit(_Fit(each.model, start.problem.through(doubt.given), inf), weights, noise, noise, held=True)
             for each in ((start,) if doubt.is_as_given else (start, freed))
         ),
         key=lambda fit: fit.cost,
     )
     evidence = _evidence(freed, held.cost, weights, noise, scale)
-    if evidence.log_bayes_factor < LEAST_EVIDENCE and doubt.is_as_given:
+    is_shown = evidence.log_bayes_factor >= LEAST_EVIDENCE
+    if doubt.is_as_given and not is_shown:
         return problem, last, evidence
-    chosen = held if evidence.log_bayes_factor < LEAST_EVIDENCE else freed
-    best = np.ascontiguousarray(chosen.model[:, :columns])
-    return chosen.problem, replace(last, best=best, noise=noise), evidence
+    seen = problem.through(evidence.k1 if is_shown else doubt.given)
+    best = refine_weighted(seen, (freed if is_shown else held).model[:, :columns], believed, scale, noise)
+    return seen, replace(last, best=best, noise=noise), evidence
 
 
 def _fit(start: _Fit, weights: Array, loss_scale: float, noise: float, *, held: bool = False) -> _Fit:
@@ -95,12 +102,9 @@ def _fit(start: _Fit, weights: Array, loss_scale: float, noise: float, *, held: 
         loss_scale=loss_scale,
         max_steps=STEPS,
         min_decrease=MIN_DECREASE,
-        max_points=POINTS,
         intrinsics=doubt.add_to(intrinsics, noise, held=held),
     )
-    model, k1, costs = refine_lens_pose(
-        start.model, doubt.k1, problem.correspondences, weights, doubt.given, options
-    )
+    model, k1, costs = refine_lens_pose(start.model, doubt.k1, problem.correspondences, weights, doubt.given, options)
     return _Fit(model, problem.through(k1), costs[1])
 
 

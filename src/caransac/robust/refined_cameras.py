@@ -77,7 +77,10 @@ def doubtful_covariance(problem: Problem, information: Array, *, lens_prior: boo
     free &= np.isfinite(np.diag(prior))
     kept = np.ix_(free, free)
     covariance = np.zeros((13, 13))
-    covariance[kept] = np.linalg.pinv(information[kept] + prior[kept], hermitian=True)
+    try:
+        covariance[kept] = np.linalg.inv(information[kept] + prior[kept])
+    except np.linalg.LinAlgError:  # matches that leave a number open
+        covariance[kept] = np.linalg.pinv(information[kept] + prior[kept], hermitian=True)
     return covariance
 
 
