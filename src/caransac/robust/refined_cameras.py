@@ -11,9 +11,9 @@ from caransac.geometry import Array
 from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem
-from caransac.robust.problems.lenses import SAME_LENS, TEMPER
+from caransac.robust.problems.lenses import SAME_LENS, TEMPER, slack_information
 
-POSE, INTRINSICS, LENSES = slice(0, 5), slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
+INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
 LARGEST = 1.0  # deviation of anything
 
 
@@ -65,7 +65,7 @@ def doubtful_covariance(problem: Problem, information: Array, *, lens_prior: boo
     if isinstance(problem, FocalPose):
         prior[:11, :11] = problem.prior_information
     else:
-        free[INTRINSICS] = False
+        prior[INTRINSICS, INTRINSICS] = np.diag(slack_information())
     lenses = np.array([11, 12])
     deviations = np.array(doubt.deviations)
     free[lenses] = deviations > 0
