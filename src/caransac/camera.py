@@ -38,6 +38,7 @@ SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares wou
 SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
 # Deviation of k1 of a lens of which nothing is known: phones have up to 0.02, other cameras 0.05 to 0.1.
 UNKNOWN_DISTORTION_DEVIATION = 0.05
+DEVIATIONS = "focal_deviation", "distortion_deviation"  # what a camera may be doubtful about
 FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
 
@@ -141,9 +142,7 @@ class Camera:
         """The camera to assume for an image of which nothing but the size is known, and a deviation that says so."""
         longer = max(width, height)
         params = (UNKNOWN_FOCAL * longer, (width - 1) / 2, (height - 1) / 2)
-        return cls(
-            "SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION, UNKNOWN_DISTORTION_DEVIATION
-        )
+        return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION, UNKNOWN_DISTORTION_DEVIATION)
 
     @classmethod
     def from_dict(cls, camera: Mapping[str, Any]) -> Camera:
@@ -151,7 +150,7 @@ class Camera:
 
         These are focal_deviation and distortion_deviation. What ``pycolmap.Camera.todict()`` returns is one too.
         """
-        optional = ("width", "height", "focal_deviation", "distortion_deviation")
+        optional = ("width", "height", *DEVIATIONS)
         unknown = set(camera) - {"model", "params", *optional, "camera_id", "has_prior_focal_length"}
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
@@ -163,17 +162,20 @@ class Camera:
     def to_dict(self) -> dict[str, Any]:
         """The COLMAP-style dict of the camera: the inverse of `from_dict`, of plain types."""
         plain = {"model": self.model, "width": self.width, "height": self.height, "params": list(self.params)}
-        deviations = {name: getattr(self, name) for name in ("focal_deviation", "distortion_deviation")}
+        deviations = {name: getattr(self, name) for name in DEVIATIONS}
         return plain | {name: deviation for name, deviation in deviations.items() if deviation}
 
     @classmethod
     def from_text(cls, text: str) -> Camera:
         """Camera of ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``, the size being optional.
 
-        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``.
+        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``, and
+        behind a semicolon what is known of the lens, ``;k1=-0.05±0.02``, ``;k1±0.02`` or ``;k1=unknown``.
         """
         try:
-            plain_text, deviation = split_deviation(text)
+            front_text, semicolon, lens_text = text.partition(";")
+            lens = parse_lens(lens_text) if semicolon else (None, 0.0)
+            plain_text, deviation = split_deviation(front_text)
             *front, numbers = plain_text.split(":")
             if len(front) > 2:
                 raise ValueError("too many parts")
@@ -182,7 +184,7 @@ class Camera:
         except ValueError as error:
             raise ValueError(
                 f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
-                "behind it where the focal length is doubtful"
+                "behind it where the focal length is doubtful, and ;k1±0.02 where the lens is"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
@@ -190,7 +192,8 @@ class Camera:
                 f"camera {text!r} has {len(params)} numbers; want f,cx,cy or fx,fy,cx,cy, or name its model"
             )
         try:
-            return cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)
+            camera = cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)
+            return camera.with_lens(camera.k1 if lens[0] is None else lens[0], lens[1]) if semicolon else camera
         except ValueError as error:
             raise ValueError(f"camera {text!r}: {error}") from error
 
@@ -316,6 +319,31 @@ def split_deviation(text: str) -> tuple[str, float]:
     return front.strip(), float(number[:-1]) / 100 if number.endswith("%") else float(number)
 
 
+def parse_lens(text: str) -> tuple[float | None, float]:
+    """k1 and its deviation as written: ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``, k1 left out or not.
+
+    k1 is None where the text has none; where it is unknown, it is 0 and as far off as lenses are.
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    plain = text.strip().removeprefix("k1").strip().removeprefix("=").strip()
+    if plain.lower() == "unknown":
+        return 0.0, UNKNOWN_DISTORTION_DEVIATION
+    front, deviation = split_deviation(plain)
+    if not front and deviation == 0:
+        raise ValueError("no number")
+    k1 = float(front) if front else None
+    if not 0 <= deviation <= 1 or (k1 is not None and not isfinite(k1)):
+        raise ValueError("not a number, or beyond what lenses have")
+    return k1, deviation
+
+
+def usual_distortion(focal: float) -> float:
+    """Deviation of k1 of a lens of which no more is known than its focal length in the longer side: less of long ones."""
+    return UNKNOWN_DISTORTION_DEVIATION * min(UNKNOWN_FOCAL / focal, 1.0)
+
+
 def mean_pixel(camera1: Camera, camera2: Camera) -> float:
     """Length of a pixel on the normalised image plane, the inverse focal length: the mean of two cameras."""
     return 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
@@ -384,7 +412,6 @@ def _described(value: Any) -> Mapping[str, Any] | None:
     if callable(getattr(value, "todict", None)):
         return cast(Mapping[str, Any], value.todict())
     if callable(getattr(value, "model_name", None)):
-        names = ("width", "height", "focal_deviation", "distortion_deviation")
-        named = {name: getattr(value, name, 0) for name in names}
+        named = {name: getattr(value, name, 0) for name in ("width", "height", *DEVIATIONS)}
         return {"model": value.model_name(), "params": value.params, **{key: max(n, 0) for key, n in named.items()}}
     return None

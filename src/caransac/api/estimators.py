@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_matches, as_reals
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
 from caransac.api.result_fields import report
-from caransac.camera import Camera, CameraLike, as_camera
+from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
@@ -18,7 +18,7 @@ from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import focal_profile
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
+from caransac.robust.problems import Essential, Fundamental, Homography, Problem
 from caransac.robust.refined_cameras import refined_cameras
 from caransac.robust.same_camera import could_be_one, estimate_focal_pose
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from caransac.api.focal_pooling import FocalEstimate
-from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera, check_deviation
+from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera, check_deviation, usual_distortion
 from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
 
 MODELS = (  # COLMAP's, by number
@@ -121,6 +121,11 @@ def _choose(
         camera = _read_camera(camera_id, *stored)
         if not camera.is_fisheye:  # which are known exactly or not at all
             camera = replace(camera, focal_deviation=prior_deviation)
+        if (
+            prior_deviation > 0 and camera.is_simple and camera.k1 == 0
+        ):  # COLMAP's start, which says nothing of the lens
+            usual = usual_distortion(camera.mean_focal / max(camera.width, camera.height, 1))
+            camera = replace(camera, distortion_deviation=usual)
         return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, camera.focal_deviation, "prior"))
     try:
         camera = _read_camera(camera_id, *stored)
