@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from caransac.api import (
+        CameraEstimate,
         FocalEstimate,
         estimate,
+        estimate_camera,
         estimate_focal,
         estimate_fundamental,
         estimate_fundamentals,
@@ -43,6 +45,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Camera",
+    "CameraEstimate",
     "FocalEstimate",
     "FundamentalResult",
     "GeometryResult",
@@ -55,6 +58,7 @@ __all__ = [
     "Round",
     "__version__",
     "estimate",
+    "estimate_camera",
     "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
@@ -71,8 +75,10 @@ __all__ = [
 # Loaded when they are first used: the command line answers to Ctrl-C before numpy is there, which takes a while.
 _MODULES = {
     "api": (
+        "CameraEstimate",
         "FocalEstimate",
         "estimate",
+        "estimate_camera",
         "estimate_focal",
         "estimate_fundamental",
         "estimate_fundamentals",

@@ -57,8 +57,8 @@ class Camera:
             known to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
             cameras must be exact.
         distortion_deviation: standard deviation of k1, the first coefficient of radial distortion: 0 (exact) or from
-            1e-9 to 1. Estimation then finds k1 with the pose, where the matches show it. For pinholes and models without
-            coefficients other than k1.
+            1e-9 to 1. Estimation then finds k1 with the pose, where the matches show it. For pinholes, and models
+            without coefficients other than k1.
 
     The principal point is in the same pixel convention as the points that go with it.
     """
@@ -320,9 +320,9 @@ def split_deviation(text: str) -> tuple[str, float]:
 
 
 def parse_lens(text: str) -> tuple[float | None, float]:
-    """k1 and its deviation as written: ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``, k1 left out or not.
+    """k1 and its deviation as written: ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``.
 
-    k1 is None where the text has none; where it is unknown, it is 0 and as far off as lenses are.
+    The name may be left out. k1 is None where the text has none. Unknown, it is 0 and as far off as lenses are.
 
     Raises:
         ValueError: the text is none of these.
@@ -340,7 +340,7 @@ def parse_lens(text: str) -> tuple[float | None, float]:
 
 
 def usual_distortion(focal: float) -> float:
-    """Deviation of k1 of a lens of which no more is known than its focal length in the longer side: less of long ones."""
+    """Deviation of k1 of a lens of which the focal length alone is known, in the longer side: less of long ones."""
     return UNKNOWN_DISTORTION_DEVIATION * min(UNKNOWN_FOCAL / focal, 1.0)
 
 

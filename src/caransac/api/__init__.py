@@ -1,19 +1,21 @@
 """The public calls: pixels in, result out."""
 
 from caransac.api.any_geometry import estimate
+from caransac.api.camera_pooling import CameraEstimate, FocalEstimate, estimate_camera, estimate_focal
 from caransac.api.estimators import (
     estimate_fundamental,
     estimate_homography,
     estimate_relative_pose,
     pose_from_fundamental,
-    profile_focal,
+    profile_camera,
 )
-from caransac.api.focal_pooling import FocalEstimate, estimate_focal
 from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_poses
 
 __all__ = [
+    "CameraEstimate",
     "FocalEstimate",
     "estimate",
+    "estimate_camera",
     "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
@@ -21,5 +23,5 @@ __all__ = [
     "estimate_relative_pose",
     "estimate_relative_poses",
     "pose_from_fundamental",
-    "profile_focal",
+    "profile_camera",
 ]

@@ -16,7 +16,7 @@ from caransac.options import Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
-from caransac.robust.focal_profile import focal_profile
+from caransac.robust.focal_profile import CameraProfile, focal_profile
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental, Homography, Problem
 from caransac.robust.refined_cameras import refined_cameras
@@ -168,7 +168,7 @@ def estimate_homography(
     return HomographyResult(H=H, **report((pixels1, pixels2), problem, found, options, started))
 
 
-def profile_focal(
+def profile_camera(
     points1: ArrayLike,
     points2: ArrayLike,
     *,
@@ -179,8 +179,8 @@ def profile_focal(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
-) -> Array | None:
-    """What two images of one camera say about its focal length.
+) -> CameraProfile | None:
+    """What two images of one camera say about its focal length and its lens.
 
     Args:
         points1: (N, 2) pixels in image 1; these and the other arguments and errors as in `estimate_relative_pose`.
@@ -194,7 +194,7 @@ def profile_focal(
         options: see `Options`.
 
     Returns:
-        (k,) the log-likelihood of each focal length, the largest being 0; None where the data determine no pose.
+        The log-likelihood of each focal length, and k1; None where the data determine no pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = unknown_camera(image_size1, "image_size1"), unknown_camera(image_size2, "image_size2")
@@ -203,9 +203,12 @@ def profile_focal(
             f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
         )
     problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, True, info, options)
-    return (
-        None if found.model is None else focal_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
-    )
+    if found.model is None:
+        return None
+    focals = focal_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
+    if found.lenses is None:
+        return CameraProfile(focals)
+    return CameraProfile(focals, found.lenses.k1[0], found.lenses.deviations[0])
 
 
 def pose_from_fundamental(

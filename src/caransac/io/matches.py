@@ -122,7 +122,7 @@ def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera
         str(arrays[f"{name}_model"]),
         tuple(arrays[f"{name}_params"]),
         *_stored_size(arrays, name),
-        **{deviation: float(arrays.get(f"{name}_{deviation}", 0.0)) for deviation in DEVIATIONS},
+        *(float(arrays.get(f"{name}_{deviation}", 0.0)) for deviation in DEVIATIONS),
     )
 
 
@@ -302,8 +302,8 @@ def camera_from_h5(group: UntrustedGroup) -> Camera:
         raise ValueError(f"model must be one text, got {len(texts)}")
     text: Any = texts[0]
     model = text.decode() if isinstance(text, bytes) else str(text)
-    deviations = {name: _number(group, name) for name in DEVIATIONS if name in group}
-    return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), **deviations)
+    deviations = (_number(group, name) if name in group else 0.0 for name in DEVIATIONS)
+    return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), *deviations)
 
 
 def _size_from_h5(group: UntrustedGroup) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
-from caransac.kernels.lenses import change_lenses, lens_information, refine_lens_pose
+from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
 from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
 from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
 from caransac.kernels.points import (

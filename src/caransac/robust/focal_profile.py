@@ -1,6 +1,8 @@
-"""What the matches of one pair say about the focal length of its camera, without any prior."""
+"""What the matches of one pair say about the focal length and the lens of its camera."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,21 @@ from caransac.tuning import Tuning
 STEPS, MIN_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
 MOST_POINTS = 1000  # more say hardly more, at the same noise
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
+
+
+class CameraProfile(NamedTuple):
+    """What a pair says about the camera of both of its images.
+
+    Attributes:
+        focals: (k,) log-likelihoods of focal lengths, without any prior, the largest being 0: see `focal_profile`.
+        k1: of the lens that suits the matches and the prior best, of rays at the focal length that was assumed; None
+            where nobody asked.
+        k1_deviation: of it, by the matches alone.
+    """
+
+    focals: Array
+    k1: float | None = None
+    k1_deviation: float = 0.0
 
 
 def focal_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning) -> Array:

@@ -17,7 +17,7 @@ from caransac.learned.state_network import MatchStates
 from caransac.results import Round
 from caransac.robust.estimate import LensEvidence
 from caransac.robust.problems import Essential, FocalPose, Problem
-from caransac.robust.problems.lenses import TEMPER, slack_prior
+from caransac.robust.problems.lens_doubt import TEMPER, slack_prior
 from caransac.robust.refined_cameras import LENSES, doubtful_covariance, with_intrinsics
 from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.scale import Scale, trusted_matches
@@ -27,9 +27,9 @@ STEPS, MIN_DECREASE = 10, 1e-4
 POINTS = 400  # matches that are asked, at most
 LIGHTEST = 0.01  # weight of a match that is asked
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
-# Logarithm of the Bayes factor from which on k1 is let go, chosen on the training scenes, bent and not: flat lenses then
-# lose 0.2 AUC@5 and nothing of AUC@1, and lenses of -0.05 win nearly all that a k1 that is always free would.
-LEAST_EVIDENCE = 1.0
+# Logarithm of the Bayes factor from which on k1 is let go, chosen on the training scenes, bent and not: flat lenses
+# then lose 0.2 AUC@5 and nothing of AUC@1, and lenses of -0.05 win nearly all that a k1 that is always free would.
+LEAST_EVIDENCE = 1.5
 
 
 @dataclass(frozen=True)

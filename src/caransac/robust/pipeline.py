@@ -42,9 +42,9 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
     # 2. prior, 3. rounds and 4. assess, as the method has them
     found = METHODS[options.method](part, known, options)
     # 5. report on all matches
-    return (
-        found if chosen is None else widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
-    )
+    if chosen is None:
+        return found
+    return widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:

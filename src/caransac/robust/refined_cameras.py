@@ -11,7 +11,7 @@ from caransac.geometry import Array
 from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem
-from caransac.robust.problems.lenses import SAME_LENS, TEMPER, slack_information
+from caransac.robust.problems.lens_doubt import SAME_LENS, TEMPER, slack_information
 
 INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
 LARGEST = 1.0  # deviation of anything

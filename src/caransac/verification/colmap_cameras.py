@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caransac.api.focal_pooling import FocalEstimate
+from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera, check_deviation, usual_distortion
 from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
 
@@ -33,6 +33,7 @@ MODELS = (  # COLMAP's, by number
     "EUCM",
     "EQUIRECTANGULAR",
 )
+BENT = 2.0  # deviations of k1: a lens of less is taken for a flat one
 UNKNOWN = CameraFocal(None, None, "unknown")
 
 
@@ -64,11 +65,16 @@ class ColmapCamera:
         """Whether its focal length may be found from its images."""
         return self.camera is None and self.size is not None
 
-    def pooled(self, found: FocalEstimate) -> ColmapCamera:
-        """The camera with the focal length that its pairs agree on; without one it stays as it is."""
+    def pooled(self, found: CameraEstimate) -> ColmapCamera:
+        """The camera with focal length and lens that its pairs agree on; without any it stays as it is."""
         if self.stored is None or found.focal_px is None or found.deviation is None:
             return self
         camera = self.stored.adjusted(found.focal_px / self.stored.mean_focal, (0.0, 0.0), found.deviation)
+        if found.k1 is not None and found.k1_deviation is not None and camera.is_simple and camera.k1 == 0:
+            if abs(found.k1) > BENT * found.k1_deviation:
+                camera = camera.with_lens(found.k1, found.k1_deviation)
+            else:
+                camera = replace(camera, distortion_deviation=found.k1_deviation)
         return replace(self, camera=camera, focal=CameraFocal(found.focal_px, found.deviation, "pooled"))
 
 

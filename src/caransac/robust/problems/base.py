@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, change_lenses
-from caransac.robust.problems.lenses import LensDoubt
+from caransac.robust.problems.lens_doubt import LensDoubt
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on

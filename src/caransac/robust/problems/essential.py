@@ -6,7 +6,7 @@ from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
 from caransac.robust.problems.base import Problem
-from caransac.robust.problems.lenses import LensDoubt
+from caransac.robust.problems.lens_doubt import LensDoubt
 from caransac.robust.problems.rays import pack_rays
 
 

@@ -14,8 +14,7 @@ from caransac.kernels import IntrinsicsPrior
 # Matches are not independent evidence: on the training scenes errors of k1 are two to three times what noise predicts.
 TEMPER = 4.0
 # Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
-# well, they do not show a lens. Of forward-facing pairs of one phone, which seemed to bend lines by -0.15 to 0.19, one in
-# fifteen still does.
+# well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
 FOCAL_SLACK, CENTRE_SLACK = 0.003, 0.005  # deviations: relative; in focal lengths
 SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one camera
 
