@@ -10,9 +10,12 @@ from caransac import Options, estimate_camera, estimate_relative_pose
 from caransac.api.camera_pooling import LOG_FOCALS, pool_camera, spread_choice, trial_focals
 from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, rotation_from_vector
+from caransac.robust.focal_profile import CameraProfile
 
 SIZE = (1024, 768)
 FOCAL = 760.0
+PINHOLE = caransac.Camera("SIMPLE_PINHOLE", (FOCAL, 511.5, 383.5))
+SIMPLE_RADIAL = caransac.Camera("SIMPLE_RADIAL", (FOCAL, 511.5, 383.5, -0.1))
 
 
 def motion(kind, rng):
@@ -159,17 +162,55 @@ def test_pooling_of_known_curves():
     focals = np.log(trial_focals(lens))
     np.testing.assert_allclose(focals, LOG_FOCALS + np.log(1024))
     rng = np.random.default_rng(0)
-    curves = [-0.5 * ((focals - np.log(900) - rng.normal(0, 0.02)) / 0.01) ** 2 for _ in range(30)]
+    curves = [CameraProfile(-0.5 * ((focals - np.log(900) - rng.normal(0, 0.02)) / 0.01) ** 2) for _ in range(30)]
     found = pool_camera(curves, lens, seed=0)
     assert found.focal_px == pytest.approx(900, rel=0.01)
-    sure = [-0.5 * ((focals - np.log(1500)) / 0.001) ** 2]
+    assert found.k1 is None, "nobody asked"
+    sure = [CameraProfile(-0.5 * ((focals - np.log(1500)) / 0.001) ** 2)]
     assert pool_camera(curves + sure, lens, seed=0).focal_px == pytest.approx(found.focal_px, rel=0.003)
-    flat = [np.zeros(len(focals))] * 30
+    flat = [CameraProfile(np.zeros(len(focals)))] * 30
     assert pool_camera(flat, lens, seed=0).num_informative == 0
-    falling = [-100.0 * np.arange(len(focals))] * 30
+    falling = [CameraProfile(-100.0 * np.arange(len(focals)))] * 30
     assert pool_camera(falling, lens, seed=0).reason == "too_few_informative", "a best focal length at the end is none"
 
 
 def test_classical_methods_tell_it_too():
     found = estimate_camera(collection("around", 8), SIZE, options=Options(method="lm-lo"))
     assert found.focal_px == pytest.approx(FOCAL, rel=0.02)
+
+
+def test_pooling_of_known_lenses():
+    """Pairs that scatter about one k1, some of them surely wrong, and each of them drawn to zero by its prior."""
+    lens = caransac.Camera.of_unknown_focal(*SIZE)
+    focals, rng, prior = np.log(trial_focals(lens)), np.random.default_rng(1), lens.distortion_deviation
+    curve, even = -0.5 * ((focals - np.log(lens.fx)) / 0.02) ** 2, np.ones(len(focals))
+    told = [
+        CameraProfile(curve, even * rng.normal(-0.1, each) / (1 + (each / prior) ** 2), each)
+        for each in rng.uniform(0.01, 0.04, 30)
+    ]
+    told += [CameraProfile(curve, even * k1, 0.005) for k1 in (0.2, -0.3, 0.1, 0.25)]
+    found = pool_camera(told, lens, seed=0)
+    assert found.k1 == pytest.approx(-0.1, abs=0.015)
+    assert abs(found.k1 + 0.1) < 2 * found.k1_deviation < 0.08
+    assert found.camera.model == "SIMPLE_RADIAL"
+    assert found.camera.k1 == found.k1
+    assert found.camera.distortion_deviation == found.k1_deviation
+    open_ones = [CameraProfile(curve, even * k1, 0.2) for k1 in rng.normal(0, 0.05, 30)]
+    assert pool_camera(open_ones, lens, seed=0).k1 is None
+    assert pool_camera(open_ones, lens, seed=0).camera.distortion_deviation == prior
+
+
+def test_a_bent_collection_tells_its_lens():
+    pairs = []
+    for pair in collection("around", 10, noise_px=0.3):
+        bent = [SIMPLE_RADIAL.rays_to_pixels(PINHOLE.pixels_to_rays(np.asarray(each))) for each in pair[:2]]
+        pairs.append((*bent, *pair[2:]))
+    found = estimate_camera(pairs, SIZE)
+    assert found.focal_px == pytest.approx(FOCAL, rel=0.04)
+    assert found.k1 == pytest.approx(SIMPLE_RADIAL.k1, abs=0.03)
+
+
+def test_the_old_name_warns():
+    with pytest.warns(DeprecationWarning, match="estimate_camera"):
+        caransac.estimate_focal([], SIZE)
+    assert caransac.FocalEstimate is caransac.CameraEstimate

@@ -41,7 +41,7 @@ SHARED_IMAGES = 1.75  # how much more resampled images spread on the training sc
 COMMON_DEVIATION = 0.01  # relative: what all pairs of a camera err by together, its lens and principal point
 # The same of k1: values that are tried, and what pairs of a camera err by together.
 K1_STEPS = np.arange(-0.5, 0.5001, 0.005)
-LARGEST_K1_DEVIATION, COMMON_K1_DEVIATION = 0.03, 0.003
+LARGEST_K1_DEVIATION, COMMON_K1_DEVIATION = 0.04, 0.01
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
     focal_px = float(np.exp(log_focal)) * max(lens.width, lens.height)
     deviation = float(np.hypot(spread, COMMON_DEVIATION))
     camera = lens.adjusted(focal_px / lens.mean_focal, (0.0, 0.0), deviation)
-    k1, k1_deviation = _pool_k1([each for each in profiles if each is not None], lens.distortion_deviation, seed)
+    k1, k1_deviation = _pool_k1([each for each in profiles if each is not None], log_focal, lens, seed)
     if k1 is not None and k1_deviation is not None:
         scale_sq = (focal_px / lens.mean_focal) ** 2  # rays at the focal length that was assumed are told of
         k1, k1_deviation = k1 * scale_sq, k1_deviation * scale_sq
@@ -191,13 +191,18 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
 
 
 def _pool_k1(
-    told: Sequence[CameraProfile], prior_deviation: float, seed: int
+    profiles: Sequence[CameraProfile], log_focal: float, lens: Camera, seed: int
 ) -> tuple[float, float] | tuple[None, None]:
-    """k1 that pairs agree on and its deviation, as `pool_camera` pools focal lengths; None where they do not."""
-    told = [each for each in told if each.k1 is not None and each.k1_deviation < WIDE]
+    """k1 that pairs agree on at a focal length, as `pool_camera` pools these, and its deviation; None for none."""
+    told = [
+        (float(np.interp(log_focal, LOG_FOCALS, each.k1)), max(each.k1_deviation, COMMON_K1_DEVIATION))
+        for each in profiles
+        if each.k1 is not None and each.k1_deviation < WIDE
+    ]
+    prior_deviation = lens.distortion_deviation
     if len(told) < FEWEST_INFORMATIVE or prior_deviation == 0:
         return None, None
-    k1, deviations = np.array([(each.k1, max(each.k1_deviation, COMMON_K1_DEVIATION)) for each in told]).T
+    k1, deviations = np.array(told).T
     k1 = k1 * (1 + (deviations / prior_deviation) ** 2)  # the prior, which each pair had, counts once
     likelihoods = np.exp(-0.5 * ((K1_STEPS - k1[:, None]) / deviations[:, None]) ** 2)
     likelihoods /= np.maximum(likelihoods.mean(axis=1, keepdims=True), 1e-12)

@@ -16,7 +16,7 @@ from caransac.options import Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
-from caransac.robust.focal_profile import CameraProfile, focal_profile
+from caransac.robust.focal_profile import CameraProfile, camera_profile
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental, Homography, Problem
 from caransac.robust.refined_cameras import refined_cameras
@@ -205,10 +205,7 @@ def profile_camera(
     problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, True, info, options)
     if found.model is None:
         return None
-    focals = focal_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
-    if found.lenses is None:
-        return CameraProfile(focals)
-    return CameraProfile(focals, found.lenses.k1[0], found.lenses.deviations[0])
+    return camera_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
 
 
 def pose_from_fundamental(

@@ -261,10 +261,6 @@ def describe_camera(given: Camera | None, found: Camera | None, source: CameraSo
     shown = found or given
     if shown is None:
         return SOURCE_TEXTS["unknown"]
-    return _describe_focal(given, shown, source) + _lens_text(shown)
-
-
-def _describe_focal(given: Camera | None, shown: Camera, source: CameraSource) -> str:
     if given is None and shown.focal_deviation > HARDLY_SEEN:
         return f"focal length {_focal_text(shown)}, assumed: the matches hardly show it"
     if given is None:
@@ -275,11 +271,8 @@ def _describe_focal(given: Camera | None, shown: Camera, source: CameraSource) -
     return f"focal length {_focal_text(shown)}, {exact}{SOURCE_TEXTS[source]}"
 
 
-def _lens_text(camera: Camera) -> str:
-    """What was found of a doubtful lens."""
-    return f"; k1 {camera.k1:.3f} ± {camera.distortion_deviation:.2g}" if camera.distortion_deviation else ""
-
-
 def _focal_text(camera: Camera) -> str:
     deviation = f" ± {100 * camera.focal_deviation:.2g} %" if camera.focal_deviation else ""
-    return f"{camera.mean_focal:.1f} px{deviation}"
+    bent = camera.distortion_deviation > 0 and camera.k1 != 0
+    lens = f", k1 {camera.k1:.3f} ± {camera.distortion_deviation:.2g}" if bent else ""
+    return f"{camera.mean_focal:.1f} px{deviation}{lens}"
