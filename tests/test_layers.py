@@ -34,6 +34,7 @@ LAYERS = [
         "robust.problems.fundamental",
         "robust.problems.focal",
         "robust.problems.homography",
+        "robust.problems.spherical",
     },
     {"robust.problems"},
     {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.match_info", "robust.scale"},

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         estimate_fundamentals,
         estimate_homography,
         estimate_relative_pose,
+        estimate_relative_pose_from_rays,
         estimate_relative_poses,
         pose_from_fundamental,
     )
@@ -64,6 +65,7 @@ __all__ = [
     "estimate_fundamentals",
     "estimate_homography",
     "estimate_relative_pose",
+    "estimate_relative_pose_from_rays",
     "estimate_relative_poses",
     "load_result",
     "matches_from",
@@ -84,6 +86,7 @@ _MODULES = {
         "estimate_fundamentals",
         "estimate_homography",
         "estimate_relative_pose",
+        "estimate_relative_pose_from_rays",
         "estimate_relative_poses",
         "pose_from_fundamental",
     ),

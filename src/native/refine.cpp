@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include <Eigen/Geometry>
 
@@ -64,6 +65,34 @@ struct LinearSystem<HomographyManifold> {
         const HomographyManifold::Basis forth = at.forth();
         add_way(sums[0], forth, gradient, hessian);
         add_way(sums[1], at.back(forth), gradient, hessian);
+    }
+};
+
+template <>
+struct LinearSystem<RayManifold> {
+    double cost = 0;
+    Eigen::Matrix<double, 5, 5> hessian;
+    RayManifold::Delta gradient;
+
+    LinearSystem(const RayManifold& at, const WeightedPoints& points, const RefineOptions& options) {
+        constexpr double kLeastCurvature = 0.2;  // as in hot/loss.h
+        const int n = points.columns().n;
+        const double scale_sq = options.loss_scale * options.loss_scale;
+        std::vector<double> residuals(n);
+        Eigen::Matrix<double, Eigen::Dynamic, 5, Eigen::RowMajor> slopes(n, 5);
+        ray_jacobian(at, points.columns(), residuals.data(), slopes.data());
+        Eigen::VectorXd pull(n), curvature(n);
+        for (int i = 0; i < n; ++i) {
+            const double weight = points.weights()[i], square = residuals[i] * residuals[i];
+            const double growth = 1 + square / scale_sq, derivative = 1 / growth;
+            const bool inside = square < scale_sq, cauchy = options.loss == Loss::kCauchy;
+            cost += weight * (cauchy ? scale_sq * std::log(growth) : std::min(square, scale_sq));
+            pull[i] = weight * residuals[i] * (cauchy ? derivative : inside ? 1.0 : 0.0);
+            const double bend = std::max((2 - growth) * derivative * derivative, kLeastCurvature * derivative);
+            curvature[i] = weight * (cauchy ? bend : inside ? 1.0 : 0.0);
+        }
+        gradient = slopes.transpose() * pull;
+        hessian = slopes.transpose() * curvature.asDiagonal() * slopes;
     }
 };
 
@@ -169,6 +198,22 @@ RefineReport Refiner::refine(HomographyManifold& homography) {
             kernels().homography_scores(homography.both_ways(), usable_.columns(), max_error_sq, out);
         });
     return minimise(homography, thinned(), options_);
+}
+
+RefineReport Refiner::refine(RayManifold& pose) {
+    if (options_.max_residual_sq > 0)
+        select([&](double max_error_sq, float* out) { ray_scores(pose, usable_.columns(), max_error_sq, out); });
+    const RefineReport report = minimise(pose, thinned(), options_);
+    const Eigen::Quaterniond turn(Eigen::Matrix3d(pose.pose().rotation));
+    pose = RayManifold({turn.normalized().toRotationMatrix(), pose.pose().translation});
+    return report;
+}
+
+Eigen::Matrix<double, 5, 5> Refiner::information(const RayManifold& at) const {
+    RefineOptions everything;
+    everything.loss = Loss::kTruncated;
+    everything.loss_scale = 1e50;
+    return LinearSystem<RayManifold>(at, usable_, everything).hessian;
 }
 
 Eigen::Matrix<double, 8, 8> Refiner::information(const HomographyManifold& at) const {

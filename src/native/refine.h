@@ -6,6 +6,7 @@
 
 #include "levenberg_marquardt.h"
 #include "manifolds.h"
+#include "ray_pose.h"
 
 namespace caransac {
 
@@ -56,10 +57,12 @@ class Refiner {
         return symmetric<Manifold::kDof>(raw.hessian);
     }
     Eigen::Matrix<double, 8, 8> information(const HomographyManifold& at) const;
+    Eigen::Matrix<double, 5, 5> information(const RayManifold& at) const;
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);
     RefineReport refine(HomographyManifold& homography);
+    RefineReport refine(RayManifold& pose);
 
   private:
     template <class Score>

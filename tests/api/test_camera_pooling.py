@@ -185,18 +185,21 @@ def test_pooling_of_known_lenses():
     focals, rng, prior = np.log(trial_focals(lens)), np.random.default_rng(1), lens.distortion_deviation
     curve, even = -0.5 * ((focals - np.log(lens.fx)) / 0.02) ** 2, np.ones(len(focals))
     told = [
-        CameraProfile(curve, even * rng.normal(-0.1, each) / (1 + (each / prior) ** 2), each)
+        CameraProfile(curve, curve, even * rng.normal(-0.1, each) / (1 + (each / prior) ** 2), each)
         for each in rng.uniform(0.01, 0.04, 30)
     ]
-    told += [CameraProfile(curve, even * k1, 0.005) for k1 in (0.2, -0.3, 0.1, 0.25)]
+    told += [CameraProfile(curve, curve, even * k1, 0.005) for k1 in (0.2, -0.3, 0.1, 0.25)]
     found = pool_camera(told, lens, seed=0)
     assert found.k1 == pytest.approx(-0.1, abs=0.015)
     assert abs(found.k1 + 0.1) < 2 * found.k1_deviation < 0.08
     assert found.camera.model == "SIMPLE_RADIAL"
     assert found.camera.k1 == found.k1
     assert found.camera.distortion_deviation == found.k1_deviation
-    open_ones = [CameraProfile(curve, even * k1, 0.2) for k1 in rng.normal(0, 0.05, 30)]
+    open_ones = [CameraProfile(curve, curve, even * k1, 0.2) for k1 in rng.normal(0, 0.05, 30)]
     assert pool_camera(open_ones, lens, seed=0).k1 is None
+    straight = [CameraProfile(curve, curve, even * k1, 0.02) for k1 in rng.normal(0, 0.02, 30)]
+    assert pool_camera(straight, lens, seed=0).k1 == 0
+    assert 0 < pool_camera(straight, lens, seed=0).camera.distortion_deviation < prior
     assert pool_camera(open_ones, lens, seed=0).camera.distortion_deviation == prior
 
 

@@ -6,6 +6,7 @@ from caransac.api.estimators import (
     estimate_fundamental,
     estimate_homography,
     estimate_relative_pose,
+    estimate_relative_pose_from_rays,
     pose_from_fundamental,
     profile_camera,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "estimate_fundamentals",
     "estimate_homography",
     "estimate_relative_pose",
+    "estimate_relative_pose_from_rays",
     "estimate_relative_poses",
     "pose_from_fundamental",
     "profile_camera",

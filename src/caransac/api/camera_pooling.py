@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence, Sized
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -42,6 +42,7 @@ COMMON_DEVIATION = 0.01  # relative: what all pairs of a camera err by together,
 # The same of k1: values that are tried, and what pairs of a camera err by together.
 K1_STEPS = np.arange(-0.5, 0.5001, 0.005)
 LARGEST_K1_DEVIATION, COMMON_K1_DEVIATION = 0.04, 0.01
+BENT = 2.0  # deviations: a lens of less is taken for a flat one
 
 
 @dataclass(frozen=True)
@@ -156,14 +157,31 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
         lens: the camera, as it is to be assumed where its focal length is unknown.
         seed: of the resampling.
     """
-    told = np.array([each.focals for each in profiles if each is not None]).reshape(-1, len(LOG_FOCALS))
-    likelihoods = np.exp(told / TEMPER)
+    told = [each for each in profiles if each is not None]
+    flat = _pool_focals([each.focals for each in told], len(profiles), lens, seed)
+    bent = [each.bent_focals for each in told if each.bent_focals is not None]
+    found, (k1, deviation) = flat, _pool_k1(told, flat.focal_px, lens, seed)
+    if bent:  # a lens that all pairs together do not show would only blur the focal length
+        otherwise = _pool_focals(bent, len(profiles), lens, seed)
+        shown, spread = _pool_k1(told, otherwise.focal_px, lens, seed)
+        if shown is not None and spread is not None and abs(shown) > BENT * spread:
+            found, k1, deviation = otherwise, shown, spread
+    if found.focal_px is None or k1 is None or deviation is None:
+        return found
+    if abs(k1) <= BENT * deviation:
+        k1, deviation = 0.0, float(np.hypot(k1, deviation))
+    return replace(found, camera=found.camera.with_lens(k1, deviation), k1=k1, k1_deviation=deviation)
+
+
+def _pool_focals(told: Sequence[Array], num_pairs: int, lens: Camera, seed: int) -> CameraEstimate:
+    """The focal length alone of so many pairs, of log-likelihoods (k,) of those that tell; see `pool_camera`."""
+    likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / TEMPER)
     likelihoods /= likelihoods.mean(axis=1, keepdims=True)
     likelihoods = likelihoods[_is_informative(likelihoods)]
     count = len(likelihoods)
 
     def unknown(reason: PoolingReason) -> CameraEstimate:
-        return CameraEstimate(False, None, None, len(profiles), count, reason, lens)
+        return CameraEstimate(False, None, None, num_pairs, count, reason, lens)
 
     if count < FEWEST_INFORMATIVE:
         return unknown("too_few_informative")
@@ -180,20 +198,16 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
     focal_px = float(np.exp(log_focal)) * max(lens.width, lens.height)
     deviation = float(np.hypot(spread, COMMON_DEVIATION))
     camera = lens.adjusted(focal_px / lens.mean_focal, (0.0, 0.0), deviation)
-    k1, k1_deviation = _pool_k1([each for each in profiles if each is not None], log_focal, lens, seed)
-    if k1 is not None and k1_deviation is not None:
-        scale_sq = (focal_px / lens.mean_focal) ** 2  # rays at the focal length that was assumed are told of
-        k1, k1_deviation = k1 * scale_sq, k1_deviation * scale_sq
-        camera = camera.with_lens(k1, k1_deviation)
-    return CameraEstimate(
-        True, focal_px, deviation, len(profiles), count, "agreement", camera, k1=k1, k1_deviation=k1_deviation
-    )
+    return CameraEstimate(True, focal_px, deviation, num_pairs, count, "agreement", camera)
 
 
 def _pool_k1(
-    profiles: Sequence[CameraProfile], log_focal: float, lens: Camera, seed: int
+    profiles: Sequence[CameraProfile], focal_px: float | None, lens: Camera, seed: int
 ) -> tuple[float, float] | tuple[None, None]:
-    """k1 that pairs agree on at a focal length, as `pool_camera` pools these, and its deviation; None for none."""
+    """k1 that pairs agree on at a focal length, as focal lengths are pooled, and its deviation; None for none."""
+    if focal_px is None:
+        return None, None
+    log_focal = np.log(focal_px / max(lens.width, lens.height))
     told = [
         (float(np.interp(log_focal, LOG_FOCALS, each.k1)), max(each.k1_deviation, COMMON_K1_DEVIATION))
         for each in profiles
@@ -212,7 +226,8 @@ def _pool_k1(
     best, *others = _maxima(np.concatenate([logs.sum(axis=0)[None], resamples @ logs]) + prior, K1_STEPS)
     spread = SHARED_IMAGES * float(np.sqrt(np.mean((np.array(others) - best) ** 2) * len(told) / (len(told) - 3)))
     deviation = float(np.hypot(spread, COMMON_K1_DEVIATION))
-    return (float(best), deviation) if deviation < LARGEST_K1_DEVIATION else (None, None)
+    scale_sq = (focal_px / lens.mean_focal) ** 2  # rays at the focal length that was assumed are told of
+    return (float(best) * scale_sq, deviation * scale_sq) if deviation < LARGEST_K1_DEVIATION else (None, None)
 
 
 def _is_informative(likelihoods: Array) -> NDArray[np.bool_]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same, unknown_camera
 from caransac.api.result_fields import report
 from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
-from caransac.options import Options, ScoreKind
+from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import CameraProfile, camera_profile
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, Fundamental, Homography, Problem
+from caransac.robust.problems import Essential, Fundamental, Homography, Problem, Spherical
 from caransac.robust.refined_cameras import refined_cameras
 from caransac.robust.same_camera import could_be_one, estimate_focal_pose
 
@@ -90,6 +91,58 @@ def estimate_relative_pose(
         alternatives=tuple(RelativePose(*split_pose(pose)) for pose in _alternatives(problem, found)),
         **report((pixels1, pixels2), problem, found, options, started),
     )
+
+
+def estimate_relative_pose_from_rays(
+    rays1: ArrayLike,
+    rays2: ArrayLike,
+    *,
+    max_error_deg: MaxError = "auto",
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    features: ArrayLike | None = None,
+    options: Options | None = None,
+) -> RelativePoseResult:
+    """Estimate the relative pose of two cameras from the rays of their matches, also of such that see all around.
+
+    For spherical, catadioptric and any other central cameras, in any direction: distances are angles between rays and
+    epipolar planes.
+
+    Args:
+        rays1: (N, 3) directions in the frame of camera 1, of any length but zero.
+        rays2: (N, 3) directions in the frame of camera 2; row i matches row i of `rays1`.
+        max_error_deg: angle in degrees from which on a match is no inlier, or "auto" to find it with the noise.
+        scores: (N,) as in `estimate_relative_pose`.
+        score_kind: as there.
+        features: as there.
+        options: see `Options`; its ``max_error_px`` has no meaning here and must be left at "auto".
+
+    Returns:
+        The pose with ``x2 = R x1 + t``; the cameras are None, `points1` and `points2` the rays as unit vectors, and
+        `max_error_px` and `noise_px` are in degrees.
+
+    Raises:
+        ValueError: an argument has the wrong shape or impossible values; the message names it.
+    """
+    started = time.perf_counter()
+    units = check_rays(rays1, "rays1"), check_rays(rays2, "rays2")
+    if len(units[0]) != len(units[1]):
+        raise ValueError(f"rays1 and rays2 must have the same length, got {len(units[0])} and {len(units[1])}")
+    stand_ins = np.zeros((len(units[0]), 2))
+    _, _, info, options = check_matches(stand_ins, stand_ins, scores, score_kind, features, options)
+    if options.max_error_px != "auto":
+        raise ValueError("options must leave max_error_px at 'auto': give max_error_deg")
+    try:
+        options = replace(options, max_error_px=max_error_deg)
+    except ValueError as error:
+        raise ValueError(str(error).replace("max_error_px", "max_error_deg")) from error
+    problem = Spherical.from_rays(*units)
+    found = estimate_model(problem, info, options)
+    common = report(units, problem, found, options, started)
+    if found.model is None:
+        return RelativePoseResult(R=None, t=None, E=None, **common)
+    R, t = split_pose(found.model)
+    return RelativePoseResult(R=R, t=t, E=essential_from_pose(R, t), degeneracy=found.degeneracy_kind, **common)
 
 
 def estimate_fundamental(

@@ -11,7 +11,15 @@ from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
 from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
-from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
+from caransac.kernels.models import (
+    FOCAL_POSES,
+    FUNDAMENTALS,
+    HOMOGRAPHIES,
+    POSES,
+    RAY_POSES,
+    ModelKernels,
+    positive_depths,
+)
 from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
 from caransac.kernels.points import (
     calibrate,
@@ -30,6 +38,7 @@ __all__ = [
     "FUNDAMENTALS",
     "HOMOGRAPHIES",
     "POSES",
+    "RAY_POSES",
     "Activation",
     "Correspondences",
     "Indices",

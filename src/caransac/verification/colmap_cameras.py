@@ -33,7 +33,6 @@ MODELS = (  # COLMAP's, by number
     "EUCM",
     "EQUIRECTANGULAR",
 )
-BENT = 2.0  # deviations of k1: a lens of less is taken for a flat one
 UNKNOWN = CameraFocal(None, None, "unknown")
 
 
@@ -71,10 +70,9 @@ class ColmapCamera:
             return self
         camera = self.stored.adjusted(found.focal_px / self.stored.mean_focal, (0.0, 0.0), found.deviation)
         if found.k1 is not None and found.k1_deviation is not None and camera.is_simple and camera.k1 == 0:
-            if abs(found.k1) > BENT * found.k1_deviation:
+            camera = replace(camera, distortion_deviation=found.k1_deviation)
+            if found.k1 != 0:
                 camera = camera.with_lens(found.k1, found.k1_deviation)
-            else:
-                camera = replace(camera, distortion_deviation=found.k1_deviation)
         return replace(self, camera=camera, focal=CameraFocal(found.focal_px, found.deviation, "pooled"))
 
 
