@@ -29,7 +29,8 @@ class Correspondences {
     void map_image(int image, Move move) {
         double *const u = column(doubles_, 2 * image), *const v = column(doubles_, 2 * image + 1);
         for (int i = 0; i < n_; ++i) move(u[i], v[i]);
-        for (int c = 2 * image; c < 2 * image + 2; ++c) fill(c, [from = column(doubles_, c)](int i) { return from[i]; });
+        for (int c = 2 * image; c < 2 * image + 2; ++c)
+            fill(c, [from = column(doubles_, c)](int i) { return from[i]; });
     }
 
     int size() const { return n_; }

@@ -5,8 +5,8 @@
 
 namespace caransac {
 
-// One lens. Points beyond 0.9 of the radius where the polynomial folds back are bent on along its tangent there, so that
-// every point has its place.
+// One lens. Points beyond 0.9 of the radius where the polynomial folds back are bent on along its tangent there, so
+// that every point has its place.
 class Lens {
   public:
     explicit Lens(double k1);

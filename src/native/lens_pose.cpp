@@ -101,8 +101,7 @@ struct Linearised {
         const Matrix3 matrix = at.focal().matrix();
         residuals.resize(padded(n));
         Entries by_entry(n, 9);
-        kernels().residual_jacobian(matrix.data(),
-                                    {rays[0].data(), rays[1].data(), rays[2].data(), rays[3].data(), n},
+        kernels().residual_jacobian(matrix.data(), {rays[0].data(), rays[1].data(), rays[2].data(), rays[3].data(), n},
                                     residuals.data(), by_entry.data());
         residuals.resize(n);
         const FocalManifold::Jacobian all = at.focal().jacobian();
@@ -132,8 +131,8 @@ struct Linearised {
             const Movement& move = movements[image][i];
             const double along = line[0] * move.u + line[1] * move.v, across = line[0] * move.v - line[1] * move.u;
             by_point += along * along * move.along * move.along + across * across * move.across * move.across;
-            change[image] = along * along * move.along * move.along_by_k1 +
-                            across * across * move.across * move.across_by_k1;
+            change[image] =
+                along * along * move.along * move.along_by_k1 + across * across * move.across * move.across_by_k1;
         }
         if (!(by_ray > 0 && by_point > 0)) {
             residuals[i] = 0;
@@ -149,7 +148,8 @@ struct Linearised {
             const double dc = line[0] * du + line[1] * dv;
             const double half_dg = image == 0 ? (a[0] * m[0] + a[1] * m[3]) * du + (a[0] * m[1] + a[1] * m[4]) * dv
                                               : (b[0] * m[0] + b[1] * m[1]) * du + (b[0] * m[3] + b[1] * m[4]) * dv;
-            slopes(i, columns[image]) = (dc - residuals[i] * half_dg / root) / root - residuals[i] * change[image] / by_point;
+            slopes(i, columns[image]) =
+                (dc - residuals[i] * half_dg / root) / root - residuals[i] * change[image] / by_point;
         }
         residuals[i] *= factor;
         slopes.row(i) *= factor;

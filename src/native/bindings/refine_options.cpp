@@ -70,7 +70,8 @@ void bind_refine_options(nb::module_& m) {
             "with_lenses",
             [](IntrinsicsPrior prior, std::pair<double, double> k1, double k1_difference) {
                 require(k1.first >= 0 && k1.second >= 0, "k1 must not be negative");
-                require(k1_difference >= 0 && std::isfinite(k1_difference), "differences must be finite and not negative");
+                require(k1_difference >= 0 && std::isfinite(k1_difference),
+                        "differences must be finite and not negative");
                 prior.k1[0] = k1.first;
                 prior.k1[1] = k1.second;
                 prior.k1_difference = k1_difference;
