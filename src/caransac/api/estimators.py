@@ -18,8 +18,9 @@ from caransac.results import FundamentalResult, HomographyResult, RelativePose, 
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import CameraProfile, camera_profile
+from caransac.robust.guessed_cameras import estimate_uncalibrated
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, Fundamental, Homography, Problem, Spherical
+from caransac.robust.problems import Essential, FocalPose, Homography, Problem, Spherical
 from caransac.robust.refined_cameras import refined_cameras
 from caransac.robust.same_camera import could_be_one, estimate_focal_pose
 
@@ -46,7 +47,8 @@ def estimate_relative_pose(
         camera1: a `Camera`, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
             {model, params, width, height}, a pycolmap.Camera or a poselib.Camera. Lens distortion is removed from the
             points; matches beyond 85 degrees from the axis of a fisheye are never inliers. A camera with a
-            ``focal_deviation`` is refined with the pose. None for an unknown camera, with `image_size1`.
+            ``focal_deviation`` is refined with the pose, and one with a ``distortion_deviation`` gets the k1 that the
+            matches show. None for an unknown camera, with `image_size1`.
         camera2: camera of image 2.
         image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
         image_size2: size of image 2.
@@ -159,38 +161,34 @@ def estimate_fundamental(
 ) -> FundamentalResult:
     """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
 
-    With the sizes of both images it is found among the matrices that ordinary cameras have, which is far more accurate:
-    most wrong fundamental matrices come from a plane in the scene and belong to impossible cameras. Other arguments and
-    errors as in `estimate_relative_pose`, without the cameras.
+    It is found among the matrices that ordinary cameras have, unless the matches contradict them: most wrong matrices
+    come from a plane in the scene and belong to impossible cameras. The sizes of both images make that much more
+    accurate. Other arguments and errors as in `estimate_relative_pose`, without the cameras.
 
     Returns:
         F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
-        when the data determine none.
+        when the data determine none. Where the sizes are given and the matches show that a lens bends lines, the
+        cameras have its k1, and F is of pixels without it: of ``camera1.undistort_pixels(points1)``.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
     if image_size1 is None:
-        plain = Fundamental.from_pixels(pixels1, pixels2)
-        found = estimate_model(plain, info, options)
-        F = None if found.model is None else plain.public(found.model[None])[0]
-        return FundamentalResult(
-            F=F, degeneracy=found.degeneracy_kind, **report((pixels1, pixels2), plain, found, options, started)
-        )
-    lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
-    problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
-    if found.model is None:
-        return FundamentalResult(
-            F=None, **report((pixels1, pixels2), problem, found, options, started, problem.fundamental)
-        )
-    refined1, refined2 = refined_cameras(problem, found, lenses)
+        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
+        cameras = None
+    else:
+        lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
+        problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
+        cameras = None if found.model is None else refined_cameras(problem, found, lenses)
+    matrices = problem.fundamentals if isinstance(problem, FocalPose) else problem.public
+    camera1, camera2 = cameras or (None, None)
     return FundamentalResult(
-        F=problem.fundamental(found.model),
-        camera1=refined1,
-        camera2=refined2,
+        F=None if found.model is None else matrices(found.model[None])[0],
+        camera1=camera1,
+        camera2=camera2,
         degeneracy=found.degeneracy_kind,
-        **report((pixels1, pixels2), problem, found, options, started, problem.fundamental),
+        **report((pixels1, pixels2), problem, found, options, started, matrices),
     )
 
 
