@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from caransac.api import (
         CameraEstimate,
-        FocalEstimate,
         estimate,
         estimate_camera,
-        estimate_focal,
         estimate_fundamental,
         estimate_fundamentals,
         estimate_homography,
@@ -47,7 +45,6 @@ __version__ = "0.2.0"
 __all__ = [
     "Camera",
     "CameraEstimate",
-    "FocalEstimate",
     "FundamentalResult",
     "GeometryResult",
     "HomographyResult",
@@ -60,7 +57,6 @@ __all__ = [
     "__version__",
     "estimate",
     "estimate_camera",
-    "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
     "estimate_homography",
@@ -78,10 +74,8 @@ __all__ = [
 _MODULES = {
     "api": (
         "CameraEstimate",
-        "FocalEstimate",
         "estimate",
         "estimate_camera",
-        "estimate_focal",
         "estimate_fundamental",
         "estimate_fundamentals",
         "estimate_homography",
@@ -116,17 +110,19 @@ _MOVED = {
     "parallax": "geometry.parallax",
     "types": "results",
 }
+# What finds cameras found focal lengths only.
+_RENAMED = {"FocalEstimate": "CameraEstimate", "estimate_focal": "estimate_camera"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MOVED:
+    if name in _MOVED or name in _RENAMED:
         import warnings
 
-        now = f"{__name__}.{_MOVED[name]}"
+        now = f"{__name__}.{_MOVED.get(name) or _RENAMED[name]}"
         warnings.warn(
             f"{__name__}.{name} is {now} since 0.2; the old name goes in 0.3", DeprecationWarning, stacklevel=2
         )
-        return import_module(now)
+        return import_module(now) if name in _MOVED else __getattr__(_RENAMED[name])
     for module, names in _MODULES.items():
         if name in names:
             globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)

@@ -213,7 +213,7 @@ def test_a_bent_collection_tells_its_lens():
     assert found.k1 == pytest.approx(SIMPLE_RADIAL.k1, abs=0.03)
 
 
-def test_the_old_name_warns():
-    with pytest.warns(DeprecationWarning, match="estimate_camera"):
-        caransac.estimate_focal([], SIZE)
-    assert caransac.FocalEstimate is caransac.CameraEstimate
+@pytest.mark.parametrize(("old", "new"), [("estimate_focal", "estimate_camera"), ("FocalEstimate", "CameraEstimate")])
+def test_old_names_warn(old, new):
+    with pytest.warns(DeprecationWarning, match=f"caransac.{old} is caransac.{new} since 0.2"):
+        assert getattr(caransac, old) is getattr(caransac, new)

@@ -1,7 +1,7 @@
 """The public calls: pixels in, result out."""
 
 from caransac.api.any_geometry import estimate
-from caransac.api.camera_pooling import CameraEstimate, FocalEstimate, estimate_camera, estimate_focal
+from caransac.api.camera_pooling import CameraEstimate, estimate_camera
 from caransac.api.estimators import (
     estimate_fundamental,
     estimate_homography,
@@ -14,10 +14,8 @@ from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_pos
 
 __all__ = [
     "CameraEstimate",
-    "FocalEstimate",
     "estimate",
     "estimate_camera",
-    "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
     "estimate_homography",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence, Sized
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -75,9 +74,6 @@ class CameraEstimate:
     k1_deviation: float | None = None
 
 
-FocalEstimate = CameraEstimate  # its old name, from when it had focal lengths alone
-
-
 def estimate_camera(
     pairs: Iterable[object],
     image_size: ImageSize,
@@ -107,12 +103,6 @@ def estimate_camera(
         chosen = [chosen[i] for i in spread_choice(sizes, MOST_PAIRS)]
     profiles = estimate_all(partial(_profile, lens), names, chosen, options, workers, progress)
     return pool_camera(profiles, lens, seed=0 if options is None else options.seed)
-
-
-def estimate_focal(*arguments: Any, **named: Any) -> CameraEstimate:
-    """`estimate_camera` by its old name, from when it found focal lengths alone."""
-    warnings.warn("estimate_focal is now called estimate_camera", DeprecationWarning, stacklevel=2)
-    return estimate_camera(*arguments, **named)
 
 
 def _count_matches(points1: Sized, **_: object) -> int:
