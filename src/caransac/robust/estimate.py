@@ -35,11 +35,13 @@ class LensEvidence:
         k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
         deviations: of these, by the matches alone.
         log_bayes_factor: logarithm of how much more probable they make the matches than the lenses as given do.
+        is_shown: whether that is enough to believe in them.
     """
 
     k1: tuple[float, float]
     deviations: tuple[float, float]
     log_bayes_factor: float
+    is_shown: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -76,14 +77,19 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     if problem.lens_doubt is None:
         return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
     # Lenses are looked through after the first round, so that the others see straight lines, and after the last.
+    look = partial(look_through_lenses, prior=prior.probabilities, scale=scale, network=network)
     rounds, settled = ca_ransac(problem, scale, [prior], strategies, replace(options, rounds=1))
-    seen, rounds[-1], _ = look_through_lenses(problem, rounds[-1], prior.probabilities, scale, network)
+    seen, record, _ = look(problem, rounds[-1], brief=True)
     if seen is not problem:
-        settled, strategies = False, choose_strategies(seen, scale, network, prior.probabilities, info, options)
+        unbent = choose_strategies(seen, scale, network, prior.probabilities, info, options)
+        others, straight = ca_ransac(seen, scale, [*rounds[:-1], record], unbent, options)
+        seen, others[-1], told = look(seen, others[-1])
+        if told is not None and told.is_shown:
+            return replace(conclude(seen, scale, others, straight), lenses=told, k1=told.k1)
     if not settled:
-        rounds, settled = ca_ransac(seen, scale, rounds, strategies, options)
-    seen, rounds[-1], told = look_through_lenses(seen, rounds[-1], prior.probabilities, scale, network)
-    k1 = None if seen.lens_doubt is None or seen.lens_doubt.is_as_given else seen.lens_doubt.k1
+        rounds, settled = ca_ransac(problem, scale, rounds, strategies, options)
+    seen, rounds[-1], told = look(problem, rounds[-1])
+    k1 = told.k1 if told is not None and told.is_shown else None
     return replace(conclude(seen, scale, rounds, settled), lenses=told, k1=k1)
 
 
