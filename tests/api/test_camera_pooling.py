@@ -205,11 +205,11 @@ def test_pooling_of_known_lenses():
 
 def test_a_bent_collection_tells_its_lens():
     pairs = []
-    for pair in collection("around", 10, noise_px=0.3):
+    for pair in collection("around", 20, noise_px=0.3):
         bent = [SIMPLE_RADIAL.rays_to_pixels(PINHOLE.pixels_to_rays(np.asarray(each))) for each in pair[:2]]
         pairs.append((*bent, *pair[2:]))
     found = estimate_camera(pairs, SIZE)
-    assert found.focal_px == pytest.approx(FOCAL, rel=0.04)
+    assert found.focal_px == pytest.approx(FOCAL, rel=0.05)
     assert found.k1 == pytest.approx(SIMPLE_RADIAL.k1, abs=0.03)
 
 

@@ -90,6 +90,7 @@ def look_through_lenses(
         return problem.through(doubt.given), last, evidence
     seen = problem.through(evidence.k1)
     best = refine_weighted(seen, freed.model[:, :columns], believed, scale, noise)
+    noise = scale.measure(trusted_matches(seen, prior, tuning), best, noise)
     return seen, replace(last, best=best, noise=noise), evidence
 
 
