@@ -12,8 +12,8 @@ constexpr int kSideInformation = kScoreFeatures + kNeighbourFeatures;
 
 enum class ScoreKind { kRatio, kConfidence };
 
-// Numbers from 0 to 1.5, others cut to that, lifted to sines and cosines of rising frequency: the first kFourierFeatures
-// columns of n rows of `stride` numbers.
+// Numbers from 0 to 1.5, others cut to that, lifted to sines and cosines of rising frequency: the first
+// kFourierFeatures columns of n rows of `stride` numbers.
 void lift(const double* values, int n, int stride, float* out);
 
 // Scores, or none, lifted to sines and cosines of rising frequency, and which kind they are: the first columns of n

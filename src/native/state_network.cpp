@@ -119,10 +119,8 @@ void StateNetwork::update(const float* states, const Scores& scores, const Belie
     start.add({weight.data(), bias.data(), scores.k, width, activation, false});
     digest[0] = start.view().layers[0];
 
-    const UpdateLayers layers{{digest.data(), static_cast<int>(digest.size())},
-                              explained_.view(),
-                              unexplained_.view(),
-                              decoder_.view()};
+    const UpdateLayers layers{
+        {digest.data(), static_cast<int>(digest.size())}, explained_.view(), unexplained_.view(), decoder_.view()};
     AlignedFloats scratch(update_scratch(layers));
     kernels().update_states(states, scores, rows.get(), num_explained, layers, scratch.data(), out);
 }

@@ -33,8 +33,8 @@ class StateNetwork {
     void update(const float* states, const Scores& scores, const Beliefs& out) const;
 
   private:
-    // What takes the scores of a match to the digest's first layer, or to what that layer reads where it is residual, by
-    // the scores of this call: (k x outputs).
+    // What takes the scores of a match to the digest's first layer, or to what that layer reads where it is residual,
+    // by the scores of this call: (k x outputs).
     std::vector<float> digest_weight(const float* states, const Scores& scores, const int* rows, int count) const;
 
     // Affine maps that follow each other are one: the end of the message and the start of the digest, with the sum over
