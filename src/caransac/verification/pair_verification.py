@@ -102,6 +102,8 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
         plane = None
     if plane is not None or _is_accepted(found, options):
         answer: Result = found if plane is None else plane
+        if plane is not None and _is_accepted(found, options) and found.num_inliers > plane.num_inliers:
+            answer = found  # what lies off the plane counts, too
         inliers = usable[answer.inliers]
         config, matrices = _describe(found, plane)
     else:
