@@ -217,3 +217,24 @@ def test_cameras_are_described_by_what_is_known():
     given = Camera("SIMPLE_PINHOLE", (600, 320, 240), focal_deviation=0.04)
     assert cameras.describe_camera(None, None, "unknown") == "unknown"
     assert cameras.describe_camera(given, given, "file") == "focal length 600.0 px ± 4 %, from the file of matches"
+
+
+def test_a_lens_may_be_known_or_not(tmp_path, made, capsys):
+    pinhole = made.camera1
+    bent = Camera("SIMPLE_RADIAL", (pinhole.fx, *pinhole.K[:2, 2], -0.15))
+    points = (bent.rays_to_pixels(pinhole.pixels_to_rays(each)) for each in (made.points1, made.points2))
+    path = str(write_matches(tmp_path / "bent.npz", Matches(*points, made.scores)))
+    given = ["--matches", path, *SIZE, "--focal", f"{pinhole.fx:.3f}"]
+    _, flat, _ = run_json(capsys, *given)
+    found = {text: run_json(capsys, *given, "--distortion", text)[1] for text in ("-0.15", "-0.1±0.05", "unknown")}
+    truth = made.R, made.t
+    for text, answer in found.items():
+        assert answer["camera1"]["model"] == "SIMPLE_RADIAL"
+        assert answer["camera1"]["params"][3] == pytest.approx(-0.15, abs=0.03), text
+        assert pose_error_deg(answer["R"], answer["t"], *truth) < 0.5 * pose_error_deg(flat["R"], flat["t"], *truth)
+    assert "distortion_deviation" not in found["-0.15"]["camera1"]
+    assert 0 < found["unknown"]["camera1"]["distortion_deviation"] < 0.05
+    assert main(["pose", *given, "--distortion", "bent"]) == 2
+    assert "--distortion must be k1, such as -0.05" in capsys.readouterr().err
+    assert main(["pose", "--matches", path, "--distortion", "-0.1"]) == 2
+    assert "--distortion needs the camera, or the size" in capsys.readouterr().err
