@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same
 from caransac.api.result_fields import report
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
@@ -65,7 +65,7 @@ def estimate_relative_pose(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
+    lenses = _lenses((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
     if all(lens.focal_deviation == 0 for lens in lenses):
         problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses)
         found = estimate_model(problem, info, options)
@@ -122,7 +122,7 @@ def estimate_fundamental(
         return FundamentalResult(
             F=F, degeneracy=found.degeneracy_kind, **report((pixels1, pixels2), plain, found, options, started)
         )
-    lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
+    lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
     problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
         return FundamentalResult(
@@ -194,7 +194,7 @@ def profile_focal(
         (k,) the log-likelihood of each focal length, the largest being 0; None where the data determine no pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    lenses = unknown_camera(image_size1, "image_size1"), unknown_camera(image_size2, "image_size2")
+    lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
     if lenses[0].fx != lenses[1].fx:
         raise ValueError(
             f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
@@ -237,6 +237,19 @@ def pose_from_fundamental(
     calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2)
     E = essential_from_fundamental(matrix, lens1.K, lens2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))
+
+
+def _lenses(
+    pixels: tuple[Array, Array],
+    cameras: tuple[CameraLike | None, CameraLike | None],
+    sizes: tuple[ImageSize | None, ImageSize | None],
+) -> tuple[Camera, Camera]:
+    """The cameras of both images as given, or as to be assumed."""
+    first, second = (
+        camera_or_unknown(camera, size, number, points)
+        for number, (camera, size, points) in enumerate(zip(cameras, sizes, pixels, strict=True), start=1)
+    )
+    return first, second
 
 
 def _alternatives(problem: Problem, found: Estimate) -> Array:
