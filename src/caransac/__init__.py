@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Points3D,
         RelativePose,
         RelativePoseResult,
+        Rival,
         Round,
         load_result,
     )
@@ -52,6 +53,7 @@ __all__ = [
     "Points3D",
     "RelativePose",
     "RelativePoseResult",
+    "Rival",
     "Round",
     "__version__",
     "estimate",
@@ -92,6 +94,7 @@ _MODULES = {
         "Points3D",
         "RelativePose",
         "RelativePoseResult",
+        "Rival",
         "Round",
         "load_result",
     ),

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera, CameraLike, as_camera
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.robust.match_info import MatchInfo
 
@@ -87,18 +87,18 @@ def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number:
     return unknown
 
 
-def contains(size: tuple[int, int], pixels: Array) -> bool:
+def contains(size: tuple[int, int], pixels: Array | Floats) -> bool:
     """Whether an image of this width and height contains pixels (N, 2), but for some or a little."""
     return not _is_swapped(size, pixels) and _outside(size, pixels, OUTSIDE_MARGIN) <= OUTSIDE_SHARE
 
 
-def _is_swapped(size: tuple[int, int], pixels: Array) -> bool:
+def _is_swapped(size: tuple[int, int], pixels: Array | Floats) -> bool:
     """Whether pixels (N, 2) are in an image of this height and width instead."""
     given, swapped = (_outside(each, pixels, SWAPPED_MARGIN) for each in (size, size[::-1]))
     return swapped <= SWAPPED_SHARE < given
 
 
-def _outside(size: tuple[int, ...], pixels: Array, margin: float) -> float:
+def _outside(size: tuple[int, ...], pixels: Array | Floats, margin: float) -> float:
     """Share of pixels (N, 2) that lie outside of an image by more than a margin, in its longer side."""
     margin_px = margin * max(size) + 1
     outside = (pixels < -margin_px).any(axis=1) | (pixels > np.array(size) + margin_px).any(axis=1)

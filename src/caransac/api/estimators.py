@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same
-from caransac.api.result_fields import report
+from caransac.api.result_fields import covariance_of, report, rivals_of
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import Options, ScoreKind
@@ -73,7 +73,11 @@ def estimate_relative_pose(
         problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
         return RelativePoseResult(
-            R=None, t=None, E=None, **report((pixels1, pixels2), problem, found, options, started)
+            R=None,
+            t=None,
+            E=None,
+            rotation_confidence=found.rotation_confidence,
+            **report((pixels1, pixels2), problem, found, options, started),
         )
     R, t = split_pose(problem.public(found.model[None])[0])
     refined1, refined2 = _refined_cameras(problem, found) or lenses
@@ -85,6 +89,9 @@ def estimate_relative_pose(
         camera2=refined2,
         degeneracy=found.degeneracy_kind,
         alternatives=tuple(RelativePose(*split_pose(pose)) for pose in _alternatives(problem, found)),
+        rivals=rivals_of(problem, found, problem.public),
+        rotation_confidence=found.rotation_confidence,
+        **covariance_of(problem, found),
         **report((pixels1, pixels2), problem, found, options, started),
     )
 
@@ -120,7 +127,10 @@ def estimate_fundamental(
         found = estimate_model(plain, info, options)
         F = None if found.model is None else plain.public(found.model[None])[0]
         return FundamentalResult(
-            F=F, degeneracy=found.degeneracy_kind, **report((pixels1, pixels2), plain, found, options, started)
+            F=F,
+            degeneracy=found.degeneracy_kind,
+            rivals=rivals_of(plain, found, plain.public),
+            **report((pixels1, pixels2), plain, found, options, started),
         )
     lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
     problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
@@ -134,6 +144,7 @@ def estimate_fundamental(
         camera1=refined1,
         camera2=refined2,
         degeneracy=found.degeneracy_kind,
+        rivals=rivals_of(problem, found, lambda models: np.array([problem.fundamental(model) for model in models])),
         **report((pixels1, pixels2), problem, found, options, started, problem.fundamental),
     )
 

@@ -105,7 +105,7 @@ class StateNetwork:
         """See `weights_file.Network.try_out`."""
         _ = self.kernels, self.alpha, self.beta
         for name in self.weights:
-            if name.startswith("confidence."):  # optional, but whole
+            if name.startswith(("confidence.", "rotation_confidence.")):  # optional, but whole
                 problem = name.rpartition(".")[0]
                 standardised = any(f"{problem}.{part}" in self.weights for part in ("mean", "scale"))
                 parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # those of 0.1

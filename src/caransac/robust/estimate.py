@@ -27,6 +27,19 @@ class Degeneracy:
     margin: float
 
 
+@dataclass(frozen=True, eq=False)
+class Rivalry:
+    """What explains the matches that an answer does not.
+
+    Attributes:
+        models: (k, ...) models that are worth telling of, the strongest first.
+        share: matches of the strongest model, told of or not, in those of the answer.
+    """
+
+    models: Array
+    share: float
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
     """The answer of a method. Lengths are in the unit of the problem's points.
@@ -41,6 +54,9 @@ class Estimate:
         rounds: what every round found; empty from a method that keeps no record.
         degeneracy: what a homography says about the model; None where nobody asked.
         confidence: probability that the model is right; None from a method that cannot tell.
+        rotation_confidence: probability that its rotation is; None of models without, or where nobody can tell.
+        rivalry: what explains the other matches; None where nobody asked.
+        covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
     """
 
     model: Array | None
@@ -52,6 +68,9 @@ class Estimate:
     rounds: tuple[Round, ...] = ()
     degeneracy: Degeneracy | None = None
     confidence: float | None = None
+    rotation_confidence: float | None = None
+    rivalry: Rivalry | None = None
+    covariance: Array | None = None
 
     @property
     def degeneracy_kind(self) -> DegeneracyKind | None:

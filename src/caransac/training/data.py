@@ -131,6 +131,8 @@ def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera
         cx, cy = camera.K[:2, 2]
         width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
         centre = np.array([cx, cy]) + offsets * max(width, height)
+        if not known and camera.width:  # of a crop, say
+            centre = (np.array([width, height]) - 1) / 2
         focal = camera.mean_focal * factor if known else UNKNOWN_FOCAL * max(width, height)
         stated = deviation if known else UNKNOWN_FOCAL_DEVIATION
         cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, stated))
