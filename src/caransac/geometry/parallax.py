@@ -38,7 +38,7 @@ def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera
     for _ in range(STEPS if len(units1) >= 3 else 0):  # Weiszfeld: the rotation of the least total distance
         distances = np.linalg.norm(units1 @ turn.T - units2, axis=1)
         weights = 1 / np.maximum(distances, 1e-3 * np.median(distances) + 1e-9)
-        turn = nearest_rotation((units2.T * weights) @ units1)
+        turn = nearest_rotation(np.einsum("ni,nj->ij", units2 * weights[:, None], units1))
         found = _median_px(rays1 @ turn.T, pixels2, camera2)
         best += [] if found is None else [found]
     return min(best, default=None)

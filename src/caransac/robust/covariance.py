@@ -33,15 +33,14 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     if model is None or not problem.has_rotation:
         return None
     _, slopes = problem.jacobian(model)
-    usable = (weights > 0) & (np.abs(slopes).max(axis=1, initial=0.0) < LARGEST_SLOPE)
-    weights, slopes = np.where(usable, weights, 0.0), np.where(usable[:, None], slopes, 0.0)
+    weights = np.where(np.abs(slopes).max(axis=1, initial=0.0) < LARGEST_SLOPE, weights, 0.0)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
     variance = CHOSEN * deviation_sq * max(count, 1e-9) / max(count - FITTED * POSE, 0.5 * count, 1e-9)
     prior = problem.prior_information
     free = ~np.isinf(np.diag(prior))
-    prior, chosen = prior[np.ix_(free, free)], slopes[:, free]
-    data = (chosen.T * weights) @ chosen / variance
+    prior = prior[np.ix_(free, free)]
+    data = problem.model_kernels.information(model, problem.correspondences, weights)[np.ix_(free, free)] / variance
     data[range(POSE), range(POSE)] += 1.0
     # The refinement trusts the prior of the cameras by another factor than their deviations say.
     trust = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)

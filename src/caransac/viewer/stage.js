@@ -11,6 +11,7 @@ class Stage {
     this.frames = report.images.map(({ size }) => new Frame(size));
     this.belief = Float32Array.from(rounds[lastRound].probabilities);
     this.threshold = 0;
+    this.only = null; // the matches of a rival, where they alone are shown
     this.withLines = true;
     report.images.forEach((image, i) => {
       if (!image.picture) return;
@@ -64,7 +65,7 @@ class Stage {
   }
 
   isShown(match) {
-    return this.belief[match] >= 255 * this.threshold;
+    return this.only ? this.only.has(match) : this.belief[match] >= 255 * this.threshold;
   }
 
   // The shown match nearest to a place on the screen, or null.
@@ -159,8 +160,8 @@ class Stage {
     if (this.withLines) {
       for (const match of sorted) {
         const value = Math.round(this.belief[match]);
-        if (value === 0) continue;
-        context.globalAlpha = (value / 255) * strength;
+        if (value === 0 && !this.only) continue;
+        context.globalAlpha = this.only ? strength : (value / 255) * strength;
         context.strokeStyle = RAMP[value];
         const ends = [0, 1].map((image) => this.toScreen(image, pointOf(image, match)));
         if (!this.showsBoth(ends)) continue;

@@ -142,6 +142,15 @@ function listenToControls() {
     stage.withLines = lines.checked;
     redraw("matches");
   });
+  const [strongest] = report.summary.rivals;
+  if (strongest) {
+    const rival = element("rival");
+    element("rival-label").hidden = false;
+    rival.addEventListener("change", () => {
+      stage.only = rival.checked ? new Set(strongest.inliers) : null;
+      redraw("matches");
+    });
+  }
   element("play").addEventListener("click", () => play(!state.playing));
   element("theme").addEventListener("click", toggleTheme);
   const keys = {

@@ -244,7 +244,7 @@ class Problem(ABC):
         residuals, slopes = self.jacobian(model)
         moved = (bent.jacobian(model)[0] - residuals) / DISTORTION_STEP
         usable = np.isfinite(moved) & (np.abs(slopes).max(axis=1) < LARGEST_SLOPE)
-        pull = (slopes[usable] * weights[usable, None]).T @ moved[usable] / noise**2
+        pull = np.einsum("ni,n->i", slopes[usable], (weights * moved)[usable]) / noise**2
         information = self.information(model, weights * usable, noise)
         information[np.diag_indices(len(information))] += 1e-9 * np.trace(information) + 1e-12
         return np.asarray(-np.linalg.lstsq(information, pull, rcond=None)[0])
