@@ -35,9 +35,9 @@ MIRRORED = 0.6
 # Without a pose to rely on, a rotation is told that is this sure, if noise alone moves the direction by more than so
 # many degrees or the parallax is below so many thresholds.
 SURE_ROTATION, DOUBTFUL_DIRECTION_DEG, LITTLE_PARALLAX = 0.8, 5.0, 4.0
-# An image is the same if this share of the matches, and so many, have moved by less than this, in extents of the points
-# (about a pixel).
-STILL_SHARE, STILL_MATCHES, STILL = 0.8, 8, 0.003
+# An image is the same if this share of the inliers, this of all matches, and so many, have moved by less than this, in
+# extents of the points (about a pixel).
+STILL_SHARE, LEAST_STILL, STILL_MATCHES, STILL = 0.8, 0.3, 8, 0.003
 
 REASONS: dict[GeometryKind, str] = {
     "pose": "the scene has depth and the cameras are known",
@@ -141,7 +141,9 @@ def _still(found: Result) -> NDArray[np.bool_] | None:
     extent = float(np.linalg.norm(found.points1.std(axis=0)))
     still = moved <= STILL * extent
     distinct = len(np.unique(np.rint(found.points1[still]), axis=0))
-    return still if distinct >= STILL_MATCHES and still.mean() >= STILL_SHARE else None
+    matters = found.inliers | still
+    same = distinct >= STILL_MATCHES and still.mean() >= LEAST_STILL and still[matters].mean() >= STILL_SHARE
+    return still if same else None
 
 
 def _no_motion(

@@ -89,9 +89,10 @@ def rivals_of(problem: Problem, found: Estimate, public: Callable[[Array], Array
     """The rivals of an answer over the points as given; `public` turns models (k, ...) into what results have."""
     if found.rivalry is None or found.msac_scores is None or len(found.rivalry.models) == 0:
         return ()
+    assert found.model is not None
     models = found.rivalry.models
-    explained = problem.msac_scores(models, found.max_error) > 0
-    own = problem.spread(explained & ~(found.msac_scores > 0)) > 0
+    answered = problem.distances(found.model) < found.max_error
+    own = problem.spread((problem.msac_scores(models, found.max_error) > 0) & ~answered) > 0
     return tuple(Rival(model, each, float(each.mean())) for model, each in zip(public(models), own, strict=True))
 
 

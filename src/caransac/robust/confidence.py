@@ -32,7 +32,7 @@ ERRORS_IN_DEVIATION = 4.0
 FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
 WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
-STRONGEST = 1.5  # rival, in the answer: a stronger one says no more
+STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
@@ -55,7 +55,7 @@ EVIDENCE = (
     "log width of the region of the inliers, in its lengths, where that is little",
     "log standard deviation of the rotation, were the noise as estimated",
     "log shift of the direction by an ordinary lens, which bends the points and is not modelled",
-    "matches of the strongest other model of matches that the answer does not explain, in the answer's own",
+    "root of the matches of the strongest other model of matches that the answer does not explain, in its own",
 )
 
 
@@ -101,7 +101,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
             math.log(min(inlier_width(fitted), WIDE)),
             math.log(rotation**0.5 + 1e-5),
             math.log(shift + 1e-5),
-            min(rival, STRONGEST),
+            min(rival, STRONGEST) ** 0.5,
         ]
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import Loss, RefineOptions, sample_uniform
+from caransac.kernels import Loss, RefineOptions, most_likely, sample_uniform
 from caransac.options import Options
 from caransac.robust.estimate import Estimate, Rivalry
 from caransac.robust.problems import Problem
@@ -28,9 +28,9 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     prior = found.prior
     if found.model is None or found.msac_scores is None or prior is None:
         return none
-    explained = problem.msac_scores(found.model[None], REACH * found.max_error)[0] > 0
-    rest = np.flatnonzero(~explained).astype(np.int32)
-    likely = rest[np.argsort(-prior[rest], kind="stable")[:LIKELY]]
+    # Points behind a camera are explained as well: without parallax, any side will do.
+    rest = np.flatnonzero(~(problem.distances(found.model) < REACH * found.max_error)).astype(np.int32)
+    likely = rest[most_likely(prior[rest], LIKELY)]
     looks_right = prior[likely]
     own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
     if len(likely) < 2 * problem.sample_size or float(looks_right.sum()) < WORTH * own:

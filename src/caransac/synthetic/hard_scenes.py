@@ -70,7 +70,7 @@ def make_hard_pair(kind: HardKind, rng: np.random.Generator, outlier_ratio: floa
     points = _points(kind, 40 * count, rng)
     moved = points @ R.T + t
     if kind in ("two motions", "symmetric copy", "repeated facade"):
-        moved = _otherwise(kind, points, moved, R, rng)
+        points, moved = _otherwise(kind, points, moved, R, count, rng)
     ahead = (points[:, 2] > 0.1) & (moved[:, 2] > 0.1)
     k1 = NEAR_DISTORTION if kind == "near rotation" else 0.0
     pixels1, pixels2 = (_project(x[ahead], k1) for x in (points, moved))
@@ -101,21 +101,33 @@ def _translation(kind: HardKind, rng: np.random.Generator) -> Array:
     )
 
 
-def _otherwise(kind: HardKind, points: Array, moved: Array, R: Array, rng: np.random.Generator) -> Array:
-    """Points (n, 3) in camera 2, of which some follow another motion than the camera's, or are taken for others."""
+def _otherwise(
+    kind: HardKind, points: Array, moved: Array, R: Array, count: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Points (n, 3) of which some follow another motion than the camera's, or are taken for others, and where they go.
+
+    Those in sight come first, in the shares that both motions are to have among so many matches.
+    """
+    rays, share = points[:, :2] / points[:, 2:], MOVING
     if kind == "repeated facade":
-        shifted = (np.arange(len(points)) < FACADE * len(points)) & (rng.random(len(points)) < SHIFTED)
+        is_facade, share = np.arange(len(points)) < FACADE * len(points), FACADE * SHIFTED
         shift = rng.uniform(*PERIOD) * np.array([rng.choice([-1.0, 1.0]), 0.0, 0.0])
-        moved = np.where(shifted[:, None], moved + shift @ R.T, moved)
-        order = rng.permutation(len(points))
-        points[:], moved = points[order], moved[order]
-        return moved
-    rays = points[:, :2] / points[:, 2:]
-    # An object is in one place; a copy of the scene is everywhere.
-    place = rays @ rng.normal(size=2) if kind == "two motions" else rng.random(len(points))
-    moving = place < np.quantile(place, MOVING)
-    other = R @ rotation_from_vector(0.5 * TURN * rng.normal(size=3))
-    return np.where(moving[:, None], points @ other.T + _translation("depth", rng), moved)
+        moving = is_facade & (rng.random(len(points)) < SHIFTED)
+        otherwise = moved + shift @ R.T
+    else:  # an object is in one place; a copy of the scene is everywhere
+        place = rays @ rng.normal(size=2) if kind == "two motions" else rng.random(len(points))
+        moving = place < np.quantile(place, MOVING)
+        other = R @ rotation_from_vector(0.5 * TURN * rng.normal(size=3))
+        otherwise = points @ other.T + _translation("depth", rng)
+    moved = np.where(moving[:, None], otherwise, moved)
+    seen = (points[:, 2] > 0.1) & (moved[:, 2] > 0.1)
+    seen &= [
+        _inside(pixel) for pixel in CAMERA.rays_to_pixels(moved[:, :2] / np.where(seen, moved[:, 2], 1.0)[:, None])
+    ]
+    number = round(share * count)
+    chosen = [np.flatnonzero(seen & moving)[:number], np.flatnonzero(seen & ~moving)[: count - number]]
+    order = rng.permutation(np.concatenate(chosen))
+    return points[order], moved[order]
 
 
 def _project(points: Array, k1: float) -> Array:

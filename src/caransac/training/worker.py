@@ -30,13 +30,14 @@ from caransac.training.filter_task import FilterTask
 from caransac.training.photographs import bent, cropped
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
-from caransac.training.restaging import SCENE_KINDS, Restaged, restage
+from caransac.training.restaging import SCENE_KINDS, Restaged, SceneKind, restage
 from caransac.training.state_task import StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
 # Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
-BENT = {"essential": 0.12, "fundamental": 0.25, "focal": 0.35, "homography": 0.0}
+BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "homography": 0.0}
+OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal")  # hard scenes that are made twice as often as others
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 
@@ -116,7 +117,7 @@ class Worker:
             return restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng)
         if chance < 0.6:
             return Restaged(pair, R=pair.R)
-        kinds = [kind for kind in SCENE_KINDS if kind != "focal" or problem_name == "essential"]
+        kinds = [kind for kind in (*SCENE_KINDS, *OFTEN) if kind != "focal" or problem_name == "essential"]
         return restage(pair, kinds[int(rng.integers(len(kinds)))], rng)
 
     def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
