@@ -47,7 +47,8 @@ EXIF = 0.04
 FEWEST = 50  # matches of a crop
 SIZES_OF_SCENES = {
     **dict.fromkeys(("entry_p10", "herz_jesus_p25"), (1024, 683)),  # whose principal points are not the middle
-    "kitti_1": (1024, 309), "kitti_2": (1024, 310),
+    "kitti_1": (1024, 309),
+    "kitti_2": (1024, 310),
 }
 SIZES = {"image_size1": (CAMERA.width, CAMERA.height), "image_size2": (CAMERA.width, CAMERA.height)}
 TOLD = {"cameras": "poses", "sizes": "poses, cameras unknown", "nothing": "fundamental matrices"}

@@ -8,6 +8,8 @@ import pytest
 from caransac import Camera, Options, estimate, estimate_relative_pose
 from caransac.geometry import (
     direction_basis,
+    essential_from_pose,
+    fundamental_from_essential,
     homogeneous,
     join_pose,
     pose_error_deg,
@@ -15,7 +17,8 @@ from caransac.geometry import (
     split_pose,
     vector_from_rotation,
 )
-from caransac.robust.problems import Essential
+from caransac.kernels import RefineOptions
+from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.synthetic import make_pair
 from caransac.synthetic.hard_scenes import CAMERA
 
@@ -143,3 +146,37 @@ def test_the_focal_length_of_an_unknown_long_lens_is_doubted():
     noisy = (each[seen] + 0.5 * rng.normal(size=(seen.sum(), 2)) for each in pixels)
     found = estimate_relative_pose(*noisy, image_size1=(1280, 960), image_size2=(1280, 960))
     assert abs(np.log(found.camera1.fx / long.fx)) < 3 * found.camera1.focal_deviation
+
+
+@pytest.mark.parametrize("kind", ["essential", "fundamental", "focal"])
+def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
+    """To first order in k1, without noise."""
+    points1, points2, R, t = make_matches(np.random.default_rng(3), 900, 0.0)
+    focal, centre, k1 = CAMERA.fx, np.array(CAMERA.K[:2, 2]), 1e-3
+
+    def problem_of(bend):
+        rays = [(points - centre) / focal for points in (points1, points2)]
+        pixels = [ray * (1 + bend * np.sum(ray**2, axis=1, keepdims=True)) * focal + centre for ray in rays]
+        if kind == "essential":
+            return Essential.from_pixels(*pixels, CAMERA, CAMERA)
+        if kind == "focal":
+            doubtful = CAMERA.adjusted(1.0, (0, 0), 0.1)
+            return FocalPose.from_pixels(*pixels, doubtful, doubtful, shared=True)
+        return Fundamental.from_pixels(*pixels)
+
+    problem, bent = problem_of(0.0), problem_of(k1)
+    model = join_pose(R, t)
+    if kind == "focal":
+        model = np.c_[model, np.zeros((3, 2))]
+    if kind == "fundamental":  # points are centred by medians, which is not the middle of the lens
+        model = problem.from_public(fundamental_from_essential(essential_from_pose(R, t), CAMERA.K, CAMERA.K))
+    noise = 0.5 * problem.pixel
+    response = problem.lens_response(model, np.ones(problem.num_points), noise)
+    options = RefineOptions(loss_scale=1e3, intrinsics=problem.intrinsics_prior(noise), min_decrease=1e-12)
+    moved = bent.refine(model[None], options)[0]
+    directions = problem.outcomes(np.stack([model, problem.retract(model, k1 * response), moved]))
+    directions *= np.sign(directions @ directions[0])[:, None]
+    predicted, found = directions[1] - directions[0], directions[2] - directions[0]
+    if kind == "essential":
+        assert np.linalg.norm(predicted - found) < 0.1 * np.linalg.norm(found)
+    assert 0.2 < np.linalg.norm(predicted) / np.linalg.norm(found) < 5  # priors and middles differ a little otherwise
