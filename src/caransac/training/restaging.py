@@ -21,7 +21,7 @@ from caransac.synthetic.distributions import log_uniform
 SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "motions"]
 SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
 
-BASELINES, TINY_BASELINES = (0.05, 0.5), (3e-5, 0.03)  # in depths
+BASELINES, TINY_BASELINES = (0.05, 0.5), (1e-4, 0.04)  # in depths
 NOISES_PX = (0.15, 1.5)  # of keypoints
 FEW = (8, 30)  # matches
 FOCAL_FACTORS = (1.5, 2.4)
@@ -41,11 +41,13 @@ class Restaged:
         pair: its matches and cameras; R and t are None where no translation is right.
         H: (3, 3) true homography of pixels where there is one, else None.
         R: (3, 3) true rotation, also of a camera that only turned; None without truth.
+        kind: which hard scene it is; None of an ordinary one.
     """
 
     pair: Pair
     H: Array | None = None
     R: Array | None = None
+    kind: SceneKind | None = None
 
 
 def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
@@ -93,7 +95,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
     truth = (None, None) if kind == "rotation" else (R, t / np.linalg.norm(t))
     staged = replace(pair, points1=points1, points2=points2, R=truth[0], t=truth[1])
     H = None if homography is None else pair.camera2.K @ homography @ np.linalg.inv(pair.camera1.K)
-    return Restaged(_unscored(_taken(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R)
+    return Restaged(_unscored(_taken(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
 
 
 def _surface(

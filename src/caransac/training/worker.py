@@ -37,6 +37,7 @@ from caransac.training.trainable_module import TrainableModule
 
 # Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
 BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "homography": 0.0}
+BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
 OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal")  # hard scenes that are made twice as often as others
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
@@ -93,7 +94,7 @@ class Worker:
         scene = self._evidence_scene(problem_name, rng)
         pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
         labels, max_error_px = pair.right_matches(), random_threshold(rng)
-        pair = bent(pair, rng) if rng.random() < BENT[problem_name] else pair
+        pair = bent(pair, rng) if rng.random() < bent_share(problem_name, scene) else pair
         example = self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels)
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
@@ -135,6 +136,12 @@ def is_right(example: Example, H: Array | None, model: Array) -> bool:
         error = np.subtract(*problem.outcomes(np.stack([model, problem.from_public(H)])))
         return bool(np.linalg.norm(error.reshape(-1, 2), axis=1).mean() < problem.outcome_limit)
     return example.R is not None and example.pose_error_deg(model) < math.degrees(problem.outcome_limit)
+
+
+def bent_share(problem_name: str, scene: Restaged) -> float:
+    """Chance that the lens of a scene bends the points: larger where that passes for a translation."""
+    hardly_moved = scene.kind == "tiny" and problem_name != "homography"
+    return BENT_HARDLY_MOVED if hardly_moved else BENT[problem_name]
 
 
 def is_rotation_right(example: Example, R: Array | None, model: Array) -> bool | None:
