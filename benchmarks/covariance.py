@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from published import destination, make_parser, origin, percent, publish, table
+from published import data_name, destination, make_parser, origin, percent, publish, table
 
 import caransac
 from caransac import Options
@@ -114,12 +114,13 @@ def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
             found = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
             if found.success and pose_error_deg(found.R, found.t, pair.R, pair.t) < RIGHT_DEG:
                 measured.append(measure(found, pair.R, pair.t))
-        rows["/".join(folder.resolve().parts[-2:])] = summary(measured)
+        rows[data_name(folder)] = summary(measured)
     return rows
 
 
-def as_markdown(parts: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
+    parts = content["parts"]
     header = ("", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio")
     text = "# Covariances of poses\n\n`benchmarks/covariance.py` says what the columns mean.\n"
     for part, rows in parts.items():
@@ -143,10 +144,11 @@ def main() -> None:
     parser = make_parser(__doc__, NAME)
     parser.add_argument("--val", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
     arguments = parser.parse_args()
+    made = origin()
     parts = {"synthetic": synthetic(QUICK_PAIRS if arguments.quick else PAIRS)}
     if arguments.val:
         parts["real"] = real(arguments.val, QUICK_PAIRS if arguments.quick else None)
-    publish(destination(arguments, NAME), {"origin": {"ours": origin()}, "parts": parts}, as_markdown(parts))
+    publish(destination(arguments, NAME), {"made": made, "parts": parts}, as_markdown)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
 from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
-from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
+from caransac.kernels.networks import Layer, StateKernels, fourier_features, mlp, neighbour_features, side_information
 from caransac.kernels.points import (
     calibrate,
     inner_products,
@@ -45,6 +45,7 @@ __all__ = [
     "five_point",
     "five_point_poses",
     "four_point",
+    "fourier_features",
     "inner_products",
     "instruction_set",
     "mlp",
@@ -60,6 +61,7 @@ __all__ = [
     "sample_uniform",
     "seven_point",
     "side_information",
+    "sources_digest",
     "widths",
 ]
 
@@ -70,3 +72,8 @@ def instruction_set() -> str:
     The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
     """
     return _native.instruction_set()
+
+
+def sources_digest() -> str:
+    """Digest of the C++ sources that the kernels were compiled from, the same on every platform."""
+    return _native.sources_digest()

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from caransac.geometry import Array, Floats
+from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.sample_quality import load_quality
-from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import MethodName, Options
 from caransac.results import Round
@@ -64,7 +65,7 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
         return _too_few(problem, network, options)
-    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
+    side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options)
     return assess_confidence(network, problem, assess(problem, network, found, options), options)
 
@@ -86,6 +87,13 @@ def _covariance(problem: Problem, network: StateNetwork, found: Estimate, option
     prior, last = found.rounds[0].probabilities, found.rounds[-1]
     weights = match_weights(network, last.probabilities, prior, options.tuning.min_weight)
     return pose_covariance(problem, found, weights)
+
+
+def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
+    """The side information (n, d) that a network of this layout reads."""
+    return side_information(
+        problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, layout
+    )
 
 
 def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo, options: Options) -> Estimate:
@@ -153,7 +161,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
     """Raise a ValueError if the features are not those that the weights were trained with."""
-    wanted = network.num_features - NUM_FEATURES
+    wanted = network.num_features - network.layout.num_inputs()
     if wanted != (0 if info.features is None else info.features.shape[1]):
         given = "none" if info.features is None else f"shape {info.features.shape}"
         raise ValueError(f"features must have shape (N, {wanted}) for weights {str(options.weights)!r}, got {given}")

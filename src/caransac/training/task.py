@@ -13,7 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from caransac.datasets import Pair
 from caransac.geometry import Floats
-from caransac.training.data import PairSource
+from caransac.training.data import PairSource, augment
 from caransac.training.recipe import Recipe
 from caransac.training.trainable_module import TrainableModule
 
@@ -64,6 +64,10 @@ class TrainingTask(ABC):
     @abstractmethod
     def make_network(self, num_inputs: int) -> TrainableModule:
         """The network, at random."""
+
+    def augment(self, pair: Pair, rng: np.random.Generator) -> Pair:
+        """A training pair, varied at random each time that it is drawn."""
+        return augment(pair, rng)
 
     @abstractmethod
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:

@@ -13,20 +13,19 @@ import torch
 from caransac.datasets import Pair
 from caransac.geometry import Array, Floats, rotation_angle_deg
 from caransac.learned.state_network import StateNetwork
-from caransac.options import Options
 from caransac.robust.confidence import evidence
 from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Homography
 from caransac.training.data import (
     Example,
     PairSource,
-    random_threshold,
     read_pairs,
     synthetic_pair,
     with_noise,
     without_geometry,
 )
 from caransac.training.filter_task import FilterTask
+from caransac.training.paper_task import PaperTask
 from caransac.training.photographs import bent, cropped
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
@@ -44,6 +43,7 @@ TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numb
 
 TASKS: dict[str, type[TrainingTask]] = {
     "state": StateTask,
+    "paper": PaperTask,
     "filter": FilterTask,
     "sample-quality": QualityTask,
 }
@@ -56,7 +56,7 @@ class Worker:
         self.recipe = recipe
         self.task = TASKS[recipe.task](recipe)
         pairs, self.val_pairs = split_pairs(recipe)
-        self.source = PairSource(pairs, recipe.synthetic_share)
+        self.source = PairSource(pairs, recipe.synthetic_share, self.task.augment)
         self.unrelated_pairs = read_pairs([Path(folder) for folder in recipe.unrelated])
 
     def sizes(self) -> tuple[int, int]:
@@ -93,13 +93,13 @@ class Worker:
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
         scene = self._evidence_scene(problem_name, rng)
         pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
-        labels, max_error_px = pair.right_matches(), random_threshold(rng)
+        labels, max_error_px = pair.right_matches(), self.task.random_threshold(rng)
         pair = bent(pair, rng) if rng.random() < bent_share(problem_name, scene) else pair
         example = self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels)
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
             return None
-        options = Options(seed=index, max_error_px=max_error_px)
+        options = self.task.options(index, max_error_px, early_stop=True)
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
