@@ -24,8 +24,8 @@ WEAK, MOST_TEMPER = 2.0, 16.0
 CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with a doubtful focal length, in its longer side
 # Differences between two images of one camera: focusing changes the focal length a little.
 FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
-# Some lenses are far longer than the prior says. So it has the tails of Student's distribution of so many degrees of
-# freedom, and is wider by this factor where models are yet to be compared.
+# Some unknown lenses are far longer than usual. So their prior has the tails of Student's distribution of so many degrees
+# of freedom, and is wider by this factor where models are yet to be compared.
 TAILS, FIRST_WIDENING = 3.0, 2.0
 # What is left to doubt of a focal length: as if matches said less by this factor, the prior of an unknown camera were
 # as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
@@ -46,6 +46,11 @@ class Doubt:
 
     focal: float
     centre: float
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing is known of the focal length."""
+        return self.focal >= UNKNOWN_FOCAL_DEVIATION
 
     @classmethod
     def of(cls, camera: Camera, centre_deviation: float) -> Doubt:
@@ -140,14 +145,15 @@ class FocalPose(Problem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
-            return self._prior(TEMPER * noise**2, *(FIRST_WIDENING * doubt.focal for doubt in self._doubts))
+            widths = (doubt.focal * (FIRST_WIDENING if doubt.unknown else 1.0) for doubt in self._doubts)
+            return self._prior(TEMPER * noise**2, *widths)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
     def _deviations(self, model: Array) -> list[float]:
-        """Deviations of the focal lengths whose Gaussian prior pulls a model as Student's with heavy tails does."""
+        """Deviations of the focal lengths whose Gaussian prior pulls a model as the prior of unknown cameras does."""
         found = []
         for doubt, log_scale in zip(self._doubts, model[0, 4:6], strict=True):
-            relative_sq = (log_scale / doubt.focal) ** 2 if doubt.focal > 0 else 0.0
+            relative_sq = (log_scale / doubt.focal) ** 2 if doubt.unknown else 1.0
             found.append(doubt.focal * float((TAILS + relative_sq) / (TAILS + 1)) ** 0.5)
         return found
 
@@ -244,8 +250,7 @@ class FocalPose(Problem):
 
 def _with_tail(doubt: Doubt) -> Doubt:
     """The doubt about a camera with the tails of what is not known at all."""
-    unknown = doubt.focal >= UNKNOWN_FOCAL_DEVIATION
-    return replace(doubt, focal=max(doubt.focal, UNKNOWN_TAIL)) if unknown else doubt
+    return replace(doubt, focal=max(doubt.focal, UNKNOWN_TAIL)) if doubt.unknown else doubt
 
 
 def _precision(weight: float, deviation: float) -> float:
