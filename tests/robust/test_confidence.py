@@ -139,8 +139,8 @@ def test_extreme_evidence_counts_as_the_most_extreme_known():
     assert products(np.array([[1.0, 2.0]]), mean, scale).tolist() == [[1, 2, 1, 2, 4]]
 
 
-# Of twenty pairs of each hard kind, one answer may be wrong and trusted. Where a camera hardly moves and its lens, which
-# bends the points, is said to be perfect, the bend passes for a translation.
+# Of twenty pairs of each hard kind, one answer may be wrong and trusted. Where a camera hardly moves and its lens,
+# which bends the points, is said to be perfect, the bend passes for a translation.
 TRUSTED_WRONGLY = {"near rotation": 5}
 
 

@@ -24,8 +24,8 @@ WEAK, MOST_TEMPER = 2.0, 16.0
 CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with a doubtful focal length, in its longer side
 # Differences between two images of one camera: focusing changes the focal length a little.
 FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
-# Some unknown lenses are far longer than usual. So their prior has the tails of Student's distribution of so many degrees
-# of freedom, and is wider by this factor where models are yet to be compared.
+# Some unknown lenses are far longer than usual. So their prior has the tails of Student's distribution of so many
+# degrees of freedom, and is wider by this factor where models are yet to be compared.
 TAILS, FIRST_WIDENING = 3.0, 2.0
 # What is left to doubt of a focal length: as if matches said less by this factor, the prior of an unknown camera were
 # as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
