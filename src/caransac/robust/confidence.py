@@ -147,8 +147,8 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
     """
     if found.model is None:
         return replace(found, confidence=0.0, rotation_confidence=0.0 if problem.has_rotation else None)
-    judges = [network_part(network, f"confidence.{problem.name}")]
-    judges += [network_part(network, f"rotation_confidence.{problem.name}")] if problem.has_rotation else []
+    judges = [_fit_of(network, "confidence", problem)]
+    judges += [_fit_of(network, "rotation_confidence", problem)] if problem.has_rotation else []
     if all(judge is None for judge in judges):
         return found
     numbers = evidence(network, problem, found, options)
@@ -156,12 +156,16 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
     return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 
-def network_part(network: StateNetwork, name: str) -> tuple[Floats, Floats, Floats, Floats] | None:
-    """Mean, scale, weight and bias of a fit; None where there is none, or one to other evidence, of another version."""
-    mean, scale, weight, bias = (network.weights.get(f"{name}.{part}") for part in CONFIDENCE_PARTS)
-    if mean is None or scale is None or weight is None or bias is None or len(mean) != len(EVIDENCE):
-        return None
-    return mean, scale, weight, bias
+def _fit_of(network: StateNetwork, what: str, problem: Problem) -> tuple[Floats, Floats, Floats, Floats] | None:
+    """Mean, scale, weight and bias of a fit; None where there is none, or one to other evidence, of another version.
+
+    Problems without a fit of their own have that of their kind.
+    """
+    for name in (problem.confidence_name, problem.name):
+        mean, scale, weight, bias = (network.weights.get(f"{what}.{name}.{part}") for part in CONFIDENCE_PARTS)
+        if mean is not None and scale is not None and weight is not None and bias is not None:
+            return (mean, scale, weight, bias) if len(mean) == len(EVIDENCE) else None
+    return None
 
 
 def _probability(evidence: Array, mean: Floats, scale: Floats, weight: Floats, bias: Floats) -> float:

@@ -24,7 +24,7 @@ from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, Trai
 from caransac.training.trainable_module import TrainableModule
 
 HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked for, and pairs of few matches
-PROBLEMS = ("essential", "fundamental", "focal", "homography")  # that have a confidence of their own
+PROBLEMS = ("essential", "fundamental", "focal", "guessed", "homography")  # that have a confidence of their own
 
 
 class StateTask(TrainingTask):

@@ -35,7 +35,7 @@ from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
 # Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
-BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "homography": 0.0}
+BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
 BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
 OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal")  # hard scenes that are made twice as often as others
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given

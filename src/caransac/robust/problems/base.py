@@ -162,6 +162,11 @@ class Problem(ABC):
         return 0.0
 
     @property
+    def confidence_name(self) -> str:
+        """What the fit of its confidence is called in a weights file."""
+        return self.name
+
+    @property
     def doubtful_numbers(self) -> dict[str, int]:
         """Degrees of freedom beyond a pose that were estimated with it, by name: their index."""
         return {}

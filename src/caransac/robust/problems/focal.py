@@ -69,6 +69,7 @@ class FocalPose(Problem):
     Attributes:
         cameras: as given.
         shared: whether both images come from one camera.
+        guessed: whether not even the sizes of the images are known.
     """
 
     name = "focal"
@@ -88,6 +89,7 @@ class FocalPose(Problem):
         super().__init__(correspondences, mean_pixel(*cameras), usable)
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0], centre_deviation), Doubt.of(cameras[1], centre_deviation)
+        self.guessed = centre_deviation > CENTRE_DEVIATION
 
     @classmethod
     def from_pixels(
@@ -160,6 +162,11 @@ class FocalPose(Problem):
     def prior_weight(self, noise: float, model: Array, weights: Array) -> float:
         """What the prior counts for in the cost of the weighted refinement, in units of its information."""
         return self._temper(model, weights, noise) * noise**2
+
+    @property
+    def confidence_name(self) -> str:
+        """See `Problem.confidence_name`."""
+        return "guessed" if self.guessed else self.name
 
     @property
     def doubtful_numbers(self) -> dict[str, int]:
