@@ -13,6 +13,20 @@ using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 
 using Prior = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+// Signed residuals, padded(n) of them, and their derivatives by a model's degrees of freedom.
+template <class Manifold>
+Slopes residual_slopes(const Manifold& at, const Columns<double>& points, double* residuals) {
+    if constexpr (std::is_same_v<Manifold, RayManifold>) {
+        Slopes slopes(points.n, Manifold::kDof);
+        ray_jacobian(at, points, residuals, slopes.data());
+        return slopes;
+    } else {
+        Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor> by_entry(points.n, 9);
+        kernels().residual_jacobian(at.matrix().data(), points, residuals, by_entry.data());
+        return by_entry * at.jacobian();
+    }
+}
+
 struct Deviations {
     double all, supported;
 };
@@ -55,9 +69,7 @@ Deviations deviations(const Manifold& at, const Columns<double>& points, std::ve
         return {all, all};
     } else {
         std::vector<double> residuals(padded(points.n));
-        Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor> by_entry(points.n, 9);
-        kernels().residual_jacobian(at.matrix().data(), points, residuals.data(), by_entry.data());
-        Slopes slopes = by_entry * at.jacobian();
+        Slopes slopes = residual_slopes(at, points, residuals.data());
         drop_absurd(slopes, weights);
         Eigen::MatrixXd at_noise_one = information_of(slopes, weights);
         const auto information = [&] { return regular_information(at_noise_one, variance, prior); };

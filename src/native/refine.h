@@ -4,14 +4,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "levenberg_marquardt.h"
 #include "manifolds.h"
+#include "ray_pose.h"
 
 namespace caransac {
-
-struct RefineReport {
-    double initial_cost, cost;
-    int steps;  // accepted or not
-};
 
 // Correspondences and their weights, packed into columns of their own.
 class WeightedPoints {
@@ -60,10 +57,12 @@ class Refiner {
         return symmetric<Manifold::kDof>(raw.hessian);
     }
     Eigen::Matrix<double, 8, 8> information(const HomographyManifold& at) const;
+    Eigen::Matrix<double, 5, 5> information(const RayManifold& at) const;
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);
     RefineReport refine(HomographyManifold& homography);
+    RefineReport refine(RayManifold& pose);
 
   private:
     template <class Score>

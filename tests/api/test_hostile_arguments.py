@@ -10,7 +10,7 @@ from estimates import METHODS, solve
 from caransac import (
     Options,
     estimate,
-    estimate_focal,
+    estimate_camera,
     estimate_fundamental,
     estimate_homography,
     estimate_relative_pose,
@@ -204,7 +204,7 @@ def test_sizes_that_do_not_contain_the_points_raise(rng, size):
         lambda: sized(pair, size),
         lambda: estimate(pair.points1, pair.points2, image_size1=SIZE, image_size2=size),
         lambda: estimate_fundamental(pair.points1, pair.points2, image_size1=SIZE, image_size2=size),
-        lambda: estimate_focal([(pair.points2, pair.points1)], size),
+        lambda: estimate_camera([(pair.points2, pair.points1)], size),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"image_size.=.*does not contain points") as error:

@@ -10,7 +10,16 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
-from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
+from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
+from caransac.kernels.models import (
+    FOCAL_POSES,
+    FUNDAMENTALS,
+    HOMOGRAPHIES,
+    POSES,
+    RAY_POSES,
+    ModelKernels,
+    positive_depths,
+)
 from caransac.kernels.networks import Layer, StateKernels, fourier_features, mlp, neighbour_features, side_information
 from caransac.kernels.points import (
     calibrate,
@@ -30,6 +39,7 @@ __all__ = [
     "FUNDAMENTALS",
     "HOMOGRAPHIES",
     "POSES",
+    "RAY_POSES",
     "Activation",
     "Correspondences",
     "Indices",
@@ -42,12 +52,14 @@ __all__ = [
     "ScoreKind",
     "StateKernels",
     "calibrate",
+    "change_lenses",
     "five_point",
     "five_point_poses",
     "four_point",
     "fourier_features",
     "inner_products",
     "instruction_set",
+    "lens_information",
     "mlp",
     "most_likely",
     "neighbour_features",
@@ -57,6 +69,7 @@ __all__ = [
     "plane_poses",
     "positive_depths",
     "real_roots",
+    "refine_lens_pose",
     "sample_prosac",
     "sample_uniform",
     "seven_point",

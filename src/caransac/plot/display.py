@@ -60,11 +60,14 @@ def _facts(result: Any) -> dict[str, str]:
 def _cameras(result: Any) -> dict[str, str]:
     """The cameras that were refined."""
     cameras = ((f"camera {number}", getattr(result, f"camera{number}", None)) for number in (1, 2))
-    return {
-        name: f"focal length {camera.mean_focal:.1f} px ± {100 * camera.focal_deviation:.1f} %"
-        for name, camera in cameras
-        if camera is not None and camera.focal_deviation > 0
-    }
+    shown = {}
+    for name, camera in cameras:
+        if camera is not None and camera.focal_deviation > 0:
+            shown[name] = f"focal length {camera.mean_focal:.1f} px ± {100 * camera.focal_deviation:.1f} %"
+        if camera is not None and camera.distortion_deviation > 0:
+            lens = f"k1 {camera.k1:.3f} ± {camera.distortion_deviation:.3f}"
+            shown[name] = f"{shown[name]}, {lens}" if name in shown else lens
+    return shown
 
 
 def _matrices(result: Any) -> Iterable[tuple[str, Any]]:

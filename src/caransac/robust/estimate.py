@@ -40,6 +40,23 @@ class Rivalry:
     share: float
 
 
+@dataclass(frozen=True)
+class LensEvidence:
+    """What matches say of the lenses of two images, whether or not it is enough to believe it.
+
+    Attributes:
+        k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
+        deviations: of these, by the matches alone.
+        log_bayes_factor: logarithm of how much more probable they make the matches than the lenses as given do.
+        is_shown: whether that is enough to believe in them.
+    """
+
+    k1: tuple[float, float]
+    deviations: tuple[float, float]
+    log_bayes_factor: float
+    is_shown: bool
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
     """The answer of a method. Lengths are in the unit of the problem's points.
@@ -57,6 +74,8 @@ class Estimate:
         rotation_confidence: probability that its rotation is; None of models without, or where nobody can tell.
         rivalry: what explains the other matches; None where nobody asked.
         covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
+        lenses: what the matches say of doubtful lenses; None where they are exact, or nobody asked.
+        k1: of the lenses that the problem must be seen `through`; None for those as given.
     """
 
     model: Array | None
@@ -71,6 +90,8 @@ class Estimate:
     rotation_confidence: float | None = None
     rivalry: Rivalry | None = None
     covariance: Array | None = None
+    lenses: LensEvidence | None = None
+    k1: tuple[float, float] | None = None
 
     @property
     def degeneracy_kind(self) -> DegeneracyKind | None:

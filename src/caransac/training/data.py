@@ -146,7 +146,8 @@ def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera
             centre = (np.array([width, height]) - 1) / 2
         focal = camera.mean_focal * factor if known else UNKNOWN_FOCAL * max(width, height)
         stated = deviation if known else UNKNOWN_FOCAL_DEVIATION
-        cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, stated))
+        distortion = 0.0 if known else Camera.of_unknown_focal(width, height).distortion_deviation
+        cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, stated, distortion))
     return (cameras[0], cameras[1]), shared
 
 

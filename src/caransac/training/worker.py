@@ -103,6 +103,7 @@ class Worker:
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
+        problem = problem.through(found.k1)
         numbers = evidence(network, problem, assess(problem, network, found, options), options)
         return numbers, is_right(example, scene.H, found.model), is_rotation_right(example, scene.R, found.model)
 

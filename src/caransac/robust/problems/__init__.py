@@ -9,5 +9,6 @@ from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
 from caransac.robust.problems.homography import Homography
+from caransac.robust.problems.spherical import Spherical
 
-__all__ = ["Essential", "FocalPose", "Fundamental", "Homography", "Problem", "SomeProblem"]
+__all__ = ["Essential", "FocalPose", "Fundamental", "Homography", "Problem", "SomeProblem", "Spherical"]

@@ -13,6 +13,7 @@ from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera, mean
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, Problem, with_prior
+from caransac.robust.problems.lens_doubt import LensDoubt
 from caransac.robust.problems.rays import pack_rays
 
 # Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
@@ -86,7 +87,7 @@ class FocalPose(Problem):
         usable: NDArray[np.bool_] | None = None,
         centre_deviation: float = CENTRE_DEVIATION,
     ) -> None:
-        super().__init__(correspondences, mean_pixel(*cameras), usable)
+        super().__init__(correspondences, mean_pixel(*cameras), usable, LensDoubt.of(*cameras, shared))
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0], centre_deviation), Doubt.of(cameras[1], centre_deviation)
         self.guessed = centre_deviation > CENTRE_DEVIATION
@@ -227,10 +228,15 @@ class FocalPose(Problem):
                 together[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
         return together
 
-    def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
-        """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
+    def with_tails(self) -> FocalPose:
+        """The same with the prior of unknown cameras as wide as its tails."""
         wide = self._copy()
         wide._doubts = (_with_tail(self._doubts[0]), _with_tail(self._doubts[1]))
+        return wide
+
+    def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
+        """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
+        wide = self.with_tails()
         covariance = np.linalg.pinv(wide.information(model, weights, noise * STATED_TEMPER**0.5), hermitian=True)
         response = wide.lens_response(model, weights, noise)
         bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
