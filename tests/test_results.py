@@ -85,7 +85,8 @@ def test_a_dict_is_short_unless_it_is_full(results):
         )
         assert short == {name: full[name] for name in short}
         named = {field.name for field in dataclasses.fields(result)}
-        assert set(full) == named | {"type", "schema", "num_matches", "rotation_deg", "parallax_px"}
+        derived = {"rotation_deg", "parallax_px", "rotation_deviation_deg", "direction_deviation_deg"}
+        assert set(full) == named | derived | {"type", "schema", "num_matches"}
     found = results["any"]
     values = found.to_dict()
     assert (values["type"], values["schema"], values["kind"]) == ("GeometryResult", 1, "pose")

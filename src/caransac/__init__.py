@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Points3D,
         RelativePose,
         RelativePoseResult,
+        Rival,
         Round,
         load_result,
     )
@@ -53,6 +54,7 @@ __all__ = [
     "Points3D",
     "RelativePose",
     "RelativePoseResult",
+    "Rival",
     "Round",
     "__version__",
     "estimate",
@@ -95,6 +97,7 @@ _MODULES = {
         "Points3D",
         "RelativePose",
         "RelativePoseResult",
+        "Rival",
         "Round",
         "load_result",
     ),

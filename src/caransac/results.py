@@ -29,6 +29,7 @@ GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fun
 Kind = TypeVar("Kind", bound="Result")
 
 SHARED = ("points1", "points2", "trace")  # what the results in a result have in common with it
+POSE_NUMBERS = ("rotation_x_deg", "rotation_y_deg", "rotation_z_deg", "direction_1_deg", "direction_2_deg")
 SHAPES = {"R": (3, 3), "t": (3,), "E": (3, 3), "F": (3, 3), "H": (3, 3)}  # of what results hold, where they hold it
 
 
@@ -42,6 +43,30 @@ class RelativePose(NamedTuple):
 
     R: Array
     t: Array
+
+
+class Rival(NamedTuple):
+    """Another model, of matches that the answer does not explain: a moving object, or a pattern that repeats.
+
+    Attributes:
+        model: a pose [R | t] (3, 4), or a fundamental matrix or homography of pixels (3, 3).
+        inliers: (N,) bool, the matches that it explains and the answer does not.
+        share: of them in all matches.
+    """
+
+    model: Array
+    inliers: NDArray[np.bool_]
+    share: float
+
+    @property
+    def R(self) -> Array | None:
+        """(3, 3) rotation of a pose, else None."""
+        return self.model[:, :3] if self.model.shape == (3, 4) else None
+
+    @property
+    def t(self) -> Array | None:
+        """(3,) translation direction of a pose, of length one, else None."""
+        return self.model[:, 3] if self.model.shape == (3, 4) else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -120,7 +145,13 @@ class Result:
     points1: Array = field(metadata=FULL)
     points2: Array = field(metadata=FULL)
 
-    _derived: ClassVar = ("num_matches", "rotation_deg", "parallax_px")  # what `to_dict` has beside the fields
+    _derived: ClassVar = (  # what `to_dict` has beside the fields
+        "num_matches",
+        "rotation_deg",
+        "parallax_px",
+        "rotation_deviation_deg",
+        "direction_deviation_deg",
+    )
 
     def __repr__(self) -> str:
         return describe(self)
@@ -140,10 +171,27 @@ class Result:
         return None if R is None else rotation_angle_deg(R)
 
     @property
-    def parallax_px(self) -> float | None:
-        """How far the translation moves the inliers in image 2, in the median, in pixels; None without a translation.
+    def rotation_deviation_deg(self) -> float | None:
+        """Standard deviation of the angle by which the rotation is off, in degrees; None without a `covariance`."""
+        return self._deviation_deg(slice(0, 3))
 
-        Below about `max_error_px`, the direction of the translation says nothing.
+    @property
+    def direction_deviation_deg(self) -> float | None:
+        """Standard deviation of the angle by which the direction `t` is off, in degrees; None without a `covariance`.
+
+        A direction that nothing tells has one of about 80 degrees.
+        """
+        return self._deviation_deg(slice(3, 5))
+
+    def _deviation_deg(self, part: slice) -> float | None:
+        covariance = getattr(self, "covariance", None)
+        return None if covariance is None else float(np.sqrt(np.trace(covariance[part, part])))
+
+    @cached_property
+    def parallax_px(self) -> float | None:
+        """How far the inliers in image 2 are, in the median, from where the best rotation alone puts them, in pixels.
+
+        None without a pose. Below about `max_error_px`, the direction of the translation says nothing.
         """
         if (pose := self._posed_cameras()) is None:
             return None
@@ -220,6 +268,13 @@ class RelativePoseResult(Result):
         degeneracy: "planar" if a plane explains the inliers, "rotation" if a rotation of the camera does, so that ``t``
             means nothing; None for a scene with depth, and without success.
         alternatives: other poses (R, t) that explain the matches as well, such as the second one of a plane.
+        rivals: other poses, of many matches that the answer does not explain, the strongest first.
+        rotation_confidence: probability that the rotation alone is right to five degrees, from "ca-ransac".
+        covariance: (5, 5) or more, of the numbers that `covariance_of` names, where the noise is all that is wrong: the
+            rotation vector w of ``R_true = exp([w]x) R`` in degrees; the direction along the two columns of
+            `caransac.geometry.direction_basis(t)`, in degrees; focal lengths that were refined, relative to themselves.
+            None without success.
+        covariance_of: the names of these numbers.
     """
 
     R: Array | None
@@ -229,6 +284,10 @@ class RelativePoseResult(Result):
     camera2: Camera | None = None
     degeneracy: DegeneracyKind | None = None
     alternatives: tuple[RelativePose, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    rotation_confidence: float | None = None
+    covariance: Array | None = None
+    covariance_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -241,12 +300,14 @@ class FundamentalResult(Result):
         camera2: camera of image 2.
         degeneracy: "planar" if a homography explains the inliers, of a plane or of a camera that only turned, so that F
             is one of many; "rotation" where the cameras found with F tell so; None otherwise.
+        rivals: other fundamental matrices, of many matches that the answer does not explain, the strongest first.
     """
 
     F: Array | None
     camera1: Camera | None = None
     camera2: Camera | None = None
     degeneracy: DegeneracyKind | None = None
+    rivals: tuple[Rival, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -277,6 +338,10 @@ class GeometryResult(Result):
         camera2: camera of image 2.
         degeneracy: "planar", "rotation" or None, as in `RelativePoseResult`.
         alternatives: poses (R, t) that explain the matches as well as the answer, or that all explain its plane.
+        rivals: other models of the epipolar geometry, of many matches that the answer does not explain.
+        rotation_confidence: of `R`, as in `RelativePoseResult`.
+        covariance: of `R` and `t`, as there.
+        covariance_of: as there.
         epipolar: the estimate of the epipolar geometry, sure or not.
     """
 
@@ -291,6 +356,10 @@ class GeometryResult(Result):
     camera2: Camera | None = None
     degeneracy: DegeneracyKind | None = None
     alternatives: tuple[RelativePose, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    rotation_confidence: float | None = None
+    covariance: Array | None = None
+    covariance_of: tuple[str, ...] = ()
     epipolar: RelativePoseResult | FundamentalResult = field(metadata=FULL)
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
@@ -345,6 +414,9 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
         array = getattr(read, name, None)
         if array is not None and array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    covariance = getattr(read, "covariance", None)
+    if covariance is not None and covariance.shape != (len(read.covariance_of),) * 2:  # type: ignore[union-attr]
+        raise ValueError(f"covariance must be of the numbers of covariance_of, got {covariance.shape}")
     assert isinstance(read, wanted)
     return read
 

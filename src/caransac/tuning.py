@@ -17,6 +17,10 @@ class Tuning:
 
     Attributes:
         working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
+        copy_reach: distance in every coordinate up to which two matches are one, in deviations of an ordinary keypoint:
+            about a pixel. Matches that multi-scale detectors or several matchers repeat are no further evidence.
+        usual_copies: share of copies among the matches, and matches of one place, that ordinary detectors have and that
+            are left as they are (RootSIFT and ORB have shares up to 0.07).
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
         min_pool: matches in the pool at least (the paper has 15).
@@ -62,6 +66,8 @@ class Tuning:
     """
 
     working_set: int = 8192
+    copy_reach: float = 2.0
+    usual_copies: tuple[float, int] = (0.1, 8)
     pool_success: float = 0.9
     min_pool: int = 15
     static_ratio: float = 0.8

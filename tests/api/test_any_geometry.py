@@ -61,6 +61,9 @@ def test_a_plane_gives_a_homography_or_the_only_pose_that_it_has():
     for seed, result in enumerate(known):
         pair = pair_of("plane", seed)
         poses = [(result.R, result.t)] if result.kind == "pose" else result.alternatives
+        if not poses:  # one pose, of which the estimate is not sure
+            assert result.epipolar.confidence < 0.5
+            poses = [(result.epipolar.R, result.epipolar.t)]
         assert min(pose_error_deg(*pose, pair.R, pair.t) for pose in poses) < 5
 
 

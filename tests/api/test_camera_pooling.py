@@ -53,7 +53,7 @@ def test_pairs_around_an_object_tell_the_focal_length(focal):
     found = estimate_camera(collection("around", 12, focal=focal), SIZE)
     assert (found.known, found.reason, found.num_pairs) == (True, "agreement", 12)
     assert found.focal_px == pytest.approx(focal, rel=0.015)
-    assert abs(np.log(found.focal_px / focal)) < 2 * found.deviation < 0.05
+    assert abs(np.log(found.focal_px / focal)) < 2 * found.deviation < 0.06
     assert found.num_informative > 6
     camera = found.camera
     assert (camera.fx, camera.focal_deviation) == (pytest.approx(found.focal_px), found.deviation)

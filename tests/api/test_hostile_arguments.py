@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from estimates import METHODS, solve
 
-from caransac import Options, estimate_fundamental, estimate_relative_pose
+from caransac import (
+    Options,
+    estimate,
+    estimate_camera,
+    estimate_fundamental,
+    estimate_homography,
+    estimate_relative_pose,
+)
 from caransac.geometry import (
     pose_error_deg,
     rotation_angle_deg,
@@ -180,3 +187,59 @@ def test_scores_must_say_of_what_kind_they_are(problem):
     assert '"ratio" (lower is better) or "confidence" (higher is better)' in str(raised.value)
     assert "\n" not in str(raised.value)
     assert solve(problem, pair, score_kind="ratio").success  # no scores, and nothing wrong
+
+
+SIZE = (1280, 960)
+
+
+def sized(pair, size, **more):
+    return estimate_relative_pose(pair.points1, pair.points2, image_size1=SIZE, image_size2=size, **more)
+
+
+@pytest.mark.parametrize("size", [(640, 480), (960, 1280), (1000, 960), (1280, 700)])
+def test_sizes_that_do_not_contain_the_points_raise(rng, size):
+    pair = make_pair(200, outlier_ratio=0.3, seed=3)
+    pair = dataclasses.replace(pair, points2=rng.uniform(0, 1, (200, 2)) * SIZE)
+    calls = [
+        lambda: sized(pair, size),
+        lambda: estimate(pair.points1, pair.points2, image_size1=SIZE, image_size2=size),
+        lambda: estimate_fundamental(pair.points1, pair.points2, image_size1=SIZE, image_size2=size),
+        lambda: estimate_camera([(pair.points2, pair.points1)], size),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"image_size.=.*does not contain points") as error:
+            call()
+        assert ("width and height are swapped" in str(error.value)) == (size == SIZE[::-1])
+
+
+def test_sizes_contain_points_but_for_a_few_or_a_little(rng):
+    pair = make_pair(300, outlier_ratio=0.0, seed=4)
+    near = rng.uniform(0, 1, (300, 2)) * (1284, 964) - 2  # detectors on pyramids, undistorted corners
+    near[:9] *= 1e5  # absurd keypoints are outliers
+    sized(dataclasses.replace(pair, points2=near), SIZE)
+    sized(dataclasses.replace(pair, points1=pair.points1[:0], points2=pair.points2[:0]), (1, 1))
+    with pytest.raises(ValueError, match="swapped"):  # a few points tell it, where they fit otherwise
+        sized(dataclasses.replace(pair, points2=rng.uniform(0, 1, (300, 2)) * (480, 500)), (640, 480))
+    # Where the camera is known, nobody asks for the size.
+    estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, image_size1=(9, 9))
+
+
+@pytest.mark.parametrize("what", ["SIFT distances", "Hamming distances", "distances of unit vectors", "similarities"])
+def test_what_is_no_ratio_raises(rng, what):
+    pair = make_pair(200, outlier_ratio=0.3, seed=5)
+    scores = {
+        "SIFT distances": rng.uniform(40, 400, 200),
+        "Hamming distances": rng.integers(0, 120, 200),
+        "distances of unit vectors": rng.uniform(0.3, 1.4, 200),
+        "similarities": rng.uniform(-0.3, 1, 200),
+    }[what]
+    for call in (estimate_fundamental, estimate_homography):
+        with pytest.raises(ValueError, match="scores must be ratios from 0 to 1"):
+            call(pair.points1, pair.points2, scores=scores, score_kind="ratio")
+        call(pair.points1, pair.points2, scores=scores, score_kind="confidence")
+
+
+def test_ratios_of_approximate_neighbours_are_ratios(rng):
+    pair = make_pair(200, outlier_ratio=0.3, seed=6)
+    scores = np.where(rng.random(200) < 0.02, 1.2, rng.uniform(0, 1, 200))
+    assert estimate_fundamental(pair.points1, pair.points2, scores=scores, score_kind="ratio").success

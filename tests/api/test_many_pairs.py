@@ -42,6 +42,8 @@ def assert_same(results, expected):
             found = getattr(result, name)
             if name == "alternatives":  # poses
                 found, value = ([np.c_[pose] for pose in poses] for poses in (found, value))
+            if name == "rivals":
+                found, value = ([rival.model for rival in rivals] for rivals in (found, value))
             if name != "elapsed_s":
                 np.testing.assert_array_equal(found, value, err_msg=name)
 

@@ -118,7 +118,7 @@ def test_a_shared_focal_says_how_sure_it_is():
     )
     assert pair.camera1.focal_deviation == pytest.approx(expected.camera1.focal_deviation, rel=0.1)
     assert pair.camera1.focal() == pytest.approx(expected.camera1.fx, rel=0.005)
-    assert 0 < pair.camera1.focal_deviation < 0.05
+    assert 0 < pair.camera1.focal_deviation < 0.08
 
 
 @both

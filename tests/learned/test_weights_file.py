@@ -10,6 +10,7 @@ from caransac.learned.match_filter import load_filter
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import read_weights
+from caransac.robust.confidence import EVIDENCE
 
 LOADERS = {"default": load_network, "filter": load_filter, "sample-quality": load_quality}
 every_kind = pytest.mark.parametrize("name", LOADERS)
@@ -77,7 +78,7 @@ def test_numbers_that_are_not_finite_are_refused(path, name, value):
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("scale", np.zeros(16), r"confidence\.essential\.scale must be positive"),
+        ("scale", np.zeros(len(EVIDENCE)), r"confidence\.essential\.scale must be positive"),
         ("scale", np.ones(15), r"confidence\.essential\.weight, \.bias, \.mean and \.scale do not fit together"),
         ("weight", np.ones(16), "do not fit together"),
         ("bias", np.ones(2), "do not fit together"),

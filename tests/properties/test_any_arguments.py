@@ -17,6 +17,7 @@ from caransac.camera import PARAMETERS
 pytestmark = pytest.mark.slow
 
 CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
+UNKNOWN = Camera.of_unknown_focal(640, 480)  # sizes as such must contain the points
 QUICK = Options(rounds=1, samples_per_round=32)
 ESTIMATES = {
     "estimate": lambda points1, points2, **more: caransac.estimate(points1, points2, **more),
@@ -26,7 +27,7 @@ ESTIMATES = {
         points1, points2, CAMERA, CAMERA, **more
     ),
     "with unknown focal lengths": lambda points1, points2, **more: caransac.estimate_relative_pose(
-        points1, points2, image_size1=(640, 480), image_size2=(640, 480), **more
+        points1, points2, UNKNOWN, UNKNOWN, **more
     ),
 }
 TESTED = {

@@ -51,7 +51,8 @@ def test_exactly_the_budget_is_solved(monkeypatch, kind, method, rounds, samples
     pair = make_pair(500, outlier_ratio=0.1, seed=1)
     problem, info = problem_of(kind, pair), MatchInfo(pair.scores)
     monkeypatch.setattr("caransac.robust.pipeline.find_degeneracy", lambda *_: None)  # solves samples of its own
-    monkeypatch.setattr("caransac.robust.pipeline.confidence", lambda *_: None)
+    monkeypatch.setattr("caransac.robust.pipeline.find_rivals", lambda *_: None)  # likewise
+    monkeypatch.setattr("caransac.robust.pipeline.assess_confidence", lambda _network, _problem, found, _options: found)
     calls = counted(monkeypatch, kind)
     options = Options(method=method, rounds=rounds, samples_per_round=samples, early_stop=False)
     found = estimate_model(problem, info, options)

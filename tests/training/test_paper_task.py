@@ -61,7 +61,7 @@ def test_features_of_the_data_may_be_lifted(scenes, lifted):
     assert network.layout == replace(PAPER_LAYOUT, lifted=lifted)
     gradients, figures = worker.gradient(network.to_weights(), 0, range(2))
     assert len(figures) == 2 and all(np.isfinite(each).all() for each in gradients)
-    numbers, _ = worker.evidence(network.to_weights(), "essential", 1)
+    numbers, *_ = worker.evidence(network.to_weights(), "essential", 1)
     assert np.isfinite(numbers).all()
     with pytest.raises(ValueError, match="lifted: the data have 3 features"):
         Worker(replace(recipe, lifted=4)).sizes()

@@ -21,9 +21,9 @@ def test_real_pairs_with_features_of_their_own(scenes):
     assert first.shape == (39, 8)
     assert np.abs(first[36:]).max() > 0
     assert len(figures) == 2
-    numbers, right = worker.evidence(network.to_weights(), "essential", 1)
+    numbers, right, rotation_right = worker.evidence(network.to_weights(), "essential", 1)
     assert np.isfinite(numbers).all()
-    assert right in (True, False)
+    assert right in (True, False) and rotation_right in (True, False)
     (scenes / "scene" / "match_features.h5").unlink()
     assert Worker(Recipe(data=(str(scenes),), width=8)).sizes() == (36, 1)
 

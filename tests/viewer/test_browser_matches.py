@@ -1,10 +1,13 @@
 """The viewer in a real browser: the matches and the rounds are drawn as they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from canvases import at, estimate_all_rounds, inside, lonely
 
 import caransac
+from caransac import Rival
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 
@@ -156,3 +159,19 @@ def test_eight_thousand_matches_are_drawn_smoothly(open_report, tmp_path):
             return (performance.now() - start) / 5;
         }""")
         assert milliseconds < 400  # without a graphics card, on a busy core
+
+
+def test_the_matches_of_a_rival_can_be_shown_alone(open_report, tmp_path, pair, pose, report_path):
+    with open_report(report_path) as report:
+        assert not report.page.locator("#rival").is_visible()
+    inliers = np.zeros(len(pair.points1), bool)
+    inliers[:7] = True
+    told = replace(pose, rivals=(Rival(np.eye(3, 4), inliers, 7 / len(inliers)),))
+    path = write_report(tmp_path / "rival.html", told, pair.points1, pair.points2)
+    with open_report(path) as report:
+        before = report.canvas("matches")
+        report.page.locator("#rival").check()
+        report.settle()
+        assert "shows 7 of 240" in report.text("threshold-text")
+        assert (report.canvas("matches") != before).any()
+        assert "another motion explains" in report.page.locator("#facts").inner_text()

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_reals
 from caransac.api.arguments import ImageSize
@@ -26,10 +26,18 @@ from caransac.results import (
     Result,
 )
 
+POSE_FIELDS = ("alternatives", "rotation_confidence", "covariance", "covariance_of")
 SURE = 0.5  # confidence that an answer has at least
 # Share of inliers whose neighbourhood is turned over, from which on one image is mirrored. Of 753 real pairs (RootSIFT,
 # ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has less, and one in ten of ORB.
 MIRRORED = 0.6
+
+# Without a pose to rely on, a rotation is told that is this sure, if noise alone moves the direction by more than so
+# many degrees or the parallax is below so many thresholds.
+SURE_ROTATION, DOUBTFUL_DIRECTION_DEG, LITTLE_PARALLAX = 0.8, 5.0, 4.0
+# An image is the same if this share of the inliers, this of all matches, and so many, have moved by less than this, in
+# extents of the points (about a pixel).
+STILL_SHARE, LEAST_STILL, STILL_MATCHES, STILL = 0.8, 0.3, 8, 0.003
 
 REASONS: dict[GeometryKind, str] = {
     "pose": "the scene has depth and the cameras are known",
@@ -39,6 +47,8 @@ REASONS: dict[GeometryKind, str] = {
     "fundamental": "the scene has depth, but the cameras are not known well enough for a pose",
     "none": "no geometry explains the matches with confidence",
 }
+HARDLY_MOVED = "the camera turned and hardly moved: its rotation is sure, the direction of its translation is not"
+STILL_REASON = "no motion: the matches are in the same place in both images"
 MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"
 
 
@@ -79,13 +89,19 @@ def estimate(
         return _result("none", found, found, started, "there are too few matches")
     if found.success and _is_mirrored(points1, points2, found):
         return _result("none", found, found, started, MIRRORED_REASON)
+    still = _still(found)
+    if still is not None:
+        return _no_motion(found, still, started)
+    if _hardly_moved(found):
+        return _result("rotation", found, found, started)
     if _is_sure(found) and found.degeneracy is None:
         kind: GeometryKind = "fundamental"
         if isinstance(found, RelativePoseResult):
             kind = "pose" if exact else "pose_and_focals"
         return _result(kind, found, found, started)
     if _is_sure(found) and found.degeneracy == "planar" and exact and not _alternatives(found):
-        return _result("pose", found, found, started, "a plane explains the matches, but only one pose of it")
+        only = "a plane explains the matches, but only one pose of it"
+        return _result("pose", found, found, started, only + _of_rivals(found))
     plane = estimate_homography(_flat(points1, camera1, 1), _flat(points2, camera2, 2), **matches)
     if _is_sure(plane) and (found.degeneracy is not None or plane.num_inliers > found.num_inliers):
         turned = found.degeneracy == "rotation" and exact
@@ -107,6 +123,56 @@ def _is_exact(camera: CameraLike | None, number: int) -> bool:
 def _is_sure(found: Result) -> bool:
     """Whether an answer can be relied on; that of a method without confidence counts if there is one."""
     return found.success and (found.confidence is None or found.confidence >= SURE)
+
+
+def _hardly_moved(found: RelativePoseResult | FundamentalResult) -> bool:
+    """Whether the rotation of a pose can be relied on, but not its translation, which hardly shows."""
+    if not isinstance(found, RelativePoseResult) or found.rotation_confidence is None or found.parallax_px is None:
+        return False
+    deviation_deg = found.direction_deviation_deg or 0.0
+    doubtful = deviation_deg > DOUBTFUL_DIRECTION_DEG
+    little = found.parallax_px < LITTLE_PARALLAX * found.max_error_px and not _is_sure(found)
+    return found.degeneracy != "rotation" and found.rotation_confidence >= SURE_ROTATION and (doubtful or little)
+
+
+def _still(found: Result) -> NDArray[np.bool_] | None:
+    """Which matches (N,) have not moved, if these are nearly all of them: the images are the same."""
+    moved = np.linalg.norm(found.points2 - found.points1, axis=1)
+    extent = float(np.linalg.norm(found.points1.std(axis=0)))
+    still = moved <= STILL * extent
+    distinct = len(np.unique(np.rint(found.points1[still]), axis=0))
+    matters = found.inliers | still
+    same = distinct >= STILL_MATCHES and still.mean() >= LEAST_STILL and still[matters].mean() >= STILL_SHARE
+    return still if same else None
+
+
+def _no_motion(
+    found: RelativePoseResult | FundamentalResult, still: NDArray[np.bool_], started: float
+) -> GeometryResult:
+    """The answer for an image that is matched to itself, which no wrong matches would be by chance."""
+    doubt = 0.5 ** (np.count_nonzero(still) - STILL_MATCHES / 2)
+    common = {field.name: getattr(found, field.name) for field in fields(Result)}
+    common |= {
+        "success": True,
+        "stop_reason": found.stop_reason if found.success else "early_stop",
+        "inliers": still,
+        "num_inliers": int(still.sum()),
+        "consensus": float(still.sum()),
+        "confidence": None if found.confidence is None else 1 - doubt,
+        "elapsed_s": time.perf_counter() - started,
+    }
+    return GeometryResult(
+        kind="rotation",
+        reason=STILL_REASON,
+        R=np.eye(3),
+        H=np.eye(3) / 3**0.5,
+        camera1=found.camera1,
+        camera2=found.camera2,
+        degeneracy="rotation",
+        rotation_confidence=common["confidence"],
+        epipolar=found,
+        **common,
+    )
 
 
 def _is_mirrored(points1: ArrayLike, points2: ArrayLike, found: Result) -> bool:
@@ -148,16 +214,37 @@ def _result(
         known |= {"F": answer.F} | cameras
     elif isinstance(answer, HomographyResult):
         known |= {"H": answer.H} | (_turned(answer, epipolar) | cameras if kind == "rotation" else _poses(epipolar))
+    elif kind == "rotation":
+        reason = HARDLY_MOVED
+        known |= {"R": answer.R, "H": _turning(answer), "rotation_confidence": answer.rotation_confidence} | cameras
+        common["confidence"] = answer.rotation_confidence  # that of what is told
     else:
         known |= {"R": answer.R, "t": answer.t, "E": answer.E, "F": _fundamental(answer)} | cameras
-        known["alternatives"] = answer.alternatives
-    return GeometryResult(kind=kind, reason=reason or REASONS[kind], epipolar=epipolar, **known, **common)
+        known |= {name: getattr(answer, name) for name in POSE_FIELDS}
+    known["rivals"] = epipolar.rivals
+    said = reason or REASONS[kind] + _of_rivals(epipolar)
+    return GeometryResult(kind=kind, reason=said, epipolar=epipolar, **known, **common)
 
 
-def _turned(plane: HomographyResult, epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Array]:
-    """The rotation of a camera that only turned."""
+def _of_rivals(epipolar: RelativePoseResult | FundamentalResult) -> str:
+    """What to say of a strong rival: which of two motions is the camera's, the matches do not tell."""
+    if not epipolar.rivals:
+        return ""
+    return f"; another motion explains {100 * epipolar.rivals[0].share:.0f} % of the matches, which this does not"
+
+
+def _turned(plane: HomographyResult, epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:
+    """The rotation of a camera that only turned, as sure as its homography."""
     assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
-    return {"R": rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)}
+    R = rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)
+    return {"R": R, "rotation_confidence": plane.confidence}
+
+
+def _turning(pose: RelativePoseResult) -> Array:
+    """The homography of pixels of a camera that turned and hardly moved."""
+    assert pose.R is not None and pose.camera1 is not None and pose.camera2 is not None
+    H = pose.camera2.K @ pose.R @ np.linalg.inv(pose.camera1.K)
+    return np.asarray(H / np.linalg.norm(H))
 
 
 def _poses(epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:

@@ -7,12 +7,20 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera, CameraLike, as_camera
-from caransac.geometry import Array
+from caransac.geometry import Array, Floats
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.robust.match_info import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
 LARGEST_SIDE = 1e6  # pixels
+# A size does not contain points of which more than this share lies outside by more than this share of the longer side:
+# lenses bend the margins, principal points are off, and absurd keypoints are outliers like others. Where the size would
+# contain them if width and height were swapped, little is enough.
+OUTSIDE_SHARE, OUTSIDE_MARGIN = 0.1, 0.05
+SWAPPED_SHARE, SWAPPED_MARGIN = 0.01, 0.01
+# A ratio is the distance to the nearest neighbour in that to the second nearest; approximate search exceeds 1 a little
+# and rarely. What exceeds it more, or often, is a distance.
+LARGEST_RATIO, RATIO_ABOVE_ONE, SHARE_ABOVE_ONE = 1.5, 1.001, 0.05
 DEFAULTS = Options()
 FEATURES = (
     "features are further numbers about each match, one row per match, for weights that were trained with them, not "
@@ -31,6 +39,8 @@ def check_matches(
     """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
     pixels1, pixels2, numbers = as_matches(points1, points2, scores)
     kind = check_score_kind(scores, score_kind)
+    if numbers is not None and kind == "ratio":
+        check_ratios(numbers)
     if options is None:
         options = DEFAULTS
     if not isinstance(options, Options):
@@ -58,8 +68,18 @@ def check_rays(rays: ArrayLike, name: str) -> Array:
     return np.asarray(given / np.linalg.norm(given, axis=1, keepdims=True))
 
 
-def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int) -> Camera:
-    """A camera as given, or the one to assume for an image of a given size."""
+def check_ratios(ratios: Array) -> None:
+    """Raise a ValueError if scores (N,) that are said to be ratios cannot be: distances, say, or similarities."""
+    low, high = ratios.min(initial=0.0), ratios.max(initial=0.0)
+    if low < 0 or high > LARGEST_RATIO or np.count_nonzero(ratios > RATIO_ABOVE_ONE) > SHARE_ABOVE_ONE * len(ratios):
+        raise ValueError(
+            f"scores must be ratios from 0 to 1, distance to the nearest in that to the second-nearest neighbour, but "
+            f'are {low:.3g} to {high:.3g}: are they distances? With score_kind="confidence" higher is better'
+        )
+
+
+def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int, pixels: Array) -> Camera:
+    """A camera as given, or the one to assume for an image of a given size, which must contain its points (N, 2)."""
     if camera is not None:
         return as_camera(camera, f"camera{number}")
     name = f"image_size{number}"
@@ -67,7 +87,34 @@ def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number:
         raise ValueError(
             f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
         )
-    return unknown_camera(size, name)
+    unknown = unknown_camera(size, name)
+    if not contains((unknown.width, unknown.height), pixels):
+        low, high = (f"({x:.6g}, {y:.6g})" for x, y in (pixels.min(axis=0), pixels.max(axis=0)))
+        swapped = _is_swapped((unknown.width, unknown.height), pixels)
+        raise ValueError(
+            f"{name}=({unknown.width}, {unknown.height}) does not contain points{number}, which lie between {low} and "
+            f"{high}{'; width and height are swapped' if swapped else ''}: it must be (width, height) of the image "
+            "that they are pixels of"
+        )
+    return unknown
+
+
+def contains(size: tuple[int, int], pixels: Array | Floats) -> bool:
+    """Whether an image of this width and height contains pixels (N, 2), but for some or a little."""
+    return not _is_swapped(size, pixels) and _outside(size, pixels, OUTSIDE_MARGIN) <= OUTSIDE_SHARE
+
+
+def _is_swapped(size: tuple[int, int], pixels: Array | Floats) -> bool:
+    """Whether pixels (N, 2) are in an image of this height and width instead."""
+    given, swapped = (_outside(each, pixels, SWAPPED_MARGIN) for each in (size, size[::-1]))
+    return swapped <= SWAPPED_SHARE < given
+
+
+def _outside(size: tuple[int, ...], pixels: Array | Floats, margin: float) -> float:
+    """Share of pixels (N, 2) that lie outside of an image by more than a margin, in its longer side."""
+    margin_px = margin * max(size) + 1
+    outside = (pixels < -margin_px).any(axis=1) | (pixels > np.array(size) + margin_px).any(axis=1)
+    return np.count_nonzero(outside) / max(len(pixels), 1)
 
 
 def unknown_camera(size: ImageSize, name: str) -> Camera:

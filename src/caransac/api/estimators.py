@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same, unknown_camera
-from caransac.api.result_fields import report
-from caransac.camera import CameraLike, as_camera
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same
+from caransac.api.result_fields import covariance_of, report, rivals_of
+from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
@@ -69,7 +69,7 @@ def estimate_relative_pose(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
+    lenses = _lenses((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
     if all(lens.focal_deviation == 0 for lens in lenses):
         shared = could_be_one(*lenses) if check_same(same_camera) is None else bool(same_camera)
         problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, shared)
@@ -79,7 +79,11 @@ def estimate_relative_pose(
         problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
         return RelativePoseResult(
-            R=None, t=None, E=None, **report((pixels1, pixels2), problem, found, options, started)
+            R=None,
+            t=None,
+            E=None,
+            rotation_confidence=found.rotation_confidence,
+            **report((pixels1, pixels2), problem, found, options, started),
         )
     R, t = split_pose(problem.public(found.model[None])[0])
     refined1, refined2 = refined_cameras(problem, found, lenses)
@@ -91,6 +95,9 @@ def estimate_relative_pose(
         camera2=refined2,
         degeneracy=found.degeneracy_kind,
         alternatives=tuple(RelativePose(*split_pose(pose)) for pose in _alternatives(problem, found)),
+        rivals=rivals_of(problem, found, problem.public),
+        rotation_confidence=found.rotation_confidence,
+        **covariance_of(problem, found),
         **report((pixels1, pixels2), problem, found, options, started),
     )
 
@@ -178,7 +185,7 @@ def estimate_fundamental(
         problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
         cameras = None
     else:
-        lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
+        lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
         problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
         cameras = None if found.model is None else refined_cameras(problem, found, lenses)
     matrices = problem.fundamentals if isinstance(problem, FocalPose) else problem.public
@@ -188,6 +195,7 @@ def estimate_fundamental(
         camera1=camera1,
         camera2=camera2,
         degeneracy=found.degeneracy_kind,
+        rivals=rivals_of(problem, found, matrices),
         **report((pixels1, pixels2), problem, found, options, started, matrices),
     )
 
@@ -248,7 +256,7 @@ def profile_camera(
         The log-likelihood of each focal length, and k1; None where the data determine no pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    lenses = unknown_camera(image_size1, "image_size1"), unknown_camera(image_size2, "image_size2")
+    lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
     if lenses[0].fx != lenses[1].fx:
         raise ValueError(
             f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
@@ -291,6 +299,19 @@ def pose_from_fundamental(
     calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2)
     E = essential_from_fundamental(matrix, lens1.K, lens2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))
+
+
+def _lenses(
+    pixels: tuple[Array, Array],
+    cameras: tuple[CameraLike | None, CameraLike | None],
+    sizes: tuple[ImageSize | None, ImageSize | None],
+) -> tuple[Camera, Camera]:
+    """The cameras of both images as given, or as to be assumed."""
+    first, second = (
+        camera_or_unknown(camera, size, number, points)
+        for number, (camera, size, points) in enumerate(zip(cameras, sizes, pixels, strict=True), start=1)
+    )
+    return first, second
 
 
 def _alternatives(problem: Problem, found: Estimate) -> Array:

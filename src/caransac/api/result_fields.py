@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array
 from caransac.options import Options
-from caransac.results import Round, StopReason
+from caransac.results import POSE_NUMBERS, Rival, Round, StopReason
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
 
@@ -65,6 +65,35 @@ def report(
         "points1": pixels[0].copy(),  # the caller's own arrays may change
         "points2": pixels[1].copy(),
     }
+
+
+class CovarianceFields(TypedDict):
+    """The covariance of a pose, and the names of its numbers."""
+
+    covariance: Array | None
+    covariance_of: tuple[str, ...]
+
+
+def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
+    """The covariance of a pose in degrees, with the doubtful numbers that were estimated with it."""
+    if found.covariance is None:
+        return {"covariance": None, "covariance_of": ()}
+    doubtful = problem.doubtful_numbers
+    chosen = [*range(len(POSE_NUMBERS)), *doubtful.values()]
+    units = np.array([np.degrees(1.0)] * len(POSE_NUMBERS) + [1.0] * len(doubtful))
+    covariance = found.covariance[np.ix_(chosen, chosen)] * np.outer(units, units)
+    return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *doubtful)}
+
+
+def rivals_of(problem: Problem, found: Estimate, public: Callable[[Array], Array]) -> tuple[Rival, ...]:
+    """The rivals of an answer over the points as given; `public` turns models (k, ...) into what results have."""
+    if found.rivalry is None or found.msac_scores is None or len(found.rivalry.models) == 0:
+        return ()
+    assert found.model is not None
+    models = found.rivalry.models
+    answered = problem.distances(found.model) < found.max_error
+    own = problem.spread((problem.msac_scores(models, found.max_error) > 0) & ~answered) > 0
+    return tuple(Rival(model, each, float(each.mean())) for model, each in zip(public(models), own, strict=True))
 
 
 def _public_round(problem: Problem, record: Round, show: Callable[[Array], Array] | None) -> Round:

@@ -122,6 +122,10 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     if result.confidence is not None:
         doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
+    if isinstance(result, GeometryResult) and result.t is not None:
+        lines += _certainty(result)
+    for rival in result.rivals:
+        lines.append(f"  rival         another motion explains {100 * rival.share:.0f} % of the matches instead")
     parallax = result.parallax_px
     if parallax is not None:
         doubt = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
@@ -133,6 +137,19 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     times = {**views.seconds, "estimate": result.elapsed_s}
     lines.append(f"  time          {', '.join(f'{name} {1e3 * value:.0f} ms' for name, value in times.items())}")
     return "\n".join(lines)
+
+
+def _certainty(result: GeometryResult) -> list[str]:
+    """How sure the parts of a pose are."""
+    lines = []
+    if result.rotation_confidence is not None:
+        lines.append(f"  rotation      {result.rotation_confidence:.3f} confident of it alone")
+    if result.rotation_deviation_deg is not None and result.direction_deviation_deg is not None:
+        lines.append(
+            f"  deviations    rotation {result.rotation_deviation_deg:.2f}°, direction of the translation "
+            f"{result.direction_deviation_deg:.2f}°, by noise alone"
+        )
+    return lines
 
 
 def _models(result: FoundGeometry) -> list[str]:

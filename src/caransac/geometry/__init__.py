@@ -9,6 +9,7 @@ from caransac.geometry.formulas import (
     angle_between_deg,
     cross_matrix,
     depths,
+    direction_basis,
     epipolar_corrections,
     essential_from_fundamental,
     essential_from_pose,
@@ -26,6 +27,7 @@ from caransac.geometry.formulas import (
     rotation_from_vector,
     sampson_sq,
     split_pose,
+    vector_from_rotation,
 )
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "angle_between_deg",
     "cross_matrix",
     "depths",
+    "direction_basis",
     "epipolar_corrections",
     "essential_from_fundamental",
     "essential_from_pose",
@@ -51,4 +54,5 @@ __all__ = [
     "rotation_from_vector",
     "sampson_sq",
     "split_pose",
+    "vector_from_rotation",
 ]

@@ -154,6 +154,21 @@ def rotation_from_vector(vector: ArrayLike) -> Array:
     return np.asarray(np.eye(3) + np.sin(angle) * axis + (1 - np.cos(angle)) * axis @ axis)
 
 
+def direction_basis(t: ArrayLike) -> Array:
+    """Two directions (3, 2) across a direction t (3,), in which small changes of it are told."""
+    direction = np.asarray(t, float) / np.linalg.norm(t)
+    first = np.cross(direction, np.eye(3)[np.abs(direction).argmin()])
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(direction, first)], axis=1)
+
+
+def vector_from_rotation(R: ArrayLike) -> Array:
+    """The rotation vector (3,) of a rotation (3, 3): axis times angle in radians, the inverse of the above."""
+    w, *xyz = quaternion_from_rotation(R)
+    length = float(np.linalg.norm(xyz))
+    return np.asarray(xyz) * (2 * np.arctan2(length, w) / length if length > 1e-12 else 2.0)
+
+
 def quaternion_from_rotation(R: ArrayLike) -> Array:
     """Unit quaternion (w, x, y, z) with w >= 0 of a rotation matrix: (3, 3) -> (4,)."""
     (a, b, c), (d, e, f), (g, h, i) = np.asarray(R, float)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.geometry.formulas import Array, homogeneous
+from caransac.geometry.formulas import Array, homogeneous, nearest_rotation
+
+STEPS = 10  # towards the rotation of the smallest distances
 
 
 def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera, camera2: Camera) -> float | None:
-    """How far points in image 2 lie from where the rotation alone would put them: the median, in pixels.
+    """How far points in image 2 lie from where the best rotation alone would put them: the median, in pixels.
 
-    A translation that moves the points by less than they are uncertain has no direction to speak of.
+    A translation that moves the points by less than they are uncertain has no direction to speak of. The rotation of a
+    pose is not the best one: what a translation does to far points, a rotation does as well.
 
     Args:
-        R: (3, 3) rotation from camera 1 to camera 2.
+        R: (3, 3) rotation from camera 1 to camera 2, to start from.
         points1: (n, 2) pixels in image 1 of right matches.
         points2: (n, 2) pixels in image 2.
         camera1: camera of image 1.
@@ -23,9 +26,28 @@ def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera
     Returns:
         The median, or None where no point of image 1 is in front of the turned camera.
     """
-    turned = homogeneous(camera1.pixels_to_rays(points1)) @ R.T
-    seen = turned[:, 2] > 0  # nor where a lens has no ray: NaN
+    rays1, rays2 = (
+        homogeneous(camera.pixels_to_rays(points)) for camera, points in ((camera1, points1), (camera2, points2))
+    )
+    has_rays = np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1)
+    rays1, rays2, pixels2 = rays1[has_rays], rays2[has_rays], points2[has_rays]
+    started = _median_px(rays1 @ R.T, pixels2, camera2)
+    units1, units2 = (rays / np.linalg.norm(rays, axis=1, keepdims=True) for rays in (rays1, rays2))
+    best = [] if started is None else [started]
+    turn = R
+    for _ in range(STEPS if len(units1) >= 3 else 0):  # Weiszfeld: the rotation of the least total distance
+        distances = np.linalg.norm(units1 @ turn.T - units2, axis=1)
+        weights = 1 / np.maximum(distances, 1e-3 * np.median(distances) + 1e-9)
+        turn = nearest_rotation(np.einsum("ni,nj->ij", units2 * weights[:, None], units1))
+        found = _median_px(rays1 @ turn.T, pixels2, camera2)
+        best += [] if found is None else [found]
+    return min(best, default=None)
+
+
+def _median_px(turned: Array, pixels2: Array, camera2: Camera) -> float | None:
+    """Median distance in pixels of the rays (n, 3) in front of camera 2 from the pixels (n, 2); None without any."""
+    seen = turned[:, 2] > 0
     if not seen.any():
         return None
-    moved = camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - points2[seen]
+    moved = camera2.rays_to_pixels(turned[seen, :2] / turned[seen, 2:]) - pixels2[seen]
     return float(np.median(np.linalg.norm(moved, axis=1)))

@@ -115,7 +115,7 @@ class StateNetwork:
         if self.layout.lifted and self.num_features < self.layout.num_inputs(self.layout.lifted):
             raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
         for name in self.weights:
-            if name.startswith("confidence."):  # optional, but whole
+            if name.startswith(("confidence.", "rotation_confidence.")):  # optional, but whole
                 problem = name.rpartition(".")[0]
                 standardised = any(f"{problem}.{part}" in self.weights for part in ("mean", "scale"))
                 parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # those of 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +16,7 @@ from caransac.options import Options
 from caransac.robust.camera_doubt import doubt_cameras
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
+from caransac.robust.problems.base import USUAL_DISTORTION
 from caransac.robust.refinement import match_weights
 
 LOOKED_RIGHT = 0.5  # probability before any model
@@ -30,6 +32,7 @@ ERRORS_IN_DEVIATION = 4.0
 FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
 WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
+STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
@@ -50,11 +53,14 @@ EVIDENCE = (
     "deviation of that logarithm which the matches leave",
     "how unusual the focal lengths are, as far as the matches do not tell",
     "log width of the region of the inliers, in its lengths, where that is little",
+    "log standard deviation of the rotation, were the noise as estimated",
+    "log shift of the direction by an ordinary lens, which bends the points and is not modelled",
+    "root of the matches of the strongest other model of matches that the answer does not explain, in its own",
 )
 
 
 def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Array:
-    """What a run says about its own answer, the numbers of `EVIDENCE`: (16,). It must exist, and its degeneracy."""
+    """What a run says about its own answer, the numbers of `EVIDENCE`: (19,). It must exist, and its degeneracy."""
     assert found.model is not None and found.msac_scores is not None and found.degeneracy is not None
     degeneracy = found.degeneracy
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
@@ -70,6 +76,9 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
     deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
     deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
+    shift = lens_shift(fitted, found.model, weights, last.noise, rates)
+    rotation = 0.0 if found.covariance is None else float(np.trace(found.covariance[:3, :3]))
+    rival = 0.0 if found.rivalry is None else found.rivalry.share
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
     doubt = doubt_cameras(problem, found, options.tuning)
     return np.array(
@@ -90,6 +99,9 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
             doubt.deviation,
             doubt.unusual,
             math.log(min(inlier_width(fitted), WIDE)),
+            math.log(rotation**0.5 + 1e-5),
+            math.log(shift + 1e-5),
+            min(rival, STRONGEST) ** 0.5,
         ]
     )
 
@@ -100,6 +112,12 @@ def outcome_rates(problem: Problem, model: Array) -> Array:
     models = np.stack([model, *(problem.retract(model, step) for step in steps)])
     direction, *moved = problem.outcomes(models)
     return np.stack([(each * np.sign(each @ direction) - direction) / STEP for each in moved])
+
+
+def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float:
+    """How far an ordinary lens, which bends the points, moves the outcome; nothing where that is not looked at."""
+    response = inliers.lens_response(model, weights, noise)
+    return 0.0 if response is None else USUAL_DISTORTION * float(np.linalg.norm(rates.T @ response))
 
 
 def chance_matches(problem: Problem, found: Estimate) -> float:
@@ -122,16 +140,36 @@ def cosine(a: Floats, b: Floats) -> float:
     return float(ab / max(math.sqrt(aa * bb), 1e-12))
 
 
-def confidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> float | None:
-    """Probability that the answer is right; 0 without an answer, None if the weights cannot tell."""
+def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Estimate:
+    """The estimate with the probabilities that the answer and, of a pose, its rotation are right.
+
+    They are 0 without an answer, None if the weights cannot tell.
+    """
     if found.model is None:
-        return 0.0
-    weights = {part: network.weights.get(f"confidence.{problem.name}.{part}") for part in CONFIDENCE_PARTS}
-    mean, scale, weight, bias = weights.values()
-    # Weights without them, or fitted to other evidence by another version, cannot tell.
-    if mean is None or scale is None or weight is None or bias is None or len(mean) != len(EVIDENCE):
-        return None
-    log_odds = products(evidence(network, problem, found, options), mean, scale) @ weight + bias
+        return replace(found, confidence=0.0, rotation_confidence=0.0 if problem.has_rotation else None)
+    judges = [_fit_of(network, "confidence", problem)]
+    judges += [_fit_of(network, "rotation_confidence", problem)] if problem.has_rotation else []
+    if all(judge is None for judge in judges):
+        return found
+    numbers = evidence(network, problem, found, options)
+    sure, *rotation = (None if judge is None else _probability(numbers, *judge) for judge in judges)
+    return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
+
+
+def _fit_of(network: StateNetwork, what: str, problem: Problem) -> tuple[Floats, Floats, Floats, Floats] | None:
+    """Mean, scale, weight and bias of a fit; None where there is none, or one to other evidence, of another version.
+
+    Problems without a fit of their own have that of their kind.
+    """
+    for name in (problem.confidence_name, problem.name):
+        mean, scale, weight, bias = (network.weights.get(f"{what}.{name}.{part}") for part in CONFIDENCE_PARTS)
+        if mean is not None and scale is not None and weight is not None and bias is not None:
+            return (mean, scale, weight, bias) if len(mean) == len(EVIDENCE) else None
+    return None
+
+
+def _probability(evidence: Array, mean: Floats, scale: Floats, weight: Floats, bias: Floats) -> float:
+    log_odds = products(evidence, mean, scale) @ weight + bias
     return float(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 

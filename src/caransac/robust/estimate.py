@@ -27,6 +27,19 @@ class Degeneracy:
     margin: float
 
 
+@dataclass(frozen=True, eq=False)
+class Rivalry:
+    """What explains the matches that an answer does not.
+
+    Attributes:
+        models: (k, ...) models that are worth telling of, the strongest first.
+        share: matches of the strongest model, told of or not, in those of the answer.
+    """
+
+    models: Array
+    share: float
+
+
 @dataclass(frozen=True)
 class LensEvidence:
     """What matches say of the lenses of two images, whether or not it is enough to believe it.
@@ -58,6 +71,9 @@ class Estimate:
         rounds: what every round found; empty from a method that keeps no record.
         degeneracy: what a homography says about the model; None where nobody asked.
         confidence: probability that the model is right; None from a method that cannot tell.
+        rotation_confidence: probability that its rotation is; None of models without, or where nobody can tell.
+        rivalry: what explains the other matches; None where nobody asked.
+        covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
         lenses: what the matches say of doubtful lenses; None where they are exact, or nobody asked.
         k1: of the lenses that the problem must be seen `through`; None for those as given.
     """
@@ -71,6 +87,9 @@ class Estimate:
     rounds: tuple[Round, ...] = ()
     degeneracy: Degeneracy | None = None
     confidence: float | None = None
+    rotation_confidence: float | None = None
+    rivalry: Rivalry | None = None
+    covariance: Array | None = None
     lenses: LensEvidence | None = None
     k1: tuple[float, float] | None = None
 

@@ -29,7 +29,7 @@ def estimate_uncalibrated(
 ) -> tuple[FocalPose | Fundamental, Estimate]:
     """Estimate the fundamental matrix of pixels (N, 2): the problem whose model it is, and the estimate."""
     plain = Fundamental.from_pixels(pixels1, pixels2)
-    guessed = None if options.tuning.guessed_centre_deviation == 0 else _guess(pixels1, pixels2, options.tuning)
+    guessed = None if options.tuning.guessed_centre_deviation == 0 else guess_cameras(pixels1, pixels2, options.tuning)
     if guessed is not None:
         found = estimate_model(guessed, info, options)
         if _is_determined(found) and _gain(guessed, plain, found, options.tuning) < options.tuning.contradicted:
@@ -42,7 +42,7 @@ def _is_determined(found: Estimate) -> bool:
     return found.msac_scores is not None and int((found.msac_scores > 0).sum()) > Fundamental.sample_size
 
 
-def _guess(pixels1: Array, pixels2: Array, tuning: Tuning) -> FocalPose | None:
+def guess_cameras(pixels1: Array, pixels2: Array, tuning: Tuning) -> FocalPose | None:
     """The problem of images that the boxes of their points fill, each zoomed or not; None where there is no such."""
     cameras = []
     for low, high in _boxes(pixels1, pixels2):

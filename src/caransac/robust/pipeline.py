@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from caransac.geometry import Floats
+from caransac.geometry import Array, Floats
 from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import side_information
@@ -16,13 +16,17 @@ from caransac.learned.state_network import MatchStates, StateNetwork, load_netwo
 from caransac.options import MethodName, Options
 from caransac.results import Round
 from caransac.robust.ca_ransac import ca_ransac, prior_round
-from caransac.robust.confidence import confidence
+from caransac.robust.confidence import assess_confidence
+from caransac.robust.copies import find_originals, with_copies
+from caransac.robust.covariance import pose_covariance
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
 from caransac.robust.lens_evidence import look_through_lenses
 from caransac.robust.lm_lo import lm_lo
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
+from caransac.robust.refinement import match_weights
+from caransac.robust.rivals import find_rivals
 from caransac.robust.sampling import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.robust.scale import Scale
 from caransac.robust.strategies import choose_strategies
@@ -42,11 +46,21 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
     # 2. prior, 3. rounds and 4. assess, as the method has them
-    found = METHODS[options.method](part, known, options)
+    found = _estimate_distinct(part, known, options)
     # 5. report on all matches
     if chosen is None:
         return found
     return widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
+
+
+def _estimate_distinct(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+    """Estimate by the method that the options name, where copies of a match count once."""
+    originals, method = find_originals(problem, info, options.tuning), METHODS[options.method]
+    if originals is None:
+        return method(problem, info, options)
+    distinct, place = np.unique(originals, return_inverse=True)
+    found = method(problem.subset(distinct), info.take(distinct), options)
+    return with_copies(problem.through(found.k1), distinct, place, found)
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
@@ -58,8 +72,26 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
     side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options)
     problem = problem.through(found.k1)
-    found = replace(found, degeneracy=find_degeneracy(problem, found, options))
-    return replace(found, confidence=confidence(network, problem, found, options))
+    return assess_confidence(network, problem, assess(problem, network, found, options), options)
+
+
+def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Estimate:
+    """The estimate with what else would explain the matches, and how far noise moves it; its confidence rests on it."""
+    if found.model is None:
+        return found
+    return replace(
+        found,
+        degeneracy=find_degeneracy(problem, found, options),
+        rivalry=find_rivals(problem, found, options),
+        covariance=_covariance(problem, network, found, options),
+    )
+
+
+def _covariance(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Array | None:
+    """The covariance of a pose by the weights of its last refinement."""
+    prior, last = found.rounds[0].probabilities, found.rounds[-1]
+    weights = match_weights(network, last.probabilities, prior, options.tuning.min_weight)
+    return pose_covariance(problem, found, weights)
 
 
 def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
@@ -143,6 +175,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     max_error = scale.inlier_error(found.noise)
     msac_scores = problem.msac_scores(found.model[None], max_error)[0]
     found = replace(found, max_error=max_error, msac_scores=msac_scores)
+    found = replace(found, covariance=pose_covariance(problem, found, (msac_scores > 0).astype(float)))
     return replace(found, degeneracy=find_degeneracy(problem, found, options))
 
 

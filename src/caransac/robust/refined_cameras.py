@@ -11,6 +11,7 @@ from caransac.geometry import Array
 from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem
+from caransac.robust.problems.focal import STATED_TEMPER
 from caransac.robust.problems.lens_doubt import SAME_LENS, TEMPER, slack_information
 
 INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
@@ -36,11 +37,13 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
     model = with_intrinsics(found.model)
     information = lens_information(model, doubt.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
     deviations = np.sqrt(np.maximum(np.diag(doubtful_covariance(problem, information, lens_prior=True)), 0.0))
+    wide = problem.with_tails() if isinstance(problem, FocalPose) else problem
+    stated = doubtful_covariance(wide, information * (TEMPER / STATED_TEMPER), lens_prior=True)
     back = []
     for index, camera in enumerate(cameras):
         log_scale, x, y = model[:, 4 + index]
         if camera.focal_deviation > 0:
-            deviation = min(float(deviations[5 + 3 * index]), LARGEST)
+            deviation = min(float(max(stated[5 + 3 * index, 5 + 3 * index], 0.0) ** 0.5), LARGEST)
             camera = camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation)
         if camera.distortion_deviation > 0:  # k1 of the camera as given is of rays at its focal length
             scale_sq = exp(2 * log_scale)

@@ -13,6 +13,7 @@ import numpy as np
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, RefineOptions
 from caransac.results import Round
+from caransac.robust.covariance import pose_covariance
 from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
@@ -63,6 +64,7 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, ke
         msac_scores = problem.msac_scores(model[None], found.max_error)[0]
         rounds = (*found.rounds[:-1], replace(found.rounds[-1], best=model)) if found.rounds else ()
         found = replace(found, model=model, msac_scores=msac_scores, rounds=rounds)
+        found = replace(found, covariance=pose_covariance(problem, found, (msac_scores > 0).astype(float)))
     rounds = found.rounds if keep_trace else found.rounds[-1:]
     return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
 

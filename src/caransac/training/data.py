@@ -16,12 +16,14 @@ from caransac.learned.match_filter import MatchFilter
 from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.options import MaxError
 from caransac.robust.cheirality import choose_pose
+from caransac.robust.guessed_cameras import guess_cameras
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import describe_matches
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
 from caransac.robust.same_camera import SAME_FOCAL
 from caransac.synthetic import random_pair
 from caransac.synthetic.distributions import log_uniform
+from caransac.tuning import DEFAULT_TUNING
 
 FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)  # share of runs with a fixed threshold, and these thresholds
 MIN_INLIERS = 12  # right matches that a training pair has at least
@@ -73,7 +75,9 @@ class Example:
         """Pose error of a model; of a fundamental matrix, of the pose it implies with the true cameras."""
         assert self.R is not None and self.t is not None
         pose = self.problem.public(model[None])[0]
-        if isinstance(self.problem, Fundamental):
+        if isinstance(self.problem, FocalPose) and self.problem.guessed:
+            pose = self.problem.fundamentals(model[None])[0]
+        if pose.shape == (3, 3):
             E = essential_from_fundamental(pose, self.camera1.K, self.camera2.K)
             pose = choose_pose(E, self.rays.subset(np.flatnonzero(self.labels).astype(np.int32)))
         return pose_error_deg(*split_pose(pose), self.R, self.t)
@@ -91,7 +95,7 @@ def make_example(
 
     Args:
         pair: the pair.
-        problem_name: "essential", "fundamental", "focal" or "homography".
+        problem_name: "essential", "fundamental", "focal", "guessed" or "homography".
         rng: where "focal" draws from.
         max_error_px: threshold of the run, or "auto".
         labels: (n,) which matches are right; None asks the pair.
@@ -102,6 +106,8 @@ def make_example(
     pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
     if problem_name == "fundamental":
         problem = Fundamental.from_pixels(pixels1, pixels2)
+    if problem_name == "guessed":
+        problem = guess_cameras(pixels1, pixels2, DEFAULT_TUNING) or Fundamental.from_pixels(pixels1, pixels2)
     if problem_name == "homography":
         problem = Homography.from_pixels(pixels1, pixels2)
     if problem_name == "focal":
@@ -136,9 +142,12 @@ def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera
         cx, cy = camera.K[:2, 2]
         width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
         centre = np.array([cx, cy]) + offsets * max(width, height)
+        if not known and camera.width:  # of a crop, say
+            centre = (np.array([width, height]) - 1) / 2
         focal = camera.mean_focal * factor if known else UNKNOWN_FOCAL * max(width, height)
         stated = deviation if known else UNKNOWN_FOCAL_DEVIATION
-        cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, stated))
+        distortion = 0.0 if known else Camera.of_unknown_focal(width, height).distortion_deviation
+        cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, stated, distortion))
     return (cameras[0], cameras[1]), shared
 
 

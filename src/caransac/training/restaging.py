@@ -1,4 +1,4 @@
-"""Hard scenes made of real matches: planes, lines, rotations, tiny baselines, few matches, wrong focal lengths.
+"""Hard scenes made of real matches: planes, lines, rotations, tiny baselines, two motions, few matches, wrong cameras.
 
 The confidence has to know them, and data sets of good photographs hardly show them. The right matches of a pair keep
 their places in image 1 and their scores, but are seen in another scene by the same cameras; wrong matches stay as they
@@ -18,13 +18,15 @@ from caransac.datasets import Pair
 from caransac.geometry import Array, homogeneous, rotation_from_vector
 from caransac.synthetic.distributions import log_uniform
 
-SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal"]
+SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "motions"]
 SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
 
-BASELINES, TINY_BASELINES = (0.05, 0.5), (3e-5, 0.01)  # in depths
+BASELINES, TINY_BASELINES = (0.05, 0.5), (1e-4, 0.04)  # in depths
 NOISES_PX = (0.15, 1.5)  # of keypoints
 FEW = (8, 30)  # matches
 FOCAL_FACTORS = (1.5, 2.4)
+MOVING = (0.1, 0.75)  # share of the right matches that follow a second motion
+MOVING_TURN = 0.05  # deviation of its rotation vector from that of the camera
 TURN = 0.12  # deviation of the rotation vector, where the cameras are turned anew
 UNSCORED = 0.35  # share of scenes without scores
 LARGEST_WRONG_SHARE = 0.7  # of the matches, where a hard scene has outliers at all
@@ -38,10 +40,14 @@ class Restaged:
     Attributes:
         pair: its matches and cameras; R and t are None where no translation is right.
         H: (3, 3) true homography of pixels where there is one, else None.
+        R: (3, 3) true rotation, also of a camera that only turned; None without truth.
+        kind: which hard scene it is; None of an ordinary one.
     """
 
     pair: Pair
     H: Array | None = None
+    R: Array | None = None
+    kind: SceneKind | None = None
 
 
 def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
@@ -49,9 +55,8 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
     right = pair.right_matches() > 0
     if kind == "focal":
         factor = rng.uniform(*FOCAL_FACTORS) ** rng.choice([-1, 1])
-        return Restaged(
-            _unscored(replace(pair, camera1=_zoomed(pair.camera1, factor), camera2=_zoomed(pair.camera2, factor)), rng)
-        )
+        zoomed = replace(pair, camera1=_zoomed(pair.camera1, factor), camera2=_zoomed(pair.camera2, factor))
+        return Restaged(_unscored(zoomed, rng), R=pair.R)
     if kind == "few":
         size = int(rng.integers(FEW[0], FEW[1] + 1))
         num_right = min(int(rng.integers(size // 2, size + 1)), int(right.sum()))
@@ -61,7 +66,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
                 rng.permutation(np.flatnonzero(~right))[: size - num_right],
             ]
         )
-        return Restaged(_unscored(_taken(pair, kept), rng))
+        return Restaged(_unscored(_taken(pair, kept), rng), R=pair.R)
     R, t = rotation_from_vector(TURN * rng.normal(size=3)), rng.normal(size=3) * (1, 0.7, 0.5)
     t /= np.linalg.norm(t)
     rays1 = pair.camera1.pixels_to_rays(pair.points1)
@@ -76,6 +81,11 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
         points = homogeneous(rays1) / inverse_depths[:, None]
     moved = points @ R.T + t
     seen = right & np.isfinite(moved).all(axis=1) & (moved[:, 2] > 0.05) & (points[:, 2] > 0.05)
+    if kind == "motions":
+        moving = _moving(pixels1, right, rng)
+        other = R @ rotation_from_vector(MOVING_TURN * rng.normal(size=3))
+        moved = np.where(moving[:, None], points @ other.T + _baseline(rng), moved)
+        seen &= moved[:, 2] > 0.05
     pixels2 = pair.camera2.rays_to_pixels(moved[:, :2] / np.where(seen, moved[:, 2], 1.0)[:, None])
     noise = log_uniform(rng, *NOISES_PX)
     points1, points2 = (
@@ -85,7 +95,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
     truth = (None, None) if kind == "rotation" else (R, t / np.linalg.norm(t))
     staged = replace(pair, points1=points1, points2=points2, R=truth[0], t=truth[1])
     H = None if homography is None else pair.camera2.K @ homography @ np.linalg.inv(pair.camera1.K)
-    return Restaged(_unscored(_taken(staged, _with_fewer_wrong(seen, right, rng)), rng), H)
+    return Restaged(_unscored(_taken(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
 
 
 def _surface(
@@ -96,10 +106,26 @@ def _surface(
         return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *TINY_BASELINES)
     if kind == "rotation":
         return np.ones(len(rays1)), R, np.zeros(3)
+    if kind == "motions":
+        return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *BASELINES)
     normal = np.array([*(0.6 * rng.normal(size=2)), 1.0])
     t = t * log_uniform(rng, *BASELINES)
     inverse_depths = homogeneous(rays1) @ normal
     return np.where(inverse_depths > 0.1, inverse_depths, np.nan), R + np.outer(t, normal), t
+
+
+def _moving(pixels1: Array, right: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which matches (n,) follow a second motion: those of one place, an object, or any, a copy of the scene."""
+    direction = rng.normal(size=2)
+    order = rng.random(len(pixels1)) if rng.random() < 0.5 else pixels1 @ direction
+    limit = np.quantile(order[right], rng.uniform(*MOVING)) if right.any() else 0.0
+    return np.asarray(order < limit)
+
+
+def _baseline(rng: np.random.Generator) -> Array:
+    """A translation, in depths."""
+    direction = rng.normal(size=3) * (1, 0.7, 0.5)
+    return np.asarray(direction / np.linalg.norm(direction) * log_uniform(rng, *BASELINES))
 
 
 def _points_on_a_line(count: int, rng: np.random.Generator) -> Array:

@@ -24,7 +24,7 @@ from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, Trai
 from caransac.training.trainable_module import TrainableModule
 
 HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked for, and pairs of few matches
-PROBLEMS = ("essential", "fundamental", "focal", "homography")  # that have a confidence of their own
+PROBLEMS = ("essential", "fundamental", "focal", "guessed", "homography")  # that have a confidence of their own
 
 
 class StateTask(TrainingTask):
@@ -138,7 +138,12 @@ class StateTask(TrainingTask):
         for done, name in enumerate(self.problems):
             progress("confidence", done, len(self.problems), {})
             results = run_all("evidence", [(before, name, index) for index in range(runs)])
-            calibration[name] = add_confidence(weights, name, [result for result in results if result is not None])
+            found = [result for result in results if result is not None]
+            outcomes = [(numbers, right) for numbers, right, _ in found]
+            calibration[name] = add_confidence(weights, f"confidence.{name}", outcomes)
+            turned = [(numbers, right) for numbers, _, right in found if right is not None]
+            if turned:
+                calibration[f"{name}, rotation"] = add_confidence(weights, f"rotation_confidence.{name}", turned)
         progress("confidence", len(self.problems), len(self.problems), {})
         return {"confidence": {"evidence": EVIDENCE} | calibration}
 
@@ -150,12 +155,12 @@ def figures_of(losses: Losses) -> Figures:
 
 
 def add_confidence(weights: dict[str, Floats], name: str, results: Sequence[tuple[Any, bool]]) -> dict[str, float]:
-    """Fit the confidence of one problem, add it to the weights, and say how well it fits."""
+    """Fit the confidence of a name, add it to the weights, and say how well it fits."""
     evidence = np.array([numbers for numbers, _ in results])
     outcomes = np.array([right for _, right in results])
     fit = fit_logistic(evidence, outcomes)
     for part in CONFIDENCE_PARTS:
-        weights[f"confidence.{name}.{part}"] = np.asarray(getattr(fit, part), np.float32)
+        weights[f"{name}.{part}"] = np.asarray(getattr(fit, part), np.float32)
     predicted = fit.probabilities(evidence)
     return {
         "runs": len(results),

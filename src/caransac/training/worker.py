@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 import torch
 
 from caransac.datasets import Pair
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, rotation_angle_deg
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.confidence import evidence
-from caransac.robust.degeneracy import find_degeneracy
-from caransac.robust.pipeline import adapt
+from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Homography
 from caransac.training.data import (
     Example,
@@ -28,13 +26,18 @@ from caransac.training.data import (
 )
 from caransac.training.filter_task import FilterTask
 from caransac.training.paper_task import PaperTask
+from caransac.training.photographs import bent, cropped
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
-from caransac.training.restaging import SCENE_KINDS, Restaged, restage
+from caransac.training.restaging import SCENE_KINDS, Restaged, SceneKind, restage
 from caransac.training.state_task import StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
+# Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
+BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
+BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
+OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal")  # hard scenes that are made twice as often as others
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 
@@ -82,13 +85,17 @@ class Worker:
             found = self.task.validation_loss(self._network(weights), self.val_pairs[index], index)
         return None if found is None else found.figures
 
-    def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
-        """Evidence of one run on a pair, and whether its answer was right; None without a model."""
+    def evidence(
+        self, weights: Mapping[str, Floats], problem_name: str, index: int
+    ) -> tuple[Array, bool, bool | None] | None:
+        """Evidence of one run on a pair, whether its answer was right, and its rotation; None without a model."""
         assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
         scene = self._evidence_scene(problem_name, rng)
-        labels, max_error_px = scene.pair.right_matches(), self.task.random_threshold(rng)
-        example = self.task.example(with_noise(scene.pair, rng), problem_name, rng, max_error_px, labels)
+        pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
+        labels, max_error_px = pair.right_matches(), self.task.random_threshold(rng)
+        pair = bent(pair, rng) if rng.random() < bent_share(problem_name, scene) else pair
+        example = self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels)
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
             return None
@@ -96,9 +103,9 @@ class Worker:
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
-        right = is_right(example, scene.H, found.model)
-        found = replace(found, degeneracy=find_degeneracy(problem, found, options))
-        return evidence(network, problem, found, options), right
+        problem = problem.through(found.k1)
+        numbers = evidence(network, problem, assess(problem, network, found, options), options)
+        return numbers, is_right(example, scene.H, found.model), is_rotation_right(example, scene.R, found.model)
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
         """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""
@@ -111,8 +118,8 @@ class Worker:
         if problem_name == "homography":
             return restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng)
         if chance < 0.6:
-            return Restaged(pair)
-        kinds = [kind for kind in SCENE_KINDS if kind != "focal" or problem_name == "essential"]
+            return Restaged(pair, R=pair.R)
+        kinds = [kind for kind in (*SCENE_KINDS, *OFTEN) if kind != "focal" or problem_name == "essential"]
         return restage(pair, kinds[int(rng.integers(len(kinds)))], rng)
 
     def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
@@ -130,6 +137,19 @@ def is_right(example: Example, H: Array | None, model: Array) -> bool:
         error = np.subtract(*problem.outcomes(np.stack([model, problem.from_public(H)])))
         return bool(np.linalg.norm(error.reshape(-1, 2), axis=1).mean() < problem.outcome_limit)
     return example.R is not None and example.pose_error_deg(model) < math.degrees(problem.outcome_limit)
+
+
+def bent_share(problem_name: str, scene: Restaged) -> float:
+    """Chance that the lens of a scene bends the points: larger where that passes for a translation."""
+    hardly_moved = scene.kind == "tiny" and problem_name != "homography"
+    return BENT_HARDLY_MOVED if hardly_moved else BENT[problem_name]
+
+
+def is_rotation_right(example: Example, R: Array | None, model: Array) -> bool | None:
+    """Whether the rotation of a model is right; None of models without one."""
+    if not example.problem.has_rotation:
+        return None
+    return R is not None and rotation_angle_deg(model[:, :3] @ R.T) < math.degrees(example.problem.outcome_limit)
 
 
 def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:

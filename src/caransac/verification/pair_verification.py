@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_camera
+from caransac.api.arguments import contains
 from caransac.api.camera_pooling import trial_focals
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, fundamental_from_essential, rotation_from_homography
@@ -67,6 +68,8 @@ def _profile(pair: PairMatches, options: VerificationOptions) -> FocalProfile:
     assert pair.image_sizes is not None
     size1, size2 = pair.image_sizes
     from_descriptors, pair = pair.descriptors is not None, _with_ratios(pair)
+    if not _sizes_fit(pair, np.arange(len(pair.matches))):
+        return FocalProfile(None, pair.scores if from_descriptors else None)
     profile = profile_camera(
         image_size1=size1,
         image_size2=size2,
@@ -140,10 +143,17 @@ def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> An
         return estimate_relative_pose(
             camera1=pair.cameras[0], camera2=pair.cameras[1], same_camera=pair.same_camera, **matches
         )
-    if pair.image_sizes is None:
+    if pair.image_sizes is None or not _sizes_fit(pair, rows):
         return estimate_fundamental(**matches)
     size1, size2 = pair.image_sizes
     return estimate_fundamental(image_size1=size1, image_size2=size2, same_camera=pair.same_camera, **matches)
+
+
+def _sizes_fit(pair: PairMatches, rows: NDArray[np.intp]) -> bool:
+    """Whether the images are of the size that a collection says: one that is not must not end the verification."""
+    assert pair.image_sizes is not None
+    points = pair.points1[rows], pair.points2[rows]
+    return all(contains(size, each) for size, each in zip(pair.image_sizes, points, strict=True))
 
 
 def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:

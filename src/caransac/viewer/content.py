@@ -21,7 +21,7 @@ from caransac.geometry import (
 )
 from caransac.geometry.parallax import median_parallax_px
 from caransac.geometry.triangulation import triangulate_matches
-from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Round
+from caransac.results import FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult, Rival, Round
 from caransac.viewer.geometries import (
     DrawnFundamental,
     DrawnGeometry,
@@ -81,6 +81,10 @@ def describe(
             "parallaxPx": None if estimate is None else _parallax_px(images, estimate[0], result.inliers),
             "noisePx": result.noise_px,
             "degeneracy": None if isinstance(result, HomographyResult) else result.degeneracy,
+            "rotationConfidence": getattr(result, "rotation_confidence", None),
+            "rotationDeviationDeg": result.rotation_deviation_deg,
+            "directionDeviationDeg": result.direction_deviation_deg,
+            "rivals": [_rival(rival) for rival in getattr(result, "rivals", ())],
             "geometry": None if found is None else f"{found.kind.replace('_', ' ')}: {found.reason}",
             "alternatives": [_pose(pose) for pose in (() if found is None else found.alternatives)],
         },
@@ -214,6 +218,12 @@ def _parallax_px(images: tuple[DrawnImage, DrawnImage], R: Array, inliers: NDArr
 
 def _pose(pose: Pose) -> dict[str, list[float]]:
     return {"R": np.ravel(pose[0]).tolist(), "t": np.ravel(pose[1]).tolist()}
+
+
+def _rival(rival: Rival) -> dict[str, Any]:
+    """A rival: its share, the matches that it explains, and its pose where it has one."""
+    pose = None if rival.R is None or rival.t is None else _pose((rival.R, rival.t))
+    return {"share": rival.share, "inliers": np.flatnonzero(rival.inliers).tolist(), "pose": pose}
 
 
 def _qvec(pose: Pose) -> list[float]:

@@ -13,6 +13,7 @@ class Stage {
     this.frames = report.images.map(({ size }) => new Frame(size));
     this.probabilities = Float32Array.from(rounds[lastRound].probabilities);
     this.threshold = 0;
+    this.only = null; // the matches of a rival, where they alone are shown
     this.maxLines = MAX_LINES;
     report.images.forEach((image, i) => {
       if (!image.picture) return;
@@ -66,7 +67,7 @@ class Stage {
   }
 
   isShown(match) {
-    return this.probabilities[match] >= 255 * this.threshold;
+    return this.only ? this.only.has(match) : this.probabilities[match] >= 255 * this.threshold;
   }
 
   // The shown match nearest to a place on the screen, or null.
@@ -170,14 +171,14 @@ class Stage {
     const radius = clamp(60 / Math.sqrt(numMatches + 1), 1.3, 2.6) * clamp(this.frames[0].width / 520, 0.7, 1);
     const sorted = this.order().filter((match) => this.isShown(match));
     this.numShown = sorted.length;
-    const joined = this.spread(sorted.filter((match) => Math.round(this.probabilities[match]) > 0), this.maxLines);
+    const joined = this.spread(sorted.filter((match) => this.only || Math.round(this.probabilities[match]) > 0), this.maxLines);
     this.numLines = joined.length;
     const expected = joined.reduce((sum, match) => sum + this.probabilities[match], 0) / 255;
     const strength = clamp(30 * (expected + 1) ** -0.72, 0.04, 0.6); // thousands of lines shall not hide the images
     context.lineWidth = 1;
     for (const match of joined) {
       const value = Math.round(this.probabilities[match]);
-      context.globalAlpha = (value / 255) * strength;
+      context.globalAlpha = this.only ? strength : (value / 255) * strength;
       context.strokeStyle = RAMP[value];
       const ends = [0, 1].map((image) => this.toScreen(image, pointOf(image, match)));
       if (!this.showsBoth(ends)) continue;

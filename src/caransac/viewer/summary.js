@@ -70,6 +70,15 @@ function summarise() {
   if (summary.noisePx !== null) fact("Noise", `${number(summary.noisePx, 2)} px`);
   fact("Threshold", `${number(report.maxErrorPx, 2)} px`);
   if (summary.parallaxPx !== null) fact("Parallax", `${number(summary.parallaxPx, 1)} px`);
+  if (summary.rotationConfidence !== null) fact("Rotation alone", `${percent(summary.rotationConfidence)} confident`);
+  if (summary.rotationDeviationDeg !== null) {
+    const deviations = [summary.rotationDeviationDeg, summary.directionDeviationDeg].map((value) => `${number(value)}°`);
+    fact("Deviation by noise", `rotation ${deviations[0]}, direction ${deviations[1]}`);
+  }
+  summary.rivals.forEach(({ share, pose }) => {
+    fact("Rival", `another motion explains ${percent(share)} of the matches instead`);
+    if (pose) fact("Rival's t", matrix(pose.t, (value) => value.toFixed(5)), "matrix");
+  });
   fact("Hypotheses", whole(summary.numHypotheses));
   fact("Time", `${number(summary.elapsedMs, summary.elapsedMs < 100 ? 1 : 0)} ms`);
   if (summary.success) fact("Stopped", REASONS[summary.stopReason]);

@@ -150,6 +150,15 @@ function listenToControls() {
     before = lines.value === "0" ? before : lines.value;
     join(next);
   };
+  const [strongest] = report.summary.rivals;
+  if (strongest) {
+    const rival = element("rival");
+    element("rival-label").hidden = false;
+    rival.addEventListener("change", () => {
+      stage.only = rival.checked ? new Set(strongest.inliers) : null;
+      redraw("matches");
+    });
+  }
   element("play").addEventListener("click", () => play(!state.playing));
   element("theme").addEventListener("click", toggleTheme);
   const keys = {

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, change_lenses
+from caransac.kernels import (
+    Correspondences,
+    Indices,
+    IntrinsicsPrior,
+    ModelKernels,
+    RefineOptions,
+    change_lenses,
+    pack,
+)
 from caransac.robust.problems.lens_doubt import LensDoubt
 
 if TYPE_CHECKING:
@@ -21,7 +29,11 @@ if TYPE_CHECKING:
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 SMALLEST_EXTENT = 1e-9
+LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
 SURE = 1e12  # information about what is held fixed
+USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of a lens that nobody told of
+DISTORTION_STEP = 1e-4  # of finite differences
+RESPONDING = 512  # points that are asked how lenses move a model, at most
 
 
 class Problem(ABC):
@@ -38,6 +50,8 @@ class Problem(ABC):
         correspondences: the points, packed for the kernels.
         error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
         median_error: median distance of right matches whose keypoints have noise of deviation one.
+        has_rotation: whether a model has a rotation.
+        usual_focal: focal length of an ordinary camera in the unit of the points; 0 where lenses are not looked at.
         by_score: share of the samples that are drawn by the scores of the matches alone, whatever is believed.
         pixel: size of a pixel in the unit of the points.
         usable: (N,) which points as given the problem has; None for all.
@@ -49,6 +63,8 @@ class Problem(ABC):
     outcome_limit: ClassVar[float] = math.radians(5)
     error_dimensions: ClassVar[int] = 1
     median_error: ClassVar[float] = 0.674
+    has_rotation: ClassVar[bool] = False
+    usual_focal: ClassVar[float] = 0.0
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels
 
@@ -159,6 +175,25 @@ class Problem(ABC):
         """
         return IntrinsicsPrior()
 
+    def prior_weight(
+        self,
+        noise: float,  # noqa: ARG002  # as above
+        model: Array,  # noqa: ARG002  # likewise
+        weights: Array,  # noqa: ARG002  # likewise
+    ) -> float:
+        """What `prior_information` counts for in the cost of the weighted refinement: arguments as above."""
+        return 0.0
+
+    @property
+    def confidence_name(self) -> str:
+        """What the fit of its confidence is called in a weights file."""
+        return self.name
+
+    @property
+    def doubtful_numbers(self) -> dict[str, int]:
+        """Degrees of freedom beyond a pose that were estimated with it, by name: their index."""
+        return {}
+
     @property
     def no_models(self) -> Array:
         """(0, ...) an empty array of models."""
@@ -220,6 +255,36 @@ class Problem(ABC):
         return self.model_kernels.outcome_deviations(
             model, self.correspondences, weights, rates, noise**2, prior, dropped
         )
+
+    def lens_response(self, model: Array, weights: Array, noise: float) -> Array | None:
+        """How a model's degrees of freedom move with the radial distortion k1 of both lenses: (f,) to first order.
+
+        None where lenses are not looked at.
+
+        Args:
+            model: the model.
+            weights: (n,) of the points it was fitted to.
+            noise: median distance of right matches.
+        """
+        if not self.usual_focal or not self.num_points:
+            return None
+        if self.num_points > RESPONDING:
+            some = np.linspace(0, self.num_points - 1, RESPONDING).astype(np.int32)
+            return self.subset(some).lens_response(model, weights[some] * (self.num_points / RESPONDING), noise)
+        bent = self._copy()
+        bent.correspondences = pack(*(self._bend(points) for points in (self.points1, self.points2)))
+        residuals, slopes = self.jacobian(model)
+        moved = (bent.jacobian(model)[0] - residuals) / DISTORTION_STEP
+        usable = np.isfinite(moved) & (np.abs(slopes).max(axis=1) < LARGEST_SLOPE)
+        pull = np.einsum("ni,n->i", slopes[usable], (weights * moved)[usable]) / noise**2
+        information = self.information(model, weights * usable, noise)
+        information[np.diag_indices(len(information))] += 1e-9 * np.trace(information) + 1e-12
+        return np.asarray(-np.linalg.lstsq(information, pull, rcond=None)[0])
+
+    def _bend(self, points: Array) -> Array:
+        """Points (n, 2) as lenses with a little of radial distortion show them."""
+        radii_sq = np.sum((points / self.usual_focal) ** 2, axis=1, keepdims=True)
+        return np.asarray(points * (1 + DISTORTION_STEP * radii_sq))
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""

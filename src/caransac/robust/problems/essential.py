@@ -15,6 +15,8 @@ class Essential(Problem):
 
     name = "essential"
     sample_size = 5
+    has_rotation = True
+    usual_focal = 1.0
     model_kernels = POSES
 
     @classmethod

@@ -16,6 +16,7 @@ class Fundamental(PixelProblem):
 
     name = "fundamental"
     sample_size = 7
+    usual_focal = TYPICAL_FOCAL
     model_kernels = FUNDAMENTALS
 
     def solve(self, samples: Indices) -> Array:

@@ -1,0 +1,66 @@
+"""Rivals: models of many matches that the answer does not explain, of a moving object or a pattern that repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.geometry import Array
+from caransac.kernels import Loss, RefineOptions, most_likely, sample_uniform
+from caransac.options import Options
+from caransac.robust.estimate import Estimate, Rivalry
+from caransac.robust.problems import Problem
+from caransac.robust.sampling import sampling_pool
+
+REACH = 2.0  # in thresholds: matches that are closer to the answer are its own
+WORTH = 0.05  # matches that look right and are not explained, in explained ones: with fewer nobody looks for a rival
+SAMPLES, REFINED = 128, 4  # minimal samples of them, and how many of their models are refined
+LIKELY = 1024  # matches that are looked at, the likeliest
+STEPS, MIN_DECREASE = 6, 1e-3  # of refinement, which need not be precise here
+BACKGROUND = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone
+# A rival is told of if it has this share of the matches of the answer, this many, and this many times those that agree
+# with it by chance.
+MIN_SHARE, MIN_MATCHES, MIN_EXCESS = 0.25, 20, 2.0
+
+
+def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
+    """The strongest model of the likely matches that an answer does not explain; the answer must have a prior."""
+    none = Rivalry(problem.no_models, 0.0)
+    prior = found.prior
+    if found.model is None or found.msac_scores is None or prior is None:
+        return none
+    # Points behind a camera are explained as well: without parallax, any side will do.
+    rest = np.flatnonzero(~(problem.distances(found.model) < REACH * found.max_error)).astype(np.int32)
+    likely = rest[most_likely(prior[rest], LIKELY)]
+    looks_right = prior[likely]
+    own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
+    if len(likely) < 2 * problem.sample_size or float(looks_right.sum()) < WORTH * own:
+        return none
+    part = problem.subset(likely)
+    pool = sampling_pool(looks_right, problem.sample_size, SAMPLES, options.tuning)
+    models = part.solve(sample_uniform(pool, problem.sample_size, SAMPLES, seed=options.seed))
+    if len(models) == 0:
+        return none
+    max_error = options.tuning.max_error * found.noise
+    steps = RefineOptions(
+        loss=Loss.TRUNCATED,
+        loss_scale=max_error,
+        max_residual=options.tuning.local_reach * max_error,
+        max_steps=STEPS,
+        min_decrease=MIN_DECREASE,
+        single_precision=True,
+        intrinsics=problem.intrinsics_prior(found.noise),
+    )
+    models = part.refine(part.best(models, REFINED, max_error), steps)
+    best = part.best(models, 1, max_error)
+    beyond_chance, by_chance = _count(problem.subset(rest), best[0], max_error)
+    share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
+    told = share >= MIN_SHARE and beyond_chance >= max(MIN_MATCHES, MIN_EXCESS * by_chance)
+    return Rivalry(best if told else problem.no_models, share)
+
+
+def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:
+    """How many matches a model has beyond those by chance, and these: as many as lie in as much room farther away."""
+    near, middle, far = (np.count_nonzero(rest.inliers(model, factor * max_error)) for factor in (1.0, *BACKGROUND))
+    low, high = (factor**rest.error_dimensions for factor in BACKGROUND)
+    by_chance = (far - middle) / (high - low)
+    return max(near - by_chance, 0.0), by_chance

@@ -1,0 +1,182 @@
+"""The covariance of poses, by simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from caransac import Camera, Options, estimate, estimate_relative_pose
+from caransac.geometry import (
+    direction_basis,
+    essential_from_pose,
+    fundamental_from_essential,
+    homogeneous,
+    join_pose,
+    pose_error_deg,
+    rotation_from_vector,
+    split_pose,
+    vector_from_rotation,
+)
+from caransac.kernels import RefineOptions
+from caransac.robust.problems import Essential, FocalPose, Fundamental
+from caransac.synthetic import make_pair
+from caransac.synthetic.hard_scenes import CAMERA
+
+CHI_SQ_95 = 11.07  # of five degrees of freedom
+NAMES = ("rotation_x_deg", "rotation_y_deg", "rotation_z_deg", "direction_1_deg", "direction_2_deg")
+
+
+def make_matches(rng, count, noise_px, baseline=0.25):
+    """Matches of a scene with depth, and the pose."""
+    R, direction = rotation_from_vector(0.15 * rng.normal(size=3)), rng.normal(size=3) * (1, 0.6, 0.5)
+    t = direction / np.linalg.norm(direction)
+    pixels = rng.uniform(0, 1, (12 * count, 2)) * (CAMERA.width, CAMERA.height)
+    points = homogeneous(CAMERA.pixels_to_rays(pixels)) * np.exp(rng.uniform(-0.7, 0.7, (12 * count, 1)))
+    moved = points @ R.T + baseline * t
+    ahead = moved[:, 2] > 0.1
+    pixels1, pixels2 = (CAMERA.rays_to_pixels(x[ahead, :2] / x[ahead, 2:]) for x in (points, moved))
+    seen = np.flatnonzero(((pixels2 > 0) & (pixels2 < (CAMERA.width, CAMERA.height))).all(axis=1))[:count]
+    noisy = (each[seen] + noise_px * rng.normal(size=(len(seen), 2)) for each in (pixels1, pixels2))
+    return *noisy, R, t
+
+
+def off_deg(found, R, t):
+    """The error of a pose, in the numbers of its covariance."""
+    return np.degrees(np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "noise_px"), [(80, 0.5), (400, 1.0)])
+def test_ellipses_hold_as_many_errors_as_they_say(count, noise_px):
+    inside, angles, deviations = [], [], []
+    for seed in range(150):
+        *points, R, t = make_matches(np.random.default_rng([seed, count]), count, noise_px)
+        found = estimate_relative_pose(*points, CAMERA, CAMERA)
+        off = off_deg(found, R, t)
+        inside.append(off @ np.linalg.solve(found.covariance, off) < CHI_SQ_95)
+        angles.append((np.linalg.norm(off[:3]), np.linalg.norm(off[3:])))
+        deviations.append((found.rotation_deviation_deg, found.direction_deviation_deg))
+    assert 0.88 <= np.mean(inside) <= 0.995  # three deviations of 150 around 93 to 97 %
+    ratio = np.sqrt(np.mean(np.square(angles), axis=0) / np.mean(np.square(deviations), axis=0))
+    assert np.all((ratio > 0.75) & (ratio < 1.3))
+
+
+def test_numbers_are_those_of_the_kernels(rng):
+    pair = make_pair(50, seed=1)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    model = join_pose(pair.R, pair.t)
+    step = 1e-6 * rng.normal(size=5)
+    R, t = split_pose(problem.retract(model, step))
+    np.testing.assert_allclose(vector_from_rotation(R @ pair.R.T), step[:3], atol=1e-10)
+    np.testing.assert_allclose(direction_basis(pair.t).T @ t, step[3:], atol=1e-10)
+    vector = rng.normal(size=3)
+    np.testing.assert_allclose(vector_from_rotation(rotation_from_vector(vector)), vector, atol=1e-12)
+    np.testing.assert_allclose(vector_from_rotation(np.eye(3)), 0, atol=0)
+
+
+@pytest.mark.parametrize("method", ["ca-ransac", "lm-lo", "lm-lo-u"])
+def test_every_method_has_one(method):
+    pair = make_pair(300, outlier_ratio=0.3, seed=2)
+    cameras = pair.camera1, pair.camera2
+    found = estimate_relative_pose(pair.points1, pair.points2, *cameras, options=Options(method=method))
+    assert found.covariance.shape == (5, 5) and found.covariance_of == NAMES
+    assert np.linalg.eigvalsh(found.covariance).min() > 0
+    assert found.rotation_deviation_deg == pytest.approx(np.sqrt(np.trace(found.covariance[:3, :3])))
+    assert 0 < found.rotation_deviation_deg < found.direction_deviation_deg < 5
+    again = type(found).from_dict(found.to_dict(full=True))
+    np.testing.assert_array_equal(again.covariance, found.covariance)
+    assert again.covariance_of == NAMES
+    failed = estimate_relative_pose(pair.points1[:3], pair.points2[:3], *cameras, options=Options(method=method))
+    assert failed.covariance is None and failed.rotation_deviation_deg is None
+
+
+def test_a_damaged_covariance_is_refused():
+    pair = make_pair(100, seed=2)
+    values = estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2).to_dict(full=True)
+    values["covariance"] = values["covariance"][:3]
+    with pytest.raises(ValueError, match="covariance"):
+        type(estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)).from_dict(values)
+
+
+def test_refined_focal_lengths_are_part_of_it():
+    *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
+    doubtful = replace(CAMERA.adjusted(1.04, (0, 0), 0.05))
+    shared = estimate_relative_pose(*points, doubtful, doubtful, same_camera=True)
+    assert shared.covariance_of == (*NAMES, "focal") and shared.covariance.shape == (6, 6)
+    apart = estimate_relative_pose(*points, doubtful, doubtful, same_camera=False)
+    assert apart.covariance_of == (*NAMES, "focal1", "focal2") and apart.covariance.shape == (7, 7)
+    one = estimate_relative_pose(*points, CAMERA, doubtful)
+    assert one.covariance_of == (*NAMES, "focal2") and one.covariance.shape == (6, 6)
+    for found in (shared, apart, one):
+        off = np.log(CAMERA.fx / found.camera2.fx)
+        assert abs(off) < 4 * found.covariance[-1, -1] ** 0.5 < 0.25
+        assert pose_error_deg(found.R, found.t, R, t) < 5
+    assert estimate(*points, doubtful, doubtful).covariance is not None
+
+
+def test_a_direction_that_nothing_tells_is_known_to_a_radian(rng):
+    """The camera only turned."""
+    R = rotation_from_vector([0.02, 0.1, -0.03])
+    pixels1 = rng.uniform(200, 800, (200, 2))
+    turned = homogeneous(CAMERA.pixels_to_rays(pixels1)) @ R.T
+    pixels2 = CAMERA.rays_to_pixels(turned[:, :2] / turned[:, 2:])
+    points = (pixels + 0.5 * rng.normal(size=(200, 2)) for pixels in (pixels1, pixels2))
+    found = estimate_relative_pose(*points, CAMERA, CAMERA)
+    assert 5 < found.direction_deviation_deg < 82
+    assert found.rotation_deviation_deg < 2
+    assert found.rotation_confidence > 0.8 > 0.5 > found.confidence
+
+
+def test_many_matches_are_as_precise_as_they_are_many():
+    small, large = (
+        estimate_relative_pose(*make_matches(np.random.default_rng(7), count, 0.5)[:2], CAMERA, CAMERA)
+        for count in (1000, 12_000)
+    )
+    assert large.direction_deviation_deg < 0.6 * small.direction_deviation_deg
+
+
+def test_the_focal_length_of_an_unknown_long_lens_is_doubted():
+    """Where the prior is far off, the deviation says so."""
+    long = Camera("SIMPLE_PINHOLE", (2.2 * CAMERA.width, 639.5, 479.5), CAMERA.width, CAMERA.height)
+    rng = np.random.default_rng(11)
+    points = np.concatenate([rng.uniform(-0.2, 0.2, (600, 2)), rng.uniform(0.8, 1.3, (600, 1))], axis=1)
+    moved = points @ rotation_from_vector([0.02, 0.15, 0.03]).T + (-0.15, 0.03, 0.02)
+    pixels = [long.rays_to_pixels(x[:, :2] / x[:, 2:]) for x in (points, moved)]
+    seen = np.all([((each > 0) & (each < (1280, 960))).all(axis=1) for each in pixels], axis=0)
+    noisy = (each[seen] + 0.5 * rng.normal(size=(seen.sum(), 2)) for each in pixels)
+    found = estimate_relative_pose(*noisy, image_size1=(1280, 960), image_size2=(1280, 960))
+    assert abs(np.log(found.camera1.fx / long.fx)) < 3 * found.camera1.focal_deviation
+
+
+@pytest.mark.parametrize("kind", ["essential", "fundamental", "focal"])
+def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
+    """To first order in k1, without noise."""
+    points1, points2, R, t = make_matches(np.random.default_rng(3), 900, 0.0)
+    focal, centre, k1 = CAMERA.fx, np.array(CAMERA.K[:2, 2]), 1e-3
+
+    def problem_of(bend):
+        rays = [(points - centre) / focal for points in (points1, points2)]
+        pixels = [ray * (1 + bend * np.sum(ray**2, axis=1, keepdims=True)) * focal + centre for ray in rays]
+        if kind == "essential":
+            return Essential.from_pixels(*pixels, CAMERA, CAMERA)
+        if kind == "focal":
+            doubtful = CAMERA.adjusted(1.0, (0, 0), 0.1)
+            return FocalPose.from_pixels(*pixels, doubtful, doubtful, shared=True)
+        return Fundamental.from_pixels(*pixels)
+
+    problem, bent = problem_of(0.0), problem_of(k1)
+    model = join_pose(R, t)
+    if kind == "focal":
+        model = np.c_[model, np.zeros((3, 2))]
+    if kind == "fundamental":  # points are centred by medians, which is not the middle of the lens
+        model = problem.from_public(fundamental_from_essential(essential_from_pose(R, t), CAMERA.K, CAMERA.K))
+    noise = 0.5 * problem.pixel
+    response = problem.lens_response(model, np.ones(problem.num_points), noise)
+    options = RefineOptions(loss_scale=1e3, intrinsics=problem.intrinsics_prior(noise), min_decrease=1e-12)
+    moved = bent.refine(model[None], options)[0]
+    directions = problem.outcomes(np.stack([model, problem.retract(model, k1 * response), moved]))
+    directions *= np.sign(directions @ directions[0])[:, None]
+    predicted, found = directions[1] - directions[0], directions[2] - directions[0]
+    if kind == "essential":
+        assert np.linalg.norm(predicted - found) < 0.1 * np.linalg.norm(found)
+    assert 0.2 < np.linalg.norm(predicted) / np.linalg.norm(found) < 5  # priors and middles differ a little otherwise

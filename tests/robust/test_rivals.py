@@ -1,0 +1,98 @@
+"""Other motions than the answer's."""
+
+import numpy as np
+import pytest
+
+from caransac import Rival, estimate, estimate_fundamental, estimate_relative_pose
+from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair
+from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
+
+
+def both_motions(seed=0, share=0.6):
+    """Matches of two pairs with one camera: of the first so many, of the second the rest."""
+    first, second = (make_pair(500, outlier_ratio=0.0, noise_px=0.5, seed=10 * seed + k) for k in (1, 2))
+    count = int(share * 500)
+    points = (
+        np.concatenate([getattr(first, name)[:count], getattr(second, name)[count:]]) for name in ("points1", "points2")
+    )
+    return *points, first, second, count
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_other_motion_is_told_with_its_share(seed):
+    points1, points2, first, second, count = both_motions(seed)
+    found = estimate_relative_pose(points1, points2, first.camera1, first.camera2)
+    assert pose_error_deg(found.R, found.t, first.R, first.t) < 3
+    (rival,) = found.rivals
+    assert isinstance(rival, Rival)
+    assert pose_error_deg(rival.R, rival.t, second.R, second.t) < 5
+    assert rival.share == pytest.approx(0.4, abs=0.06)
+    assert rival.inliers.shape == (500,) and not (rival.inliers & found.inliers).any()
+    assert rival.inliers[count:].mean() > 0.85
+    assert found.confidence < 0.9
+    again = type(found).from_dict(found.to_dict(full=True))
+    np.testing.assert_array_equal(again.rivals[0].inliers, rival.inliers)
+    np.testing.assert_array_equal(again.rivals[0].model, rival.model)
+
+
+def test_fundamental_matrices_have_rivals():
+    points1, points2, first, *_ = both_motions(4)
+    size = first.camera1.width, first.camera1.height
+    for more in ({}, {"image_size1": size, "image_size2": size}):
+        found = estimate_fundamental(points1, points2, **more)
+        assert found.rivals[0].model.shape == (3, 3)
+        assert found.rivals[0].R is None and found.rivals[0].t is None
+
+
+def test_one_call_says_so():
+    points1, points2, first, *_ = both_motions(1, share=0.7)
+    found = estimate(points1, points2, first.camera1, first.camera2)
+    assert found.rivals and "another motion explains" in found.reason
+
+
+@pytest.mark.parametrize("outlier_ratio", [0.0, 0.5, 0.7])
+def test_scenes_of_one_motion_have_none(outlier_ratio):
+    for seed in range(5):
+        pair = make_pair(600, outlier_ratio=outlier_ratio, noise_px=0.5, seed=seed)
+        found = estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
+        assert found.rivals == ()
+
+
+def test_copies_and_very_many_matches_have_rivals_of_all_matches():
+    points1, points2, first, *_ = both_motions(2)
+    rng = np.random.default_rng(0)
+    index = np.repeat(np.arange(500), 20)
+    for jitter in (0.0, 3.0):  # copies of 500 matches; more than the working set
+        moved1, moved2 = (points[index] + jitter * rng.normal(size=(len(index), 2)) for points in (points1, points2))
+        found = estimate_relative_pose(moved1, moved2, first.camera1, first.camera2)
+        assert found.rivals[0].inliers.shape == (len(index),)
+        assert found.rivals[0].share > 0.2
+
+
+def test_an_image_matched_to_itself_has_not_moved(rng):
+    points = rng.uniform(0, 1, (300, 2)) * (CAMERA.width, CAMERA.height)
+    size = CAMERA.width, CAMERA.height
+    wrong = points.copy()
+    wrong[:30] = rng.uniform(0, 900, (30, 2))
+    for points2 in (points, points + 0.1 * rng.normal(size=points.shape), wrong):
+        for more in ({}, {"camera1": CAMERA, "camera2": CAMERA}, {"image_size1": size, "image_size2": size}):
+            found = estimate(points, points2, **more)
+            assert (found.kind, found.success) == ("rotation", True)
+            assert "no motion" in found.reason
+            assert found.confidence > 0.99 and found.rotation_confidence > 0.99
+            np.testing.assert_array_equal(found.R, np.eye(3))
+            assert found.num_inliers >= 269 and found.t is None
+            assert type(found).from_dict(found.to_dict(full=True)).kind == "rotation"
+
+
+def test_a_camera_that_hardly_moved_has_a_rotation():
+    kinds = []
+    for seed in range(10):
+        pair = make_hard_pair("tiny baseline", np.random.default_rng([seed, 5]))
+        found = estimate(pair.points1, pair.points2, pair.camera, pair.camera)
+        kinds.append(found.kind)
+        if found.kind == "rotation":
+            assert pose_error_deg(found.R, [1, 0, 0], pair.R, [1, 0, 0]) < 5
+            assert found.t is None and found.H is not None
+    assert kinds.count("rotation") >= 7
