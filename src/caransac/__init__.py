@@ -1,7 +1,7 @@
-"""Robust two-view geometry: relative pose, fundamental matrix and homography from correspondences full of outliers.
+"""Robust geometry: relative and absolute pose, fundamental matrix and homography from matches full of outliers.
 
-Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``;
-arguments come in the order points1, points2, camera1, camera2.
+Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``,
+``x = R X + t`` for points X in space; arguments come in the order points1, points2, camera1, camera2.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caransac.api import (
         FocalEstimate,
         estimate,
+        estimate_absolute_pose,
         estimate_focal,
         estimate_fundamental,
         estimate_fundamentals,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from caransac.io.matches import Matches
     from caransac.options import Options
     from caransac.results import (
+        AbsolutePoseResult,
         FundamentalResult,
         GeometryResult,
         HomographyResult,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbsolutePoseResult",
     "Camera",
     "FocalEstimate",
     "FundamentalResult",
@@ -55,6 +58,7 @@ __all__ = [
     "Round",
     "__version__",
     "estimate",
+    "estimate_absolute_pose",
     "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",
@@ -73,6 +77,7 @@ _MODULES = {
     "api": (
         "FocalEstimate",
         "estimate",
+        "estimate_absolute_pose",
         "estimate_focal",
         "estimate_fundamental",
         "estimate_fundamentals",
@@ -86,6 +91,7 @@ _MODULES = {
     "io.matches": ("Matches",),
     "options": ("Options",),
     "results": (
+        "AbsolutePoseResult",
         "FundamentalResult",
         "GeometryResult",
         "HomographyResult",

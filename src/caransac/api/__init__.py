@@ -9,11 +9,13 @@ from caransac.api.estimators import (
     profile_focal,
 )
 from caransac.api.focal_pooling import FocalEstimate, estimate_focal
+from caransac.api.localisation import estimate_absolute_pose
 from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_poses
 
 __all__ = [
     "FocalEstimate",
     "estimate",
+    "estimate_absolute_pose",
     "estimate_focal",
     "estimate_fundamental",
     "estimate_fundamentals",

@@ -24,6 +24,7 @@ from caransac.results import (
     RelativePose,
     RelativePoseResult,
     Result,
+    TwoViewResult,
 )
 
 SURE = 0.5  # confidence that an answer has at least
@@ -137,7 +138,7 @@ def _result(
     reason: str | None = None,
 ) -> GeometryResult:
     """An answer, and what else the estimate of the epipolar geometry found, under its kind."""
-    common = {field.name: getattr(answer, field.name) for field in fields(Result)}
+    common = {field.name: getattr(answer, field.name) for field in fields(TwoViewResult)}
     common["elapsed_s"] = time.perf_counter() - started
     cameras = {"camera1": epipolar.camera1, "camera2": epipolar.camera2}
     known: dict[str, Any] = {"degeneracy": epipolar.degeneracy}

@@ -31,10 +31,7 @@ def check_matches(
     """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
     pixels1, pixels2, numbers = as_matches(points1, points2, scores)
     kind = check_score_kind(scores, score_kind)
-    if options is None:
-        options = DEFAULTS
-    if not isinstance(options, Options):
-        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    options = check_options(options)
     if features is not None:
         features = as_reals(features, "features")
         if features.ndim != 2 or len(features) != len(pixels1):
@@ -46,14 +43,24 @@ def check_matches(
     return pixels1, pixels2, MatchInfo(numbers, kind, features), options
 
 
-def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int) -> Camera:
-    """A camera as given, or the one to assume for an image of a given size."""
+def check_options(options: Options | None) -> Options:
+    """Options as given, or the defaults."""
+    if options is None:
+        return DEFAULTS
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    return options
+
+
+def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int | None = None) -> Camera:
+    """A camera as given, or the one to assume for an image of a given size; arguments may have a number."""
+    suffix = "" if number is None else str(number)
     if camera is not None:
-        return as_camera(camera, f"camera{number}")
-    name = f"image_size{number}"
+        return as_camera(camera, f"camera{suffix}")
+    name = f"image_size{suffix}"
     if size is None:
         raise ValueError(
-            f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
+            f"camera{suffix} is None: give {name}=(width, height), so that its focal length can be estimated"
         )
     return unknown_camera(size, name)
 

@@ -10,7 +10,16 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
-from caransac.kernels.models import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, ModelKernels, positive_depths
+from caransac.kernels.models import (
+    ABSOLUTE_FOCAL_POSES,
+    ABSOLUTE_POSES,
+    FOCAL_POSES,
+    FUNDAMENTALS,
+    HOMOGRAPHIES,
+    POSES,
+    ModelKernels,
+    positive_depths,
+)
 from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
 from caransac.kernels.points import (
     calibrate,
@@ -18,13 +27,24 @@ from caransac.kernels.points import (
     most_likely,
     normalise,
     pack,
+    pack_space,
     sample_prosac,
     sample_uniform,
     widths,
 )
-from caransac.kernels.solvers import five_point, five_point_poses, four_point, plane_poses, real_roots, seven_point
+from caransac.kernels.solvers import (
+    five_point,
+    five_point_poses,
+    four_point,
+    plane_poses,
+    real_roots,
+    seven_point,
+    three_point,
+)
 
 __all__ = [
+    "ABSOLUTE_FOCAL_POSES",
+    "ABSOLUTE_POSES",
     "FOCAL_POSES",
     "FUNDAMENTALS",
     "HOMOGRAPHIES",
@@ -51,6 +71,7 @@ __all__ = [
     "neighbour_features",
     "normalise",
     "pack",
+    "pack_space",
     "plane_poses",
     "positive_depths",
     "real_roots",
@@ -58,6 +79,7 @@ __all__ = [
     "sample_uniform",
     "seven_point",
     "side_information",
+    "three_point",
     "widths",
 ]
 

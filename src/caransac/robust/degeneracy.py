@@ -31,7 +31,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
     nothing = Degeneracy(None, None, 0.0, problem.no_models, CLEAR)
-    if found.model is None or found.msac_scores is None or isinstance(problem, Homography):
+    if found.model is None or found.msac_scores is None or not problem.two_views or isinstance(problem, Homography):
         return nothing
     inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
     deviation = found.noise / problem.median_error

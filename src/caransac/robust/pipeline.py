@@ -11,7 +11,7 @@ from caransac.geometry import Floats
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import NUM_FEATURES, side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
-from caransac.options import MethodName, Options
+from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
 from caransac.results import Round
 from caransac.robust.ca_ransac import ca_ransac, prior_round
 from caransac.robust.confidence import confidence
@@ -46,7 +46,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     """CA-RANSAC with its trained weights, and the confidence of its answer."""
-    network = load_network(options.weights)
+    network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
         return _too_few(problem, network, options)

@@ -42,25 +42,28 @@ void bind_refine_options(nb::module_& m) {
                                 "        infinity holds it fixed.\n"
                                 "    centre: the same for the principal points.\n"
                                 "    log_scale_difference: for the squared difference of the two log_scales.\n"
-                                "    centre_difference: for that of the principal points.")
+                                "    centre_difference: for that of the principal points.\n"
+                                "    distortion: for the squared k1 of an absolute pose; infinity holds it fixed.")
         .def(
             "__init__",
             [](IntrinsicsPrior* self, std::pair<double, double> log_scale, std::pair<double, double> centre,
-               double log_scale_difference, double centre_difference) {
+               double log_scale_difference, double centre_difference, double distortion) {
                 const IntrinsicsPrior prior{{log_scale.first, log_scale.second},
                                             {centre.first, centre.second},
                                             log_scale_difference,
-                                            centre_difference};
+                                            centre_difference,
+                                            distortion};
                 for (const double precision :
                      {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1]})
                     require(precision >= 0, "log_scale and centre must not be negative");
+                require(distortion >= 0, "distortion must not be negative");
                 require(log_scale_difference >= 0 && std::isfinite(log_scale_difference) && centre_difference >= 0 &&
                             std::isfinite(centre_difference),
                         "differences must be finite and not negative");
                 new (self) IntrinsicsPrior(prior);
             },
             nb::kw_only(), "log_scale"_a = std::pair(0.0, 0.0), "centre"_a = std::pair(0.0, 0.0),
-            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0);
+            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0, "distortion"_a = 0.0);
     nb::class_<RefineOptions>(m, "RefineOptions",
                               "How models are refined.\n\n"
                               "Args:\n"

@@ -4,10 +4,20 @@ A new problem needs a kind of model with its kernels (src/native/bindings/models
 minimal samples are solved and how models look to users.
 """
 
+from caransac.robust.problems.absolute import Absolute, AbsoluteFocal
 from caransac.robust.problems.base import Problem, SomeProblem
 from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
 from caransac.robust.problems.homography import Homography
 
-__all__ = ["Essential", "FocalPose", "Fundamental", "Homography", "Problem", "SomeProblem"]
+__all__ = [
+    "Absolute",
+    "AbsoluteFocal",
+    "Essential",
+    "FocalPose",
+    "Fundamental",
+    "Homography",
+    "Problem",
+    "SomeProblem",
+]
