@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,12 +24,16 @@ from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, Trai
 from caransac.training.trainable_module import TrainableModule
 
 HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked for, and pairs of few matches
-PROBLEMS = ("essential", "fundamental", "focal", "homography")  # that have a confidence of their own
 
 
-class StateTask(TrainingTask):
-    """The state network of CA-RANSAC."""
+class LoopTask(TrainingTask):
+    """A state network: what tasks share that replay the loop.
 
+    Attributes:
+        problems: that have a confidence of their own.
+    """
+
+    problems: ClassVar[tuple[str, ...]]
     usage = "caransac.Options(weights={path!r})"
     decisive = "entropy"  # the pose errors of a hundred pairs are mostly luck
     shown = ("train_loss", "train_auc5", "val_entropy", "val_auc5")
@@ -38,6 +42,48 @@ class StateTask(TrainingTask):
         "cross entropy": ("prior", "posterior"),
         "AUC of the pose, %": ("auc5", "auc1"),
     }
+
+    def make_network(self, num_inputs: int) -> StateModule:
+        """See `TrainingTask.make_network`."""
+        return StateModule(num_inputs, self.recipe.width)
+
+    def _replay(self, network: TrainableModule, example: Example, seed: int) -> PairLoss | None:
+        assert isinstance(network, StateModule)
+        losses = replay(network, example, seed, self.recipe.self_supervised)
+        return None if losses is None else PairLoss(losses.total, figures_of(losses))
+
+    def summarise(self, figures: Sequence[Figures | None]) -> Figures:
+        """Means over runs; one that found no model counts as a failed pose."""
+        found = [f for f in figures if f is not None]
+        errors = [FAILURE_DEG if f is None else f["pose_error_deg"] for f in figures]
+        errors = [error for error in errors if not np.isnan(error)]  # homographies have no pose
+        means = {
+            name: float(np.mean([f[name] for f in found])) if found else float("nan")
+            for name in ("loss", "entropy", "prior", "posterior")
+        }
+        return means | {f"auc{x}": auc(errors, x) if errors else float("nan") for x in (5, 1)}
+
+    def describe(self, network: TrainableModule) -> Figures:
+        """See `TrainingTask.describe`: the exponents of the refinement's weights."""
+        assert isinstance(network, StateModule)
+        return {"alpha": network.alpha.item(), "beta": network.beta.item()}
+
+    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
+        """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
+        calibration: dict[str, Any] = {}
+        before = dict(weights)
+        for done, name in enumerate(self.problems):
+            progress("confidence", done, len(self.problems), {})
+            results = run_all("evidence", [(before, name, index) for index in range(runs)])
+            calibration[name] = add_confidence(weights, name, [result for result in results if result is not None])
+        progress("confidence", len(self.problems), len(self.problems), {})
+        return {"confidence": {"evidence": EVIDENCE} | calibration}
+
+
+class StateTask(LoopTask):
+    """The state network of CA-RANSAC, of two views."""
+
+    problems = ("essential", "fundamental", "focal", "homography")
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
@@ -51,10 +97,6 @@ class StateTask(TrainingTask):
         if widths != {0} and source.synthetic_share > 0:
             raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
         return NUM_FEATURES + max(widths) + (self.filter.num_features if self.filter else 0)
-
-    def make_network(self, num_inputs: int) -> StateModule:
-        """See `TrainingTask.make_network`."""
-        return StateModule(num_inputs, self.recipe.width)
 
     def example(
         self,
@@ -84,38 +126,6 @@ class StateTask(TrainingTask):
     def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
         """See `TrainingTask.validation_loss`."""
         return self._replay(network, self.example(pair), index)
-
-    def _replay(self, network: TrainableModule, example: Example, seed: int) -> PairLoss | None:
-        assert isinstance(network, StateModule)
-        losses = replay(network, example, seed, self.recipe.self_supervised)
-        return None if losses is None else PairLoss(losses.total, figures_of(losses))
-
-    def summarise(self, figures: Sequence[Figures | None]) -> Figures:
-        """Means over runs; one that found no model counts as a failed pose."""
-        found = [f for f in figures if f is not None]
-        errors = [FAILURE_DEG if f is None else f["pose_error_deg"] for f in figures]
-        errors = [error for error in errors if not np.isnan(error)]  # homographies have no pose
-        means = {
-            name: float(np.mean([f[name] for f in found])) if found else float("nan")
-            for name in ("loss", "entropy", "prior", "posterior")
-        }
-        return means | {f"auc{x}": auc(errors, x) if errors else float("nan") for x in (5, 1)}
-
-    def describe(self, network: TrainableModule) -> Figures:
-        """See `TrainingTask.describe`: the exponents of the refinement's weights."""
-        assert isinstance(network, StateModule)
-        return {"alpha": network.alpha.item(), "beta": network.beta.item()}
-
-    def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
-        """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
-        calibration: dict[str, Any] = {}
-        before = dict(weights)
-        for done, name in enumerate(PROBLEMS):
-            progress("confidence", done, len(PROBLEMS), {})
-            results = run_all("evidence", [(before, name, index) for index in range(runs)])
-            calibration[name] = add_confidence(weights, name, [result for result in results if result is not None])
-        progress("confidence", len(PROBLEMS), len(PROBLEMS), {})
-        return {"confidence": {"evidence": EVIDENCE} | calibration}
 
 
 def figures_of(losses: Losses) -> Figures:

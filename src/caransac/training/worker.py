@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from caransac.datasets import Pair
 from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
@@ -19,12 +17,12 @@ from caransac.robust.confidence import evidence
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.pipeline import adapt
 from caransac.robust.problems import Homography
+from caransac.training.absolute_task import AbsoluteTask
 from caransac.training.data import (
+    EVIDENCE_STREAM,
+    TRAINING_STREAM,
     Example,
-    PairSource,
     random_threshold,
-    read_pairs,
-    synthetic_pair,
     with_noise,
     without_geometry,
 )
@@ -36,11 +34,9 @@ from caransac.training.state_task import StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
-HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
-TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
-
 TASKS: dict[str, type[TrainingTask]] = {
     "state": StateTask,
+    "absolute": AbsoluteTask,
     "filter": FilterTask,
     "sample-quality": QualityTask,
 }
@@ -52,9 +48,7 @@ class Worker:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.task = TASKS[recipe.task](recipe)
-        pairs, self.val_pairs = split_pairs(recipe)
-        self.source = PairSource(pairs, recipe.synthetic_share)
-        self.unrelated_pairs = read_pairs([Path(folder) for folder in recipe.unrelated])
+        self.source, self.val_pairs, self.unrelated_pairs = self.task.read_data()
 
     def sizes(self) -> tuple[int, int]:
         """Numbers the network reads of a match, and the number of validation pairs."""
@@ -84,21 +78,27 @@ class Worker:
 
     def evidence(self, weights: Mapping[str, Floats], problem_name: str, index: int) -> tuple[Array, bool] | None:
         """Evidence of one run on a pair, and whether its answer was right; None without a model."""
-        assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
-        scene = self._evidence_scene(problem_name, rng)
-        labels, max_error_px = scene.pair.right_matches(), random_threshold(rng)
-        example = self.task.example(with_noise(scene.pair, rng), problem_name, rng, max_error_px, labels)
+        example, H = self._evidence_example(problem_name, rng)
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
             return None
-        options = Options(seed=index, max_error_px=max_error_px)
+        options = Options(seed=index, max_error_px=example.max_error_px)
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
-        right = is_right(example, scene.H, found.model)
+        right = is_right(example, H, found.model)
         found = replace(found, degeneracy=find_degeneracy(problem, found, options))
         return evidence(network, problem, found, options), right
+
+    def _evidence_example(self, problem_name: str, rng: np.random.Generator) -> tuple[Example, Array | None]:
+        """A pair, or a query, that the confidence is fitted to, and its true homography, if there is one."""
+        if isinstance(self.task, AbsoluteTask):
+            return self.task.evidence_example(self.source, self.unrelated_pairs, problem_name, rng), None
+        assert isinstance(self.task, StateTask)
+        scene = self._evidence_scene(problem_name, rng)
+        labels, max_error_px = scene.pair.right_matches(), random_threshold(rng)
+        return self.task.example(with_noise(scene.pair, rng), problem_name, rng, max_error_px, labels), scene.H
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
         """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""
@@ -130,21 +130,6 @@ def is_right(example: Example, H: Array | None, model: Array) -> bool:
         error = np.subtract(*problem.outcomes(np.stack([model, problem.from_public(H)])))
         return bool(np.linalg.norm(error.reshape(-1, 2), axis=1).mean() < problem.outcome_limit)
     return example.R is not None and example.pose_error_deg(model) < math.degrees(problem.outcome_limit)
-
-
-def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
-    """Training and validation pairs of a recipe; without real ones to validate on, synthetic ones."""
-    pairs = read_pairs([Path(folder) for folder in recipe.data])
-    if recipe.val:
-        val_pairs = read_pairs([Path(folder) for folder in recipe.val])
-    else:
-        pairs, val_pairs = [p for i, p in enumerate(pairs) if i % HELD_OUT], pairs[::HELD_OUT]
-    if not val_pairs:
-        val_pairs = [
-            synthetic_pair(np.random.default_rng([recipe.seed, VALIDATION_STREAM, i])) for i in range(recipe.val_pairs)
-        ]
-    order = np.random.default_rng(recipe.seed).permutation(len(val_pairs))[: recipe.val_pairs]
-    return pairs, [val_pairs[i] for i in order]
 
 
 # One worker per process, made when first called: its data are read once, and a complaint about them reaches the caller.
