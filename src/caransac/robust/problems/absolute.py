@@ -22,15 +22,16 @@ from caransac.kernels import (
     three_point,
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real
-from caransac.robust.problems.focal import SHARP, Doubt, precision
+from caransac.robust.problems.focal import GUESSES, SHARP, Doubt, precision
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-# Chosen on the training scenes, as in `focal`; points in space say far more about a focal length than another image.
-TEMPER = 4.0
-# Focal lengths that samples are solved at, in deviations; where the prior is sharper, that of the camera alone.
-GUESSES = (-2.0, -1.0, 0.0, 1.0, 2.0)
+# How much more the priors of the focal length and of the principal point count than independent matches would let
+# them, as in `focal`: chosen on the training scenes. Points in space tell a focal length far better than another image.
+FOCAL_TEMPER, CENTRE_TEMPER = 1.0, 4.0
+VARIANCE_FACTOR = 4.0  # of real errors in what independent noise predicts
+FLAT = 0.01  # distance of points from their plane, in depths
 FARTHEST = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
 SPREAD_IN_MEDIANS = 1.6  # as of the points of an image
 
@@ -102,7 +103,6 @@ class Absolute(Problem):
 
     name = "absolute"
     weights = "absolute"
-    two_views = False
     sample_size = 3
     error_dimensions = 2
     median_error = 1.177
@@ -173,12 +173,27 @@ class Absolute(Problem):
         places = centres / np.maximum(np.abs(depths), 1e-9)[:, None]
         return np.concatenate([places, R.reshape(-1, 9) / 2**0.5], axis=1)
 
+    def mirror(self, model: Array, inliers: NDArray[np.bool_]) -> tuple[Array, float]:
+        """The pose that shows the plane of the inliers (n,) tilted the other way, and the share of them on it."""
+        points = self.points2[inliers]
+        centre = points.mean(axis=0)
+        normal = np.linalg.svd(points - centre, full_matrices=False)[2][2]
+        R, t = model[:, :3], model[:, 3]
+        seen = R @ centre + t
+        depths = np.maximum(points @ R[2] + t[2], 1e-9)
+        share = float(np.mean(np.abs((points - centre) @ normal) < FLAT * depths))
+        ahead = seen / max(float(np.linalg.norm(seen)), 1e-9)
+        turned = (np.eye(3) - 2 * np.outer(ahead, ahead)) @ R @ (np.eye(3) - 2 * np.outer(normal, normal))
+        mirrored = model.copy()
+        mirrored[:, :3], mirrored[:, 3] = turned, seen - turned @ centre
+        return mirrored, share
+
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
 
         Of a rotation vector from the left and of the translation; (7, 7) with the logarithm of a doubtful focal length.
         """
-        information = self.information(model, weights, TEMPER**0.5 * noise / self.median_error)
+        information = self.information(model, weights, VARIANCE_FACTOR**0.5 * noise / self.median_error)
         covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
         return self.frame.covariance(covariance, self.public(model[None])[0])
 
@@ -226,10 +241,10 @@ class AbsoluteFocal(Absolute):
         weights: Array | None = None,  # noqa: ARG002  # likewise
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
-        weight = TEMPER * (noise / self.median_error) ** 2
+        variance = (noise / self.median_error) ** 2
         return IntrinsicsPrior(
-            log_scale=(precision(weight, self.doubt.focal), 0.0),
-            centre=(precision(weight, self.doubt.centre), 0.0),
+            log_scale=(precision(FOCAL_TEMPER * variance, self.doubt.focal), 0.0),
+            centre=(precision(CENTRE_TEMPER * variance, self.doubt.centre), 0.0),
             distortion=np.inf,
         )
 

@@ -32,7 +32,6 @@ class Problem(ABC):
     Attributes:
         name: what the weights of its confidence are called in a weights file.
         weights: the weights file of the package that was trained for it.
-        two_views: whether a match is one of two images: a homography may then explain it.
         sample_size: points in a minimal sample.
         outcome_limit: an answer whose outcome (see `outcomes`) is farther from the truth is wrong.
         model_kernels: what can be done with its models.
@@ -46,7 +45,6 @@ class Problem(ABC):
 
     name: ClassVar[str]
     weights: ClassVar[str] = "default"
-    two_views: ClassVar[bool] = True
     sample_size: ClassVar[int]
     outcome_limit: ClassVar[float] = math.radians(5)
     error_dimensions: ClassVar[int] = 1
