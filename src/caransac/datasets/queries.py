@@ -13,7 +13,7 @@ import numpy as np
 from caransac.camera import Camera
 from caransac.datasets.pair import Pair
 from caransac.datasets.ransac_tutorial import read_poses, read_ransac_tutorial
-from caransac.geometry import Array, Floats, join_pose, rotation_angle_deg
+from caransac.geometry import Array, Floats, absolute_pose_error_deg, join_pose
 from caransac.geometry.triangulation import triangulate_matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Absolute
@@ -62,14 +62,7 @@ class Query:
     def error_deg(self, R: Array, t: Array) -> float:
         """Error of a pose: the larger of the rotation's, and the camera's distance seen from the median depth."""
         assert self.R is not None and self.t is not None
-        return absolute_error_deg(R, t, self.R, self.t, self.points3d)
-
-
-def absolute_error_deg(R: Array, t: Array, true_R: Array, true_t: Array, points3d: Array) -> float:
-    """Error of an absolute pose in degrees: of its rotation, or of its place seen from the median depth of points."""
-    depth = max(abs(float(np.median(points3d @ true_R[2] + true_t[2]))), 1e-9)
-    place = np.linalg.norm(R.T @ t - true_R.T @ true_t)
-    return max(rotation_angle_deg(R @ true_R.T), float(np.degrees(np.arctan(place / depth))))
+        return absolute_pose_error_deg(R, t, self.R, self.t, self.points3d)
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,7 @@ int solve(const double x[6], const double X[9], double* poses) {
     const double longest = s12 > s13 ? (s12 > s23 ? s12 : s23) : (s13 > s23 ? s13 : s23);
     const double c12 = dot3(ray[0], ray[1]), c13 = dot3(ray[0], ray[2]), c23 = dot3(ray[1], ray[2]);
     const double nearest = c12 > c13 ? (c12 > c23 ? c12 : c23) : (c13 > c23 ? c13 : c23);
-    const bool good = longest > 1e-200 && longest < 1e200 && normal_sq > kSmallestSine * kSmallestSine * s12 * s13 &&
+    const bool good = longest > 1e-75 && longest < 1e75 && normal_sq > kSmallestSine * kSmallestSine * s12 * s13 &&
                       1 - nearest > 0.5 * kSmallestAngle * kSmallestAngle;
     if (!good) return 0;  // also NaN
     const Triangle t{c12, c13, c23, s12 / longest, s13 / longest, s23 / longest};
