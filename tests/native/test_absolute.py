@@ -1,4 +1,4 @@
-"""Absolute poses: the three-point solver, reprojection errors and their refinement, against truth and other libraries."""
+"""Absolute poses: the three-point solver, reprojection errors, refinement, against truth and other libraries."""
 
 import numpy as np
 import pytest

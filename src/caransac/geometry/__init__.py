@@ -28,6 +28,7 @@ from caransac.geometry.formulas import (
     rotation_from_vector,
     sampson_sq,
     split_pose,
+    vector_from_rotation,
 )
 
 __all__ = [
@@ -55,4 +56,5 @@ __all__ = [
     "rotation_from_vector",
     "sampson_sq",
     "split_pose",
+    "vector_from_rotation",
 ]

@@ -154,6 +154,14 @@ def rotation_from_vector(vector: ArrayLike) -> Array:
     return np.asarray(np.eye(3) + np.sin(angle) * axis + (1 - np.cos(angle)) * axis @ axis)
 
 
+def vector_from_rotation(R: ArrayLike) -> Array:
+    """The rotation vector, of at most pi, of a rotation: the inverse of `rotation_from_vector`, (3, 3) -> (3,)."""
+    w, *axis = quaternion_from_rotation(R).tolist()
+    sine = float(np.linalg.norm(axis))
+    factor = 2 * np.arctan2(sine, w) / sine if sine > 0 else 2.0
+    return np.asarray(factor * np.array(axis))
+
+
 def quaternion_from_rotation(R: ArrayLike) -> Array:
     """Unit quaternion (w, x, y, z) with w >= 0 of a rotation matrix: (3, 3) -> (4,)."""
     (a, b, c), (d, e, f), (g, h, i) = np.asarray(R, float)
