@@ -168,13 +168,13 @@ def _with_params(params: Any, mask: Any = None) -> Request:
 
 
 def _with_vectors(
-    rvec: Any = None,
-    tvec: Any = None,
+    rvec: Any = None,  # noqa: ARG001  # cv2's names: only a guess is read from these, and OpenCV reads it
+    tvec: Any = None,  # noqa: ARG001  # likewise
     useExtrinsicGuess: Any = None,
     iterationsCount: Any = None,
     reprojectionError: Any = None,
     confidence: Any = None,
-    inliers: Any = None,
+    inliers: Any = None,  # noqa: ARG001  # which cv2 does not write to
     flags: Any = None,
 ) -> Request:
     asked = _given(
@@ -184,10 +184,15 @@ def _with_vectors(
         confidence=confidence,
         flags=flags,
     )
-    return Request(asked, None)  # as in cv2, only a guess is read from rvec and tvec, and inliers is not written to
+    return Request(asked, None)
 
 
-def _with_vectors_and_params(rvec: Any = None, tvec: Any = None, inliers: Any = None, params: Any = None) -> Request:
+def _with_vectors_and_params(
+    rvec: Any = None,  # noqa: ARG001  # as above
+    tvec: Any = None,  # noqa: ARG001  # likewise
+    inliers: Any = None,  # noqa: ARG001  # likewise
+    params: Any = None,
+) -> Request:
     return replace(_with_params(params), with_params=True)
 
 
