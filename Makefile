@@ -8,7 +8,7 @@ NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test pytest quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
+.PHONY: help demo test pytest paper quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -29,10 +29,13 @@ demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches a
 
 test: lint pytest  ## everything CI checks but the sanitizers: lint, tests and examples
 
-pytest: $(VENV)/dev.stamp browser  ## tests and examples alone
+pytest: $(VENV)/dev.stamp browser  ## only tests and examples
 	$(BIN)/python -m pytest -rs
 
-quick: $(VENV)/dev.stamp  ## the fast tests alone, in less than a minute: what to run while you work
+paper: $(VENV)/dev.stamp  ## every table and figure of the paper (docs/paper.md) on a few synthetic pairs: build/paper
+	$(BIN)/caransac bench synthetic:3 --paper all --timing-pairs 1 --out build/paper
+
+quick: $(VENV)/dev.stamp  ## only the fast tests, in less than a minute: what to run while you work
 	$(BIN)/python -m pytest -m 'not slow'
 
 # The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
@@ -69,6 +72,18 @@ bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
 
 bench-speed: $(VENV)/dev.stamp  ## time, memory and accuracy next to the peers; with DATA='DIR ...' on real pairs, too
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/speed.py $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)
+
+# Every published figure from one commit: see benchmarks/publish.py. The wheel is part of it.
+.PHONY: publish publish-quick tables
+publish: $(VENV)/dev.stamp  ## all of benchmarks/results from a clean tree, with DATA=DIR; hours, and resumable
+	ls dist/caransac-*.whl >/dev/null 2>&1 || $(MAKE) dist || echo "no wheel: its size is left out"
+	$(SINGLE_THREAD) $(BIN)/python benchmarks/publish.py $(if $(DATA),--data $(DATA)) $(if $(STEPS),--only $(STEPS))
+
+publish-quick: $(VENV)/dev.stamp  ## the same steps on little synthetic data, in minutes, into build/publish-quick
+	$(SINGLE_THREAD) $(BIN)/python benchmarks/publish.py --quick $(if $(STEPS),--only $(STEPS))
+
+tables: $(VENV)/dev.stamp  ## the tables of README, docs and results anew from benchmarks/results
+	$(BIN)/python benchmarks/tables.py
 
 $(VENV)/docs.stamp: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

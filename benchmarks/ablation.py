@@ -10,10 +10,9 @@ seeds. "jumps" is the share of pairs whose answers differ by more than a degree 
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,16 +20,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from published import destination, make_parser, origin, publish, table
 
 import caransac
 from caransac import Options
-from caransac._support.files import replacing
-from caransac.bench import machine
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import FAILURE_DEG, auc
-from caransac.tuning import Tuning
+from caransac.tuning import ALL, PAPER_TUNING, Tuning
 
+NAME = "ablation"
+KEYS = ("auc5", "auc1", "jumps")
 # Stages, as options.
 STAGES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -45,6 +45,17 @@ STAGES: dict[str, dict[str, Any]] = {
     "rounds = 1 of 1024": {"rounds": 1, "samples_per_round": 1024},
     "oversampling = 4": {"oversampling": 4},
     "LM-LO": {"method": "lm-lo"},
+}
+# The paper's way of doing one thing, and at last of doing everything (docs/paper.md).
+FIXED_SCALE = Tuning(first_noise=1.0, noise_range=(1.0, 1.0), search_error=1.0, max_error=1.0)
+STAGES |= {
+    "paper: its ranking by total consensus": {"tuning": Tuning(spread_ranking=False)},
+    "paper: all models compared on all matches": {
+        "tuning": Tuning(compared_on=(ALL, ALL), shortlist=1, local_matches=ALL)
+    },
+    "paper: one pixel everywhere": {"max_error_px": 1.0, "tuning": FIXED_SCALE},
+    "paper: its network and side information": {"weights": "paper"},
+    "paper: everything": {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "tuning": PAPER_TUNING},
 }
 # Numbers of `Tuning`, with other values: neutral where there is a neutral one.
 NUMBERS: dict[str, tuple[Any, ...]] = {
@@ -131,39 +142,44 @@ def run_row(
     }
 
 
-def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
-    """The rows of every problem as Markdown."""
-    lines = []
-    for problem, figures in rows.items():
-        base = figures["default"]
-        lines += [
-            f"\n## {problem}\n",
-            "| changed | AUC@5 | AUC@1 | jumps, % | time |",
-            "|---|---|---|---|---|",
-            "| nothing | {auc5:.2f} (noise {noise:.2f}) | {auc1:.2f} | {jumps:.1f} | 1 |".format(**base),
-        ]
-        for name, row in figures.items():
-            if name != "default":
-                differences = " | ".join(f"{row[key] - base[key]:+.2f}" for key in ("auc5", "auc1", "jumps"))
-                lines.append(f"| {name} | {differences} | {row['ms'] / base['ms']:.2f} |")
-    return "\n".join(lines)
+def row_cells(name: str, row: dict[str, float], base: dict[str, float]) -> list[str]:
+    """A line of the table: the first row as it is, the others as differences to it."""
+    if row is base:
+        return ["nothing", f"{row['auc5']:.2f} (noise {row['noise']:.2f})", *(f"{row[k]:.2f}" for k in KEYS[1:]), "1"]
+    return [name, *(f"{row[key] - base[key]:+.2f}" for key in KEYS), f"{row['ms'] / base['ms']:.2f}"]
+
+
+def problem_table(rows: dict[str, dict[str, float]], names: Sequence[str] | None = None) -> str:
+    """The rows of a problem, or those of some names."""
+    chosen = {name: row for name, row in rows.items() if names is None or name in names}
+    lines = [row_cells(name, row, rows["default"]) for name, row in chosen.items()]
+    return table(["changed", "AUC@5", "AUC@1", "jumps, %", "time"], lines)
+
+
+def as_markdown(content: dict[str, Any]) -> str:
+    """The tables for readers."""
+    text = f"# What stages and numbers buy\n\n{content['pairs']} pairs of training scenes, {content['seeds']} seeds. "
+    text += "Rows after the first are differences to it; `benchmarks/ablation.py` says what the columns are.\n"
+    for problem, rows in content["rows"].items():
+        text += f"\n## {problem}\n\n{problem_table(rows)}"
+    return text
 
 
 def main() -> None:
     """Run all rows and write them as JSON and Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("data", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"])
     parser.add_argument("--rows", nargs="+", help="only rows whose names contain one of these, and the default")
     parser.add_argument("--max-pairs", type=int, default=60, help="pairs per scene (default: 60)")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--out", type=Path, help="JSON file; a table goes beside it as .md")
     arguments = parser.parse_args()
+    made, seeds = origin(), 1 if arguments.quick else arguments.seeds
     pairs = [
         replace(pair, scene=f"{folder.parent.name}/{pair.scene}")
         for folder in arguments.data
-        for pair in read_ransac_tutorial(folder, max_pairs=arguments.max_pairs)
+        for pair in read_ransac_tutorial(folder, max_pairs=1 if arguments.quick else arguments.max_pairs)
     ]
     chosen = {
         name: changed
@@ -174,25 +190,11 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.workers) as pool:
         for problem in arguments.problem:
             for name, changed in chosen.items():
-                rows[problem][name] = run_row(pool, pairs, problem, changed, arguments.seeds)
+                rows[problem][name] = run_row(pool, pairs, problem, changed, seeds)
                 figures = " ".join(f"{key} {value:.2f}" for key, value in rows[problem][name].items())
                 print(f"{problem} {name:28s} {figures}", flush=True)
-                if arguments.out:
-                    write(arguments.out, rows, arguments, len(pairs))
-
-
-def write(path: Path, rows: dict[str, Any], arguments: argparse.Namespace, count: int) -> None:
-    """Write what there is so far."""
-    content = {
-        "machine": machine.describe(),
-        "pairs": count,
-        "seeds": arguments.seeds,
-        "rows": rows,
-    }
-    with replacing(path) as to:
-        to.write_text(json.dumps(content, indent=1) + "\n")
-    with replacing(path.with_suffix(".md")) as to:
-        to.write_text(f"# What stages and numbers buy\n\n{count} pairs, {arguments.seeds} seeds.\n{table(rows)}\n")
+    content = {"made": made, "pairs": len(pairs), "seeds": seeds, "rows": rows}
+    publish(destination(arguments, NAME), content, as_markdown)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ SEEDS, QUICK_SEEDS = 10, 1
 WIDTH, HEIGHT, GREY_NOISE = 640, 480, 5.0
 LIMITS = {"pose": 5.0, "pose_and_focals": 5.0, "fundamental": 5.0, "rotation": 1.0, "homography": 3.0}
 SURE = 0.5  # confidence of an answer that the command does not doubt
+COUNTED, SPREAD = ("kind", "degeneracy", "reason"), ("confidence", "error", "nearest_alternative_deg")
 SAID, MODELS = ("reason", "confidence", "degeneracy", "stop_reason"), ("R", "t", "F", "H")
 CAMERA = render_views(1, width=WIDTH, height=HEIGHT).camera
 TOLD: dict[str, dict[str, Any]] = {
@@ -145,7 +146,7 @@ def error_of(kind: str, models: dict[str, Any], truth: Photographs, inliers: tup
     return pose_error((models["R"], models["t"]), truth) if kind in ("pose", "pose_and_focals") else None
 
 
-def judge(kind: str, said: dict[str, Any], error: float | None, truth: Photographs) -> dict[str, Any]:
+def assess(kind: str, said: dict[str, Any], error: float | None, truth: Photographs) -> dict[str, Any]:
     """What was said, its error, and whether that is right."""
     near = error is not None and error <= LIMITS[kind]
     return {"kind": kind, **said, "error": error, "right": kind == "none" if truth.R is None else near}
@@ -159,7 +160,7 @@ def ask_call(truth: Photographs, matches: tuple[Array, Array, Array], known: dic
     said["nearest_alternative_deg"] = nearest([pose_error(pose, truth) for pose in result.alternatives])
     models = {name: getattr(result, name) for name in MODELS}
     error = error_of(result.kind, models, truth, (points1[result.inliers], points2[result.inliers]))
-    return judge(result.kind, said, error, truth)
+    return assess(result.kind, said, error, truth)
 
 
 def nearest(errors: list[float | None]) -> float | None:
@@ -182,9 +183,9 @@ def ask_command(truth: Photographs, matches: tuple[Array, Array, Array]) -> dict
     models = {name: None if answer.get(name) is None else np.array(answer[name]) for name in MODELS}
     inliers = matches[0][answer["inliers"]], matches[1][answer["inliers"]]
     said = {name: answer.get(name) for name in SAID} | {"nearest_alternative_deg": None}
-    judged = judge(kind, said, error_of(kind, models, truth, inliers), truth)
+    assessed = assess(kind, said, error_of(kind, models, truth, inliers), truth)
     doubted = answer["confidence"] is not None and answer["confidence"] <= SURE
-    return judged | {"right": judged["right"] or (doubted and truth.t is None)}
+    return assessed | {"right": assessed["right"] or (doubted and truth.t is None)}
 
 
 def measure(make: Callable[[int], Photographs], seed: int) -> dict[str, dict[str, Any]]:
@@ -195,35 +196,47 @@ def measure(make: Callable[[int], Photographs], seed: int) -> dict[str, dict[str
     return rows | {"the command": ask_command(truth, matches)}
 
 
-def counted(values: list[Any]) -> str:
+def summarise(said: list[dict[str, Any]]) -> dict[str, Any]:
+    """Counts of what was said, and the median, smallest and largest of its figures."""
+    row: dict[str, Any] = {"answers": len(said), "right": sum(each["right"] for each in said)}
+    for name in COUNTED:
+        row[name] = dict(Counter(str(each[name]) for each in said if each[name] or name != "reason").most_common())
+    for name in SPREAD:
+        known = [each[name] for each in said if each[name] is not None]
+        row[name] = [float(np.median(known)), min(known), max(known)] if known else None
+    return row
+
+
+def counted(counts: dict[str, int]) -> str:
     """Values and how often they came."""
-    return ", ".join(f"{value} {count}" for value, count in Counter(map(str, values)).most_common())
+    return ", ".join(f"{value} {count}" for value, count in counts.items())
 
 
-def spread(values: list[float | None]) -> str:
-    """Median and range of those that are there."""
-    known = [value for value in values if value is not None]
-    return f"{np.median(known):.2f} ({min(known):.2f} to {max(known):.2f})" if known else ""
+def spread(values: list[float] | None) -> str:
+    """Median and range."""
+    return "{:.2f} ({:.2f} to {:.2f})".format(*values) if values else ""
 
 
-def as_markdown(answers: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     text = "# Any scene\n\nMedians, in parentheses the smallest and the largest; errors are degrees, of homographies "
     text += "pixels. `benchmarks/any_scene.py` says what is right.\n"
     header = ["told", "kind", "degeneracy", "confidence", "error", "nearest alternative pose, degrees", "right"]
-    for scene, rows in answers.items():
+    for scene, rows in content["scenes"].items():
         lines = [
             [
                 told,
-                counted([each["kind"] for each in said]),
-                counted([each["degeneracy"] for each in said]),
-                *(spread([each[name] for each in said]) for name in ("confidence", "error", "nearest_alternative_deg")),
-                f"{sum(each['right'] for each in said)} of {len(said)}",
+                counted(row["kind"]),
+                counted(row["degeneracy"]),
+                *(spread(row[name]) for name in SPREAD),
+                f"{row['right']} of {row['answers']}",
             ]
-            for told, said in rows.items()
+            for told, row in rows.items()
         ]
         text += f"\n## {scene}\n\n{table(header, lines)}\n"
-        reasons = Counter(each["reason"] for said in rows.values() for each in said if each["reason"])
+        reasons: Counter[str] = Counter()
+        for row in rows.values():
+            reasons.update(row["reason"])
         text += "".join(f'- "{reason}" ({count})\n' for reason, count in reasons.most_common())
     return text
 
@@ -231,12 +244,12 @@ def as_markdown(answers: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
 def main() -> None:
     """Ask, print, and write the tables."""
     arguments = make_parser(__doc__, NAME).parse_args()
-    answers: dict[str, Any] = {}
+    content: dict[str, Any] = {"made": origin(), "scenes": {}}
     for scene, make in SCENES.items():
         measured = [measure(make, seed) for seed in range(QUICK_SEEDS if arguments.quick else SEEDS)]
-        answers[scene] = {told: [each[told] for each in measured] for told in measured[0]}
+        content["scenes"][scene] = {told: summarise([each[told] for each in measured]) for told in measured[0]}
         print(scene, flush=True)
-    publish(destination(arguments, NAME), {"origin": {"ours": origin()}, "answers": answers}, as_markdown(answers))
+    publish(destination(arguments, NAME), content, as_markdown)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Very many matches, as dense matchers give them: accuracy, time and memory.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/dense.py [--own] [--out FILE]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/dense.py [--out FILE]
 
 Synthetic matches all over images of 1600 x 1200 pixels, of points three to nine baselines deep; the wrong ones are
 random pixels. Medians of three seeds. Every run is a process of its own with one thread, warmed up with a few matches:
 milliseconds are those of the processor, memory is what the call adds at its peak to the matches and the libraries.
 A run ends after 60 seconds, and so does its row. CA-RANSAC finds its threshold; PoseLib and OpenCV's USAC get 1 px,
 too little where the noise is 2 px, and keep their defaults; OpenCV's pose is that of `recoverPose`. Nobody gets scores.
-`--own` runs CA-RANSAC alone and keeps the other rows of FILE.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from published import destination, make_parser, origin, publish, stored, table
+from published import destination, make_parser, origin, publish, table
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, rotation_angle_deg, rotation_from_vector
 from caransac.metrics import FAILURE_DEG
@@ -38,7 +37,6 @@ NOISES, SCALE_NOISE = (0.5, 1.0, 2.0), 1.0  # pixels
 SHARES, SEEDS = (0.9, 0.5), (0, 1, 2)
 LIMIT_S, MEGABYTE = 60, 2**20
 OURS = "CA-RANSAC, auto"
-PEERS = {"PoseLib": "PoseLib", "USAC_DEFAULT": "OpenCV USAC_DEFAULT"}  # label, name of the benchmark's estimator
 FIGURES = ("rotation_deg", "translation_deg", "ms", "memory_mb")
 
 Pose = tuple[Array, Array]
@@ -165,9 +163,9 @@ def cell_text(row: dict[str, float] | None) -> list[str]:
     return [errors, f"{row['ms']:.0f}", f"{row['memory_mb']:.0f}"]
 
 
-def as_markdown(cells: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
-    labels = list(RUNS)
+    cells, labels = content["cells"], list(RUNS)
     text = "# Dense matches\n\nError of rotation / translation in degrees, milliseconds, peak memory in MB; medians of "
     text += "three seeds. PoseLib and USAC have a threshold of 1 px, which is too little where the noise is 2 px. "
     text += "`benchmarks/dense.py` says what was run.\n"
@@ -192,15 +190,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--run"]:
         run_once(sys.argv[2], Path(sys.argv[3]))
         return
-    parser = make_parser(__doc__, NAME)
-    parser.add_argument("--own", action="store_true", help="run CA-RANSAC alone and keep the other rows of FILE")
-    arguments = parser.parse_args()
-    path = destination(arguments, NAME)
-    before = stored(path) if arguments.own else {"cells": {}, "origin": {"peers": origin(PEERS.values())}}
-    cells = run_all([OURS] if arguments.own else list(RUNS), arguments.quick)
-    cells = before["cells"] | {key: before["cells"].get(key, {}) | rows for key, rows in cells.items()}
-    content = {"origin": {"ours": origin(), "peers": before["origin"]["peers"]}, "cells": cells}
-    publish(path, content, as_markdown(cells))
+    arguments = make_parser(__doc__, NAME).parse_args()
+    content = {"made": origin(), "cells": run_all(list(RUNS), arguments.quick)}
+    publish(destination(arguments, NAME), content, as_markdown)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import os
 
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # before numpy: a fork has one thread
 
-import argparse
 import json
 import signal
 import sqlite3
@@ -28,15 +27,16 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree, rmtree
+from typing import Any
 
 import h5py
 import numpy as np
 import torch
 from fault_injection import KINDS, Fault, choose, run
 from interrupts import bench_arguments, hloc_arguments, make_database, make_hloc, nothing, read_train
+from published import destination, make_parser, origin, publish, table
 
-from caransac._support.files import replacing
-
+NAME = "faults"
 STATUSES = ("continued", "lost", "differs", "ended badly", "hung")
 
 
@@ -61,7 +61,7 @@ class Scenario:
     pieces: Callable[[Path], dict[Hashable, Hashable]]
 
 
-def judge(scenario: Scenario, fault: Fault, inputs: Path, place: Path, whole: Path) -> tuple[str, str]:
+def assess(scenario: Scenario, fault: Fault, inputs: Path, place: Path, whole: Path) -> tuple[str, str]:
     """Run a command with a fault, then again without; what became of it, and the details."""
     rmtree(place, ignore_errors=True)
     copytree(inputs, place)
@@ -99,7 +99,7 @@ def inject(scenario: Scenario, folder: Path, count: int) -> list[tuple[Fault, st
         raise RuntimeError(f"{scenario.name}: {said}")
     outcomes = []
     for fault in choose(sites, count, scenario.name):
-        status, details = judge(scenario, fault, inputs, place, whole)
+        status, details = assess(scenario, fault, inputs, place, whole)
         outcomes.append((fault, status, details))
         if status != "continued":
             file, line, call = fault.site
@@ -224,12 +224,18 @@ SCENARIOS = (
 )
 
 
-def as_markdown(found: dict[str, list[tuple[Fault, str, str]]], command: str) -> str:
+def summarise(outcomes: list[tuple[Fault, str, str]]) -> dict[str, int]:
+    """How many faults there were, at how many places, of which kind, and what became of them."""
+    counts = Counter(word for fault, status, _ in outcomes for word in (fault.kind, status))
+    places = len({fault.site for fault, *_ in outcomes})
+    return {"faults": len(outcomes), "places": places} | {word: counts[word] for word in (*KINDS, *STATUSES)}
+
+
+def as_markdown(content: dict[str, Any]) -> str:
     """How many runs ended how."""
+    columns = ("faults", "places", *KINDS, *STATUSES)
     lines = [
         "# Injected faults",
-        "",
-        f"`{command}`",
         "",
         "One call that opens, reads, writes, flushes, syncs, renames or removes a file, executes SQL or writes a "
         "checkpoint fails,",
@@ -238,38 +244,29 @@ def as_markdown(found: dict[str, list[tuple[Fault, str, str]]], command: str) ->
         "",
         "Places: different ones in the code at which a call failed.",
         "",
-        "| | faults | places | " + " | ".join((*KINDS, *STATUSES)) + " |",
-        "|---" * (len(KINDS) + len(STATUSES) + 3) + "|",
     ]
-    for name, outcomes in found.items():
-        counts = Counter(word for fault, status, _ in outcomes for word in (fault.kind, status))
-        places = len({fault.site for fault, *_ in outcomes})
-        cells = (len(outcomes), places, *(counts[word] for word in (*KINDS, *STATUSES)))
-        lines.append(f"| {name} | " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
+    rows = ([name, *(str(row[column]) for column in columns)] for name, row in content["commands"].items())
+    return "\n".join(lines) + "\n" + table(["", *columns], rows)
 
 
 def inject_all() -> int:
     """Inject faults, print a table, write it; fails unless every run was continued well."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("--faults", type=int, default=240, metavar="N", help="in all (default: %(default)s)")
-    parser.add_argument("--only", metavar="NAME", help="one of the commands alone")
-    parser.add_argument("--out", type=Path, metavar="MD", help="write the table there")
+    parser.add_argument("--only", metavar="NAME", help="only one of the commands")
     arguments = parser.parse_args()
+    made, count = origin(), 20 if arguments.quick else arguments.faults
     torch.set_num_threads(1)
     np.seterr(all="warn")
     with tempfile.TemporaryDirectory() as name:
         found = {
-            scenario.name: inject(scenario, Path(name) / str(number), round(scenario.share * arguments.faults))
+            scenario.name: inject(scenario, Path(name) / str(number), round(scenario.share * count))
             for number, scenario in enumerate(SCENARIOS)
             if arguments.only in (None, scenario.name)
         }
-    table = as_markdown(found, f"python benchmarks/faults.py --faults {arguments.faults}")
-    print(table)
+    commands = {name: summarise(outcomes) for name, outcomes in found.items()}
+    publish(destination(arguments, NAME), {"made": made, "commands": commands}, as_markdown)
     bad = [each for outcomes in found.values() for each in outcomes if each[1] != "continued"]
-    if arguments.out is not None:
-        with replacing(arguments.out) as temporary:
-            temporary.write_text(table)
     return 1 if bad else 0
 
 

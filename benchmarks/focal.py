@@ -4,15 +4,14 @@
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method but "exact" sees the middle
 of the image as principal point. "given P%" gets a focal length off by P per cent, up or down by the pair's name, as if
-exact; "doubtful P%" the same with that deviation stated; "unknown" the sizes of the images alone. Fundamental matrices
-are judged with the true cameras. "zoomed" rows enlarge the second image by a half about its middle and keep what stays
+exact; "doubtful P%" the same with that deviation stated; "unknown" only the sizes of the images. Fundamental matrices
+become poses by the true cameras. "zoomed" rows enlarge the second image by a half about its middle and keep what stays
 inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes. PoseLib gets the
 matches with a ratio below 0.85, best first.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections import defaultdict
@@ -23,15 +22,15 @@ from typing import Any
 
 import numpy as np
 import poselib
+from published import data_name, destination, make_parser, origin, publish
 
 import caransac
 from caransac import Camera, Options
-from caransac._support.files import replacing
-from caransac.bench import machine
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 
+NAME = "focal"
 PERCENTS = (2, 5, 10, 20)
 SAME_FOCAL = 0.01
 ZOOM = 1.5
@@ -208,32 +207,30 @@ def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
     return row
 
 
-def as_markdown(tables: dict[str, Any], about: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Doubtful and unknown focal lengths\n\n"
     text += "`benchmarks/focal.py` says what the rows mean; medians of the focal error and of the time, one thread.\n"
-    for name, table in tables.items():
+    for name, table in content["tables"].items():
         text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"
         for label, row in table["rows"].items():
             focal, ece = row["focal_error_percent"], row["confidence_calibration_error"]
             cells = ["" if value is None else f"{value:.{digits}f}" for value, digits in ((focal, 1), (ece, 3))]
             text += f"| {label} | {row['AUC5']:.1f} | {row['AUC1']:.1f} | {cells[0]} | {row['ms']:.1f} | {cells[1]} |\n"
-    machine_line = about["machine"]
-    return text + f"\nCommit {machine_line['commit']}, {machine_line['cpu']}, {machine_line['instruction_set']}.\n"
+    return text
 
 
 def main() -> None:
     """Measure, print, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--max-pairs", type=int, default=None, metavar="N", help="per scene (default: all)")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/focal.json"), metavar="FILE")
     arguments = parser.parse_args()
-    tables: dict[str, Any] = {}
+    made, tables = origin(), dict[str, Any]()
     for folder in arguments.folders:
-        name = "/".join(folder.resolve().parts[-2:])
-        pairs = list(views(folder, arguments.max_pairs))
+        name = data_name(folder)
+        pairs = list(views(folder, 2 if arguments.quick else arguments.max_pairs))
         enlarged = [view for view in map(zoomed, pairs) if view is not None]
         print(f"\n{name}: {len(pairs)} pairs, {sum(v.same for v in pairs)} of one camera\n")
         print(f"{'':32}{'AUC5':>7}{'AUC1':>7}{'focal %':>9}{'ms':>7}{'ECE':>7}")
@@ -246,11 +243,7 @@ def main() -> None:
                 figures = f"{row['AUC5']:7.1f}{row['AUC1']:7.1f}{texts[0]:>9}{row['ms']:7.1f}{texts[1]:>7}"
                 print(f"{label:32}{figures}", flush=True)
         tables[name] = {"pairs": len(pairs), "rows": rows}
-    about = {"machine": machine.describe(), "poselib": getattr(poselib, "__version__", "")}
-    with replacing(arguments.out) as path:
-        path.write_text(json.dumps(about | {"tables": tables}, indent=1) + "\n")
-    with replacing(arguments.out.with_suffix(".md")) as path:
-        path.write_text(as_markdown(tables, about))
+    publish(destination(arguments, NAME), {"made": made, "tables": tables}, as_markdown)
 
 
 if __name__ == "__main__":

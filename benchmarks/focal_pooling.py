@@ -1,6 +1,6 @@
 """A reconstruction from rendered images whose focal length nobody told.
 
-    python benchmarks/focal_pooling.py --out benchmarks/results/focal_pooling.json
+    python benchmarks/focal_pooling.py [--out FILE]
 
 Renders views of scenes from one camera, extracts and matches SIFT features with pycolmap without verification and
 without a focal length, which COLMAP then guesses as 1.2 times the longer side. Copies of the database are verified by
@@ -10,9 +10,7 @@ extra 'bench'.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import shutil
 import sqlite3
 import subprocess
@@ -25,14 +23,14 @@ from typing import Any
 
 import numpy as np
 import pycolmap
+from published import destination, make_parser, origin, publish, table
 from reconstruction import count_pairs, make_database, reconstruct, verify_by_colmap
 
 from caransac._support.batch import count_cores
-from caransac._support.files import replacing
-from caransac.bench import machine
 from caransac.geometry import pose_error_deg
 from caransac.render import RenderedViews, render_views
 
+NAME = "focal_pooling"
 TOOLS = ("COLMAP", "caransac", "caransac --write-focals")
 BEFORE = ("stored_focal_error_percent", "pairs_with_pose", "median_pair_error_deg", "verification_s")
 AFTER = ("registered", "points", "reprojection_px", "focal_error_percent", "worst_pose_error_deg", "mapping_s")
@@ -98,17 +96,17 @@ def mean_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def as_markdown(result: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The means as a table."""
-    lines = ["| | " + " | ".join(name.replace("_", " ") for name in COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
-    for tool, row in result["means"].items():
-        lines.append(f"| {tool} | " + " | ".join(str(row.get(name, "")) for name in COLUMNS) + " |")
-    return "\n".join(lines)
+    rows = ([tool, *(str(row.get(name, "")) for name in COLUMNS)] for tool, row in content["means"].items())
+    text = f"# Reconstruction without a focal length\n\nMeans over {len(content['scenes'])} rendered scenes of "
+    text += f"{content['views']} views. `benchmarks/focal_pooling.py` says what was run.\n\n"
+    return text + table(["", *(name.replace("_", " ") for name in COLUMNS)], rows)
 
 
 def main() -> int:
     """Run the comparison, print a table, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("--views", type=int, default=12, metavar="N", help="images of a scene (default: %(default)s)")
     parser.add_argument("--width", type=int, default=640, metavar="PX", help="of the images (default: %(default)s)")
     parser.add_argument("--arc", type=float, default=75.0, metavar="DEG", help="of the cameras (default: %(default)s)")
@@ -116,28 +114,22 @@ def main() -> int:
     parser.add_argument(
         "--workers", type=int, default=count_cores(), metavar="N", help="workers of all tools (default: all cores)"
     )
-    parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()
+    made, views, width, seeds = origin(), arguments.views, arguments.width, arguments.scenes
+    if arguments.quick:
+        views, width, seeds = 5, 320, 1
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
-    scenes = [
-        compare(arguments.views, arguments.width, arguments.arc, seed, arguments.workers)
-        for seed in range(arguments.scenes)
-    ]
+    scenes = [compare(views, width, arguments.arc, seed, arguments.workers) for seed in range(seeds)]
     result = {
-        "command": "python benchmarks/focal_pooling.py",
-        "views": arguments.views,
-        "width": arguments.width,
+        "made": made,
+        "views": views,
+        "width": width,
         "arc_deg": arguments.arc,
         "workers": arguments.workers,
-        "machine": machine.describe(),
-        "pycolmap": pycolmap.__version__,
         "means": {tool: mean_of([rows[tool] for rows in scenes]) for tool in TOOLS},
         "scenes": scenes,
     }
-    print(as_markdown(result))
-    if arguments.out is not None:
-        with replacing(arguments.out) as temporary:
-            temporary.write_text(json.dumps(result, indent=1) + "\n")
+    publish(destination(arguments, NAME), result, as_markdown)
     return 0
 
 

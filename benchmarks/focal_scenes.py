@@ -1,7 +1,6 @@
 """Focal lengths pooled over the pairs of real scenes, and the poses they allow.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/focal_scenes.py realpairs/rootsift/val \
-        realpairs/aliked/val realpairs/orb8k/val --out benchmarks/results/focal_scenes.json
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/focal_scenes.py DIR ... [--out FILE]
 
 Each DIR holds scenes of one camera each, in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every scene's
 focal length is pooled over its pairs, of which nothing but the sizes of the images is told; `sizes.json` in DIR names
@@ -12,7 +11,6 @@ the pool says unknown, these are the same. 1024 hypotheses; a failure counts 180
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -22,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from published import data_name, destination, make_parser, origin, publish, table
 
 from caransac import Camera, FocalEstimate, Options, estimate_focal, estimate_relative_pose
-from caransac._support.files import replacing
-from caransac.bench import machine
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import FAILURE_DEG, auc
 
+NAME = "focal_scenes"
 OPTIONS = Options(early_stop=False)
 SIZES = {"entry_p10": (1024, 683), "herz_jesus_p25": (1024, 683)}
 KINDS = ("unknown", "pooled", "exact")
@@ -82,7 +80,7 @@ def assumed(found: FocalEstimate, size: Size) -> Camera:
 
 
 def pose_error(pair: Pair, camera1: Camera | None, camera2: Camera | None) -> float:
-    """Error in degrees of the pose of a pair with cameras, or with the sizes of its images alone."""
+    """Error in degrees of the pose of a pair with cameras, or with only the sizes of its images."""
     result = estimate_relative_pose(
         pair.points1,
         pair.points2,
@@ -122,41 +120,41 @@ def measure(pairs: list[Pair]) -> dict[str, Any]:
     return row
 
 
-def describe(scene: str, row: dict[str, Any]) -> str:
-    """A line of the table."""
+def describe(scene: str, row: dict[str, Any]) -> list[str]:
+    """A line of the table; the mean has neither pairs nor a focal length."""
+    areas = [f"{row[f'{kind}_AUC5']:.1f} / {row[f'{kind}_AUC1']:.1f}" for kind in KINDS]
+    if "pairs" not in row:
+        return [scene, "", "", *areas]
     focal = f"{row['focal_error_percent']:+.1f} ± {row['deviation_percent']:.1f} %" if row["known"] else "unknown"
-    return f"| {scene} | {row['informative']} of {row['pairs']} | {focal} | {areas(row)} |"
+    return [scene, f"{row['informative']} of {row['pairs']}", focal, *areas]
 
 
-def areas(row: dict[str, Any]) -> str:
-    """AUC@5 and AUC@1 of all kinds of cameras."""
-    return " | ".join(f"{row[f'{kind}_AUC5']:.1f} / {row[f'{kind}_AUC1']:.1f}" for kind in KINDS)
+def as_markdown(content: dict[str, Any]) -> str:
+    """The table for readers."""
+    lines = (
+        describe(f"{name}, {scene}", row) for name, rows in content["tables"].items() for scene, row in rows.items()
+    )
+    text = "# Focal lengths of real scenes, pooled over their pairs\n\n"
+    text += "`benchmarks/focal_scenes.py` says what was run; the last three columns are AUC@5 / AUC@1.\n\n"
+    return text + table(["scene", "pairs that show it", "focal error", "unknown", "pooled", "exact"], lines)
 
 
 def main() -> int:
     """Measure all scenes, print a table, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--max-pairs", type=int, default=120, metavar="N", help="per scene (default: %(default)s)")
-    parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()
-    tables: dict[str, Any] = {}
-    print("| scene | pairs that show it | focal error | unknown AUC@5/1 | pooled | exact |\n|---|---|---|---|---|---|")
+    made, tables = origin(), dict[str, Any]()
     for folder in arguments.folders:
-        name = "/".join(folder.resolve().parts[-2:])
+        name = data_name(folder)
         rows = tables[name] = {}
-        for scene, pairs in read_scenes(folder, arguments.max_pairs).items():
+        for scene, pairs in read_scenes(folder, 2 if arguments.quick else arguments.max_pairs).items():
             rows[scene] = measure(pairs)
-            print(describe(f"{name}/{scene}", rows[scene]), flush=True)
+            print(*describe(f"{name}, {scene}", rows[scene]), sep="  ", flush=True)
         keys = [f"{kind}_AUC{limit}" for kind in KINDS for limit in (5, 1)]
         rows["mean"] = {key: round(float(np.mean([row[key] for row in rows.values()])), 1) for key in keys}
-        print(f"| {name}, mean | | | {areas(rows['mean'])} |")
-    if arguments.out is not None:
-        data = ["/".join(folder.absolute().parts[-3:]) for folder in arguments.folders]
-        command = ["python", "benchmarks/focal_scenes.py", *data, "--max-pairs", str(arguments.max_pairs)]
-        about = {"command": " ".join(command)}
-        with replacing(arguments.out) as path:
-            path.write_text(json.dumps(about | {"machine": machine.describe(), "tables": tables}, indent=1) + "\n")
+    publish(destination(arguments, NAME), {"made": made, "tables": tables}, as_markdown)
     return 0
 
 

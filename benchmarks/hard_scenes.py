@@ -10,9 +10,9 @@
     calibration  real pairs told the truth: expected calibration error of the confidence
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
-more than five degrees; a fundamental matrix is judged by the pose it implies with the true cameras. A camera that only
+more than five degrees; a fundamental matrix counts by the pose it implies with the true cameras. A camera that only
 turned has no translation, so every pose of it is wrong. No answer counts as wrong, with a confidence of 0. One thread.
-All rows are ours; `--only` runs some parts and keeps the others of FILE.
+All rows are ours; `--only` runs some parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from published import destination, make_parser, origin, percent, publish, stored, table
+from published import data_name, destination, make_parser, origin, percent, publish, table
 
 import caransac
 from caransac.bench.protocol import pose_of_fundamental
@@ -47,7 +47,7 @@ DEGENERACIES = ("planar", "rotation", None)
 
 
 @dataclass(frozen=True)
-class Judged:
+class Assessed:
     """An answer: its error, and what it said of itself; no confidence if the weights cannot tell."""
 
     error_deg: float
@@ -63,7 +63,7 @@ class Judged:
         return self.confidence is not None and self.confidence > limit
 
 
-def figures(answers: list[Judged]) -> dict[str, Any]:
+def figures(answers: list[Assessed]) -> dict[str, Any]:
     """Counts of a row; calibration where there are confidences."""
     wrong, right = ([a for a in answers if a.right == wanted] for wanted in (False, True))
     known = [a for a in answers if a.confidence is not None]
@@ -80,14 +80,14 @@ def figures(answers: list[Judged]) -> dict[str, Any]:
     }
 
 
-def judge(found: RelativePoseResult | FundamentalResult, pair: Pair) -> Judged:
+def assess(found: RelativePoseResult | FundamentalResult, pair: Pair) -> Assessed:
     """An answer next to the truth of a pair, whose cameras are the true ones; without a truth, it is wrong."""
     if not found.success:
-        return Judged(FAILURE_DEG, found.confidence)
+        return Assessed(FAILURE_DEG, found.confidence)
     if pair.R is None or pair.t is None:
-        return Judged(WRONG_DEG, found.confidence)
+        return Assessed(WRONG_DEG, found.confidence)
     pose = pose_of_fundamental(found.F, pair) if isinstance(found, FundamentalResult) else (found.R, found.t)
-    return Judged(pose_error_deg(*pose, pair.R, pair.t), found.confidence)
+    return Assessed(pose_error_deg(*pose, pair.R, pair.t), found.confidence)
 
 
 def estimate_hard(pair: HardPair, told: str) -> tuple[GeometryResult, RelativePoseResult | FundamentalResult]:
@@ -109,7 +109,7 @@ def scenes(num_pairs: int) -> dict[str, Any]:
             pairs = [make_hard_pair(kind, np.random.default_rng(seed), ratio) for seed in seeds]
             for told in TOLD:
                 found = [estimate_hard(pair, told) for pair in pairs]
-                answers = [judge(each, with_truth(pair)) for (_, each), pair in zip(found, pairs, strict=True)]
+                answers = [assess(each, with_truth(pair)) for (_, each), pair in zip(found, pairs, strict=True)]
                 said = {
                     "kinds": Counter(result.kind for result, _ in found),
                     "degeneracies": Counter(str(result.degeneracy) for result, _ in found),
@@ -123,11 +123,11 @@ def scenes(num_pairs: int) -> dict[str, Any]:
 def is_wrong(result: GeometryResult, pair: HardPair) -> bool:
     """Whether the one call tells a pose or a fundamental matrix that is wrong; planes and rotations are none."""
     epipolar = result.kind in ("pose", "pose_and_focals", "fundamental")
-    return epipolar and not judge(result.epipolar, with_truth(pair)).right
+    return epipolar and not assess(result.epipolar, with_truth(pair)).right
 
 
 def with_truth(pair: HardPair) -> Pair:
-    """A hard pair with its true cameras, to judge answers by."""
+    """A hard pair with its true cameras, to assess answers by."""
     return Pair("", "", pair.points1, pair.points2, None, CAMERA, CAMERA, pair.R, pair.t)
 
 
@@ -143,7 +143,7 @@ def estimates(pair: Pair, factor: float = 1.0) -> dict[str, RelativePoseResult |
 
 def read(folder: Path, max_pairs: int | None) -> tuple[str, list[Pair]]:
     """Name and pairs of a data set."""
-    return "/".join(folder.resolve().parts[-2:]), list(read_ransac_tutorial(folder, max_pairs=max_pairs))
+    return data_name(folder), list(read_ransac_tutorial(folder, max_pairs=max_pairs))
 
 
 def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
     for name, pairs in (read(folder, max_pairs) for folder in folders):
         found = [estimates(pair) for pair in pairs]
         for problem in found[0]:
-            answers = [judge(each[problem], pair) for each, pair in zip(found, pairs, strict=True)]
+            answers = [assess(each[problem], pair) for each, pair in zip(found, pairs, strict=True)]
             rows[f"{name}, {problem}"] = figures(answers)
         print(name, flush=True)
     return rows
@@ -162,7 +162,7 @@ def focal(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
     """Real pairs with focal lengths that are wrong."""
     rows = {}
     for (name, pairs), factor in product([read(folder, max_pairs) for folder in folders], FACTORS):
-        answers = [judge(estimates(pair, factor)["poses"], pair) for pair in pairs]
+        answers = [assess(estimates(pair, factor)["poses"], pair) for pair in pairs]
         rows[f"{name}, focal length x {factor:g}"] = figures(answers)
         print(f"{name}, focal length x {factor:g}", flush=True)
     return rows
@@ -221,8 +221,9 @@ TITLES = {
 }
 
 
-def as_markdown(parts: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
+    parts = content["parts"]
     text = "# Hard scenes\n\n`benchmarks/hard_scenes.py` says what the rows mean.\n"
     for told, rows in parts.get("scenes", {}).items():
         text += f"\n## Synthetic scenes, {TOLD[told]}\n\n{table(HEADER, lines_of(rows))}"
@@ -239,20 +240,17 @@ def main() -> None:
     parser = make_parser(__doc__, NAME)
     parser.add_argument("--val", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
     parser.add_argument("--unrelated", nargs="+", type=Path, default=[], metavar="DIR", help="unrelated images")
-    parser.add_argument(
-        "--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="keep the others of FILE"
-    )
+    parser.add_argument("--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="some parts")
     arguments = parser.parse_args()
-    path, max_pairs = destination(arguments, NAME), QUICK_PAIRS if arguments.quick else None
-    before = stored(path) if arguments.only else {"parts": {}}
+    made, max_pairs = origin(), QUICK_PAIRS if arguments.quick else None
     runs = {
         "scenes": partial(scenes, max_pairs or PAIRS),
         "unrelated": partial(real, arguments.unrelated, max_pairs),
         "focal": partial(focal, arguments.val, max_pairs),
         "calibration": partial(real, arguments.val, max_pairs),
     }
-    parts = before["parts"] | {part: runs[part]() for part in arguments.only or runs}
-    publish(path, {"origin": {"ours": origin()}, "parts": parts}, as_markdown(parts))
+    parts = {part: found for part in arguments.only or runs if (found := runs[part]())}
+    publish(destination(arguments, NAME), {"made": made, "parts": parts}, as_markdown)
 
 
 if __name__ == "__main__":

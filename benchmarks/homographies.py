@@ -4,10 +4,11 @@
 
 DIR holds scenes of real pairs: in each, matches.h5, match_conf.h5 (ratios), H.h5 (x2 ~ H x1) and sizes.h5 (width and
 height of both images), by pair. Rendered and synthetic pairs are made anew from their seeds. "ours" and "peers" stand
-for several methods. The rows of these methods replace those in the file of results, and all tables are written again.
+for several methods.
 
 All get the same matches: the peers those with a ratio below 0.85 (20 at least), best first, ours all with their ratios.
-1024 hypotheses, one thread. The column px has the peers' thresholds; ours are at their default. The error of a pair is
+1024 hypotheses, one thread. The column px has the peers' thresholds: their own; on real pairs 2 px, as the truth there
+is good to a pixel or two. Ours are at their default. The error of a pair is
 the mean error of four corners: of the image (real), of the plane (rendered), or of the rectangle around the right
 matches (synthetic). No answer counts as infinite. Figures are taken by scene, pattern or descriptor and averaged. Times
 are medians of the processor's time.
@@ -15,22 +16,20 @@ are medians of the processor's time.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from published import data_name, destination, make_parser, origin, publish, table
 
 from caransac._support.batch import count_cores, map_ordered
-from caransac._support.files import open_h5, replacing
+from caransac._support.files import open_h5
 from caransac._support.processes import ProcessPool, WorkerDiedError
-from caransac.bench import machine
 from caransac.bench.adapters import HOMOGRAPHY_ESTIMATORS
 from caransac.bench.contract import HomographyEstimator, RunSettings
 from caransac.bench.rendered_planes import PATTERNS, match_plane, photograph_plane
@@ -39,7 +38,8 @@ from caransac.synthetic import PlanePair, random_plane
 from caransac.synthetic.distributions import log_uniform
 from caransac.synthetic.scores import BINARY, ROOTSIFT
 
-RESULTS = Path(__file__).parent / "results" / "homographies.json"
+NAME = "homographies"
+REAL_MAX_ERROR_PX = 2.0
 HYPOTHESES = 1024
 MIN_KEPT = 20  # matches that pass a filter at least
 WRONG_PX = 20.0  # a larger error is no answer to anything
@@ -91,7 +91,7 @@ def make_synthetic(inlier_ratio: float, count: int, first_seed: int) -> Iterator
 
 def make_sets(folders: list[Path], rendered: int, synthetic: int, first_seed: int, pool: ProcessPool) -> Sets:
     """All pairs by the name of their set."""
-    sets: Sets = {f"real, {'/'.join(folder.resolve().parts[-2:])}": list(read_scenes(folder)) for folder in folders}
+    sets: Sets = {f"real, {data_name(folder)}": list(read_scenes(folder)) for folder in folders}
     jobs = [(seed, pattern) for seed in range(first_seed, first_seed + rendered) for pattern in PATTERNS]
     made = list(map_ordered(make_rendered, jobs, pool))
     for features in MAX_FEATURES:
@@ -125,24 +125,47 @@ def measure(name: str, max_error_px: float, pair: PlanePair) -> tuple[float, flo
     return pair.corner_error_px(H), ms
 
 
-def run_method(estimator: HomographyEstimator, max_error_px: float, sets: Sets, pool: ProcessPool) -> Record:
-    """Errors and times of a method on all pairs; a pair that brings its process down is a failure."""
-    run = partial(measure, estimator.name, max_error_px)
-    _outcome(pool, run, next(iter(sets.values()))[0])  # imports and loads
+def run_method(estimator: HomographyEstimator, sets: Sets, pool: ProcessPool) -> Record:
+    """Figures of a method on all sets; a pair that brings its process down is a failure."""
+    _outcome(pool, partial(measure, estimator.name, estimator.max_error_px), next(iter(sets.values()))[0])  # loads
     rows = {}
     for name, pairs in sets.items():
+        max_error_px = REAL_MAX_ERROR_PX if name.startswith("real") else estimator.max_error_px
+        run = partial(measure, estimator.name, max_error_px)
         errors, times = zip(*(_outcome(pool, run, pair) for pair in pairs), strict=True)
-        rows[name] = {
-            "max_error_px": None if estimator.module == "caransac" else max_error_px,
-            "errors_px": [_finite(error) for error in errors],
-            "ms": [round(ms, 2) for ms in times],
-        }
-    return {
-        "about": estimator.about,
-        "versions": machine.versions([estimator]),
-        "machine": machine.describe(),
-        "sets": rows,
+        px = None if estimator.module == "caransac" else max_error_px
+        rows[name] = {"max_error_px": px} | figures(np.array(errors), times, pairs)
+    return rows
+
+
+def figures(errors: np.ndarray, times: Sequence[float], pairs: list[PlanePair]) -> Record:
+    """What the tables show of the errors (n,) of a method on a set, infinite for failures."""
+    scenes = np.array([scene_of(pair) for pair in pairs])
+    mean = {
+        f"AUC{limit:g}": float(np.mean([auc(errors[scenes == scene], limit) for scene in np.unique(scenes)]))
+        for limit in LIMITS_PX
     }
+    return mean | {
+        "above_20_px": int((errors > WRONG_PX).sum()),
+        "no_answer": int(np.isinf(errors).sum()),
+        "ms": float(np.nanmedian(times)),
+        "parts_AUC5": {label: auc(errors[chosen], 5.0) for label, chosen in parts_of(pairs).items()},
+    }
+
+
+def scene_of(pair: PlanePair) -> str:
+    """The scene, pattern or descriptor of a pair."""
+    return pair.name.split("/")[0]
+
+
+def parts_of(pairs: list[PlanePair]) -> dict[str, np.ndarray]:
+    """Which pairs (n,) belong to a pattern or descriptor, or to a range of the share of right matches."""
+    scenes = np.array([scene_of(pair) for pair in pairs])
+    ratios = np.array([pair.right_matches().mean() for pair in pairs])
+    parts = {str(scene): scenes == scene for scene in dict.fromkeys(scenes)}
+    if np.ptp(ratios) > 0.05:
+        parts |= {"below 3 % right": ratios < 0.03, "3 % and more": ratios >= 0.03}
+    return {label: chosen for label, chosen in parts.items() if chosen.any()}
 
 
 def _outcome(
@@ -154,110 +177,71 @@ def _outcome(
         return float("inf"), float("nan")
 
 
-def _finite(error: float) -> float | None:
-    return round(error, 3) if np.isfinite(error) else None
-
-
 def describe_sets(sets: Sets) -> Record:
     """What the pairs are, and a digest by which to know them again."""
     described = {}
     for name, pairs in sets.items():
         points = b"".join(np.concatenate([p.points1, p.points2], axis=1).tobytes() for p in pairs)
+        ratios = [100 * float(pair.right_matches().mean()) for pair in pairs]
         described[name] = {
             "digest": hashlib.sha256(points).hexdigest()[:16],
-            "pairs": [pair.name for pair in pairs],
-            "num_matches": [len(pair.points1) for pair in pairs],
-            "inlier_ratios": [round(float(pair.right_matches().mean()), 4) for pair in pairs],
+            "pairs": len(pairs),
+            "mean_matches": round(np.mean([len(pair.points1) for pair in pairs])),
+            "right_percent_10_50_90": np.percentile(ratios, [10, 50, 90]).tolist(),
+            "parts": {label: int(chosen.sum()) for label, chosen in parts_of(pairs).items()},
         }
     return described
 
 
-def merge(stored: Record, described: Record, methods: Record) -> Record:
-    """Stored results with the rows of methods replaced; what was measured on other pairs must not stand beside them."""
-    sets = stored.get("sets", {}) | described
-    changed = [name for name in described if stored.get("sets", {}).get(name, described[name]) != described[name]]
-    if changed and set(stored["methods"]) - set(methods):
-        raise SystemExit(f"the pairs of {', '.join(changed)} are not those of the stored results: run all methods")
-    rows = dict(stored.get("methods", {}))
-    for name, method in methods.items():
-        rows[name] = method | {"sets": rows.get(name, {}).get("sets", {}) | method["sets"]}
-    return {"sets": sets, "methods": {name: rows[name] for name in HOMOGRAPHY_ESTIMATORS if name in rows}}
+def main_table(content: Record, name: str) -> str:
+    """The table of a set."""
+    described = content["sets"][name]
+    low, middle, high = described["right_percent_10_50_90"]
+    text = f"## {name[0].upper()}{name[1:]}\n\n"
+    text += f"{described['pairs']} pairs of {described['mean_matches']} matches in the mean. Right, within 3 px of the "
+    text += f"truth, are {middle:.1f} % in the median pair, {low:.1f} to {high:.1f} % in eight pairs of ten.\n\n"
+    lines = []
+    for label, sets in content["methods"].items():
+        row = sets[name]
+        cells = [f"{row[f'AUC{limit:g}']:.1f}" for limit in LIMITS_PX]
+        cells += [str(row["above_20_px"]), str(row["no_answer"]), f"{row['ms']:.1f}"]
+        lines.append([label, "" if row["max_error_px"] is None else f"{row['max_error_px']:g}", *cells])
+    return text + table(["", "px", "AUC@1", "AUC@3", "AUC@5", "above 20 px", "no answer", "ms"], lines) + "\n"
 
 
-def errors_of(method: Record, name: str) -> np.ndarray:
-    """Errors (n,) of a method on a set, infinite for failures."""
-    return np.array([np.inf if error is None else error for error in method["sets"][name]["errors_px"]])
+def split_table(content: Record, name: str) -> str:
+    """A table of AUC@5 by pattern, or descriptor, and by the share of right matches."""
+    parts = content["sets"][name]["parts"]
+    text = f"AUC@5 by parts, {', '.join(f'{label}: {count} pairs' for label, count in parts.items())}.\n\n"
+    rows = (
+        [label, *(f"{sets[name]['parts_AUC5'][part]:.1f}" for part in parts)]
+        for label, sets in content["methods"].items()
+    )
+    return text + table(["", *parts], rows) + "\n"
 
 
-def mean_over_scenes(figure: Callable[[np.ndarray], float], errors: np.ndarray, pairs: list[str]) -> float:
-    """A figure by scene, or pattern, or descriptor, averaged."""
-    scenes = np.array([pair.split("/")[0] for pair in pairs])
-    return float(np.mean([figure(errors[scenes == scene]) for scene in np.unique(scenes)]))
-
-
-def main_table(result: Record, name: str) -> Iterator[str]:
-    """Lines of the table of a set."""
-    described = result["sets"][name]
-    ratios, pairs = 100 * np.array(described["inlier_ratios"]), described["pairs"]
-    low, middle, high = np.percentile(ratios, [10, 50, 90])
-    yield f"## {name[0].upper()}{name[1:]}\n"
-    yield f"{len(pairs)} pairs of {round(np.mean(described['num_matches']))} matches in the mean. Right, within 3 px of"
-    yield f"the truth, are {middle:.1f} % in the median pair, {low:.1f} to {high:.1f} % in eight pairs of ten.\n"
-    yield "| | px | AUC@1 | AUC@3 | AUC@5 | above 20 px | no answer | ms |\n|---|---|---|---|---|---|---|---|"
-    for label, method in result["methods"].items():
-        if name in method["sets"]:
-            errors = errors_of(method, name)
-            figures = [f"{mean_over_scenes(partial(auc, limit_deg=limit), errors, pairs):.1f}" for limit in LIMITS_PX]
-            failures = [str(int((errors > WRONG_PX).sum())), str(int(np.isinf(errors).sum()))]
-            ms = f"{np.nanmedian(method['sets'][name]['ms']):.1f}"
-            px = method["sets"][name]["max_error_px"]
-            yield f"| {label} | {'' if px is None else f'{px:g}'} | {' | '.join([*figures, *failures, ms])} |"
-    yield ""
-
-
-def split_table(result: Record, name: str) -> Iterator[str]:
-    """Lines of a table of AUC@5 by pattern, or descriptor, and by the share of right matches."""
-    described = result["sets"][name]
-    scenes = np.array([pair.split("/")[0] for pair in described["pairs"]])
-    ratios = np.array(described["inlier_ratios"])
-    parts = {scene: scenes == scene for scene in dict.fromkeys(scenes)}
-    if np.ptp(ratios) > 0.05:
-        parts |= {"below 3 % right": ratios < 0.03, "3 % and more": ratios >= 0.03}
-    parts = {label: chosen for label, chosen in parts.items() if chosen.any()}
-    yield f"AUC@5 by parts, {', '.join(f'{label}: {chosen.sum()} pairs' for label, chosen in parts.items())}.\n"
-    yield f"| | {' | '.join(parts)} |\n|{'---|' * (len(parts) + 1)}"
-    for label, method in result["methods"].items():
-        if name in method["sets"]:
-            errors = errors_of(method, name)
-            yield f"| {label} | {' | '.join(f'{auc(errors[chosen], 5.0):.1f}' for chosen in parts.values())} |"
-    yield ""
-
-
-def as_markdown(result: Record) -> str:
+def as_markdown(content: Record) -> str:
     """All tables."""
-    lines = ["# Homographies\n", f"{__doc__.split(chr(10) * 2, 1)[1].strip(chr(10))}\n"]
-    lines += ["Made planes are measured with `python benchmarks/homographies.py`; real ones with `DIR ... --rendered 0"]
-    lines += ["--synthetic 0 --max-error 2`; ours again with `DIR ... --methods ours`.\n"]
-    for name in sorted(result["sets"], key=lambda name: name.split(",")[0]):  # real ones first
-        lines += [*main_table(result, name), *split_table(result, name)]
-    return "\n".join(lines)
+    text = f"# Homographies\n\n{__doc__.split(chr(10) * 2, 2)[2].strip(chr(10))}\n\n"
+    for name in sorted(content["sets"], key=lambda name: name.split(",")[0]):  # real ones first
+        text += main_table(content, name) + split_table(content, name)
+    return text
 
 
 def main() -> None:
-    """Run the methods, merge their rows into the results, write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Run the methods, write the tables."""
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="real pairs")
     parser.add_argument("--methods", nargs="+", default=["ours", "peers"], metavar="NAME", help="(default: all)")
     parser.add_argument("--rendered", type=int, default=20, metavar="N", help="pairs of photographs of each pattern")
     parser.add_argument("--synthetic", type=int, default=60, metavar="N", help="pairs of each share of right matches")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="others for looking at settings")
-    parser.add_argument("--max-error", type=float, metavar="PX", help="the threshold of all peers (default: their own)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="JSON", help="(default: %(default)s)")
     arguments = parser.parse_args()
+    made = origin()
     names = [name for given in arguments.methods for name in GROUPS.get(given, [given])]
+    counts = (0, 2) if arguments.quick else (arguments.rendered, arguments.synthetic)
     with ProcessPool(count_cores()) as pool:
-        counts = arguments.rendered, arguments.synthetic, arguments.first_seed
-        sets = make_sets(arguments.folders, *counts, pool)
+        sets = make_sets(arguments.folders, *counts, arguments.first_seed, pool)
     methods: Record = {}
     for name in names:
         estimator = HOMOGRAPHY_ESTIMATORS[name]
@@ -265,17 +249,9 @@ def main() -> None:
             print(f"{name}: {estimator.missing}")
             continue
         with ProcessPool(1) as pool:  # of its own, so that no library disturbs another
-            max_error_px = arguments.max_error or estimator.max_error_px
-            methods[name] = run_method(estimator, max_error_px, sets, pool)
+            methods[name] = run_method(estimator, sets, pool)
         print(name, flush=True)
-    stored = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
-    result = merge(stored, describe_sets(sets), methods)
-    for path, text in (
-        (arguments.out, json.dumps(result) + "\n"),
-        (arguments.out.with_suffix(".md"), as_markdown(result)),
-    ):
-        with replacing(path) as temporary:
-            temporary.write_text(text)
+    publish(destination(arguments, NAME), {"made": made, "sets": describe_sets(sets), "methods": methods}, as_markdown)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Commands that are interrupted at random moments, once or ten times, and continued until they are done.
 
-    python benchmarks/interrupts.py --runs 200 --out benchmarks/results/interrupts.md
+    python benchmarks/interrupts.py [--runs 200] [--out FILE]
 
 Runs ``caransac verify`` on a database and on hloc's files, ``caransac bench`` and ``caransac train``, each small. A
 command gets SIGINT, as all of its processes would from a terminal, at a moment between its first line of code and two
@@ -11,7 +11,6 @@ finds. The next run continues it. Needs the extras 'bench' and 'train'.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -28,15 +27,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pycolmap
+from published import destination, make_parser, origin, publish, table
 
-from caransac._support.files import replacing
 from caransac.synthetic import make_pair
 from caransac.verification import HlocFiles
 
+NAME = "interrupts"
 SOON_S, HANGS_S = 2.0, 60.0
 LATEST = 2 / 3  # moment of an interrupt, in the time of an uninterrupted run: one that continues has less to do
 STATUSES = ("in time", "later", "hung", "lost", "ended badly", "had ended before")
@@ -226,7 +227,7 @@ def interrupt(arguments: Sequence[str], delay_s: float, times: int) -> tuple[int
         return None, process.communicate()[1], HANGS_S
 
 
-def judge(code: int | None, errors: str, seconds: float, before: Items, after: Items, whole: Items) -> Outcome:
+def assess(code: int | None, errors: str, seconds: float, before: Items, after: Items, whole: Items) -> Outcome:
     """What became of a run."""
     if code is None:
         return Outcome("hung", seconds, errors)
@@ -260,58 +261,56 @@ def run(scenario: Scenario, folder: Path, runs: int, seed: int) -> list[Outcome]
             before = scenario.done(place)
         ended = interrupt(scenario.arguments(place), rng.uniform(0, LATEST * duration_s), rng.choice((1, 10)))
         after = scenario.done(place)
-        outcomes.append(judge(*ended, before, after, whole))
+        outcomes.append(assess(*ended, before, after, whole))
         before = after
     return outcomes
 
 
-def as_markdown(outcomes: dict[str, list[Outcome]], command: str) -> str:
+def summarise(outcomes: list[Outcome]) -> dict[str, float]:
+    """How many runs ended how, and after how many seconds."""
+    counts = {status: sum(each.status == status for each in outcomes) for status in STATUSES}
+    seconds = [each.seconds for each in outcomes if each.seconds > 0] or [0.0]
+    times = {"median seconds": round(float(np.median(seconds)), 2), "most seconds": round(max(seconds), 2)}
+    return {"runs": len(outcomes)} | counts | times
+
+
+def as_markdown(content: dict[str, Any]) -> str:
     """How many runs ended how."""
+    columns = ("runs", *STATUSES, "median seconds", "most seconds")
     lines = [
         "# Interrupted runs",
-        "",
-        f"`{command}`",
         "",
         "Ctrl-C at random moments, once or ten times within 0.3 s. In time: ended within two seconds, exit code 130, "
         "one line that says how to",
         "continue, and all that was done before is still there. Lost: something was not. Had ended before: the "
         "moment came too late.",
         "",
-        "| | " + " | ".join(("runs", *STATUSES, "median seconds", "most seconds")) + " |",
-        "|---" * (len(STATUSES) + 4) + "|",
     ]
-    for name, found in outcomes.items():
-        counts = [sum(each.status == status for each in found) for status in STATUSES]
-        seconds = [each.seconds for each in found if each.seconds > 0] or [0.0]
-        cells = (len(found), *counts, f"{np.median(seconds):.2f}", f"{max(seconds):.2f}")
-        lines.append(f"| {name} | " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
+    rows = ([name, *(str(row[column]) for column in columns)] for name, row in content["commands"].items())
+    return "\n".join(lines) + "\n" + table(["", *columns], rows)
 
 
 def main() -> int:
     """Interrupt, print a table, write it; fails if any run hung, lost something or ended badly."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("--runs", type=int, default=200, metavar="N", help="in all (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="commands at a time (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the moments (default: %(default)s)")
-    parser.add_argument("--out", type=Path, metavar="MD", help="write the table there")
     arguments = parser.parse_args()
+    made, count = origin(), 20 if arguments.quick else arguments.runs
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(arguments.jobs) as pool:
         running = {
             scenario.name: pool.submit(
-                run, scenario, Path(name) / str(i), round(scenario.share * arguments.runs), arguments.seed
+                run, scenario, Path(name) / str(i), round(scenario.share * count), arguments.seed
             )
             for i, scenario in enumerate(SCENARIOS)
         }
         outcomes = {name: done.result() for name, done in running.items()}
-    table = as_markdown(outcomes, f"python benchmarks/interrupts.py --runs {arguments.runs} --seed {arguments.seed}")
-    print(table)
+    commands = {name: summarise(found) for name, found in outcomes.items()}
+    publish(destination(arguments, NAME), {"made": made, "commands": commands}, as_markdown)
     bad = [each for found in outcomes.values() for each in found if each.status not in ("in time", "had ended before")]
     for each in bad:
         print(f"{each.status} after {each.seconds:.1f} s: {each.details}", file=sys.stderr)
-    if arguments.out is not None:
-        with replacing(arguments.out) as temporary:
-            temporary.write_text(table)
     return 1 if any(each.status != "later" for each in bad) else 0
 
 

@@ -1,6 +1,6 @@
 """Large photographs: time, memory, inliers and pose errors, before and now, beside COLMAP's features and matches.
 
-    python benchmarks/photos.py --photos photos/drone --out benchmarks/results/photos.md
+    python benchmarks/photos.py --photos photos/drone [--out FILE]
 
 The folder of --photos holds photographs and poses.json: `camera` as COLMAP has it, `images` with R and t of each,
 camera from world, and `pairs` of names. The other pairs are rendered with 12 megapixels, then blurred and made noisy.
@@ -29,27 +29,23 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from published import destination, make_parser, origin, publish, table
 
 import caransac
-from caransac._support.files import replacing
-from caransac.bench import machine
 from caransac.geometry import Array, pose_error_deg, relative_pose
 from caransac.io import images
 from caransac.metrics import FAILURE_DEG
 from caransac.render import render_pair
 
+NAME = "photos"
 MATCHERS = ("before", "before, 1600 px", "now", "now, full size", "COLMAP")
+WIDTH = 4000  # pixels, of rendered images: 12 megapixels
 BLUR_PX, NOISE = 2.0, 10.0  # of rendered images: standard deviations, of pixels and of grey levels
 HEAD = """# Large photographs
 
-    python benchmarks/photos.py --photos photos/drone --out benchmarks/results/photos.md
-
-The file says what the rows mean; {facts}.
-
-Scale, contrast and number of keypoints of "now" were chosen on the drone's photographs: for them it is no blind test.
-Their poses are those of a reconstruction whose focal length, 2776 px, is far from that of the EXIF data, 2121 px; some
-degrees of the errors may be its own.
-
+`benchmarks/photos.py` says what the rows mean. Scale, contrast and number of keypoints of "now" were chosen on the
+drone's photographs: for them it is no blind test. Their poses are those of a reconstruction whose focal length is far
+from that of the EXIF data; some degrees of the errors may be its own.
 """
 Pose = tuple[Array, Array]
 
@@ -69,13 +65,13 @@ def read_photos(folder: Path) -> list[dict[str, Any]]:
     return jobs
 
 
-def render_photos(folder: Path, count: int) -> list[dict[str, Any]]:
-    """Rendered pairs with 12 megapixels, blurred and noisy, as files in a folder."""
+def render_photos(folder: Path, count: int, width: int) -> list[dict[str, Any]]:
+    """Rendered pairs, blurred and noisy, as files in a folder."""
     import cv2
 
     rng, jobs = np.random.default_rng(0), []
     for seed in range(count):
-        pair = render_pair(seed, width=4000, height=3000, angle_deg=16)
+        pair = render_pair(seed, width=width, height=3 * width // 4, angle_deg=16)
         paths = [folder / f"{seed}-{side}.jpg" for side in (1, 2)]
         for path, image in zip(paths, (pair.image1, pair.image2), strict=True):
             blurred = cv2.GaussianBlur(image, (0, 0), BLUR_PX)
@@ -208,59 +204,76 @@ def measure_all(jobs: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]
     return found
 
 
-def as_table(jobs: list[dict[str, Any]], found: dict[str, list[dict[str, float]]]) -> str:
-    """One row per way over all pairs, then inliers and pose error of each pair."""
-    lines = [
-        "| | time, s | peak memory, MB | matches | inliers: least, median, most | error, °: median, most | within 5° |",
-        "|---|---|---|---|---|---|---|",
-    ]
+def summarise(jobs: list[dict[str, Any]], found: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
+    """One row per way over all pairs: medians and ranges; and inliers and error of each pair."""
+    ways = {}
     for way, rows in found.items():
         column = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         inliers, errors = column["inliers"], column["error_deg"]
-        lines.append(
-            f"| {way} | {np.median(column['seconds']):.1f} | {column['megabytes'].max():.0f} "
-            f"| {np.median(column['matches']):.0f} "
-            f"| {inliers.min():.0f}, {np.median(inliers):.0f}, {inliers.max():.0f} "
-            f"| {np.median(errors):.2f}, {errors.max():.2f} | {np.sum(errors < 5)} of {len(errors)} |"
+        ways[way] = {
+            "seconds": float(np.median(column["seconds"])),
+            "megabytes": float(column["megabytes"].max()),
+            "matches": float(np.median(column["matches"])),
+            "inliers": [float(inliers.min()), float(np.median(inliers)), float(inliers.max())],
+            "error_deg": [float(np.median(errors)), float(errors.max())],
+            "within_5_deg": int(np.sum(errors < 5)),
+        }
+    pairs = {
+        " ".join(Path(path).stem for path in job["paths"]): {
+            way: [rows[number]["inliers"], rows[number]["error_deg"]] for way, rows in found.items()
+        }
+        for number, job in enumerate(jobs)
+    }
+    return {"ways": ways, "pairs": pairs}
+
+
+def as_markdown(content: dict[str, Any]) -> str:
+    """The tables for readers."""
+    header = ["", "time, s", "peak memory, MB", "matches", "inliers: least, median, most", "error, °: median, most"]
+    text = HEAD
+    for title, found in content["sets"].items():
+        count = len(found["pairs"])
+        lines = [
+            [
+                way,
+                f"{row['seconds']:.1f}",
+                f"{row['megabytes']:.0f}",
+                f"{row['matches']:.0f}",
+                ", ".join(f"{number:.0f}" for number in row["inliers"]),
+                ", ".join(f"{error:.2f}" for error in row["error_deg"]),
+                f"{row['within_5_deg']} of {count}",
+            ]
+            for way, row in found["ways"].items()
+        ]
+        text += f"\n## {title}, {count} pairs\n\n{table([*header, 'within 5°'], lines)}"
+        cells = (
+            [name, *(f"{inliers:.0f}, {error:.2f}" for inliers, error in ways.values())]
+            for name, ways in found["pairs"].items()
         )
-    lines += [
-        "",
-        "Inliers and error in degrees of each pair:",
-        "",
-        f"| | {' | '.join(found)} |",
-        "|---" * (len(found) + 1) + "|",
-    ]
-    for number, job in enumerate(jobs):
-        name = " ".join(Path(path).stem for path in job["paths"])
-        cells = [f"{rows[number]['inliers']:.0f}, {rows[number]['error_deg']:.2f}" for rows in found.values()]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        text += f"\nInliers and error in degrees of each pair:\n\n{table(['', *found['ways']], cells)}"
+    return text
 
 
 def main() -> int:
     """Measure, print the tables, and write them to a file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("--photos", type=Path, metavar="DIR", help="photographs with their poses.json")
     parser.add_argument("--rendered", type=int, default=3, metavar="N", help="rendered pairs (default: %(default)s)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the tables to this file, too")
     parser.add_argument("--measure", choices=MATCHERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure is not None:
         print(json.dumps(measure(json.load(sys.stdin), arguments.measure)))
         return 0
-    facts = ", ".join(f"{name} {value}" for name, value in machine.describe().items())
+    made, sets = origin(), dict[str, Any]()
+    count, width = (1, 800) if arguments.quick else (arguments.rendered, WIDTH)
     with TemporaryDirectory() as folder:
-        sets = {} if arguments.photos is None else {"Photographs of a drone": read_photos(arguments.photos)}
-        if arguments.rendered:
-            sets["Rendered, 4000 x 3000 pixels, blurred and noisy"] = render_photos(Path(folder), arguments.rendered)
-        parts = []
-        for title, jobs in sets.items():
-            parts.append(f"## {title}, {len(jobs)} pairs\n\n{as_table(jobs, measure_all(jobs))}\n")
-    text = "\n".join(parts)
-    print(text)
-    if arguments.out is not None:
-        with replacing(arguments.out) as temporary:
-            temporary.write_text(HEAD.format(facts=facts) + text)
+        given = {} if arguments.photos is None else {"Photographs of a drone": read_photos(arguments.photos)}
+        if count:
+            title = f"Rendered, {width} x {3 * width // 4} pixels, blurred and noisy"
+            given[title] = render_photos(Path(folder), count, width)
+        for title, jobs in given.items():
+            sets[title] = summarise(jobs, measure_all(jobs))
+    publish(destination(arguments, NAME), {"made": made, "sets": sets}, as_markdown)
     return 0
 
 

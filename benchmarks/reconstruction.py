@@ -9,7 +9,6 @@ copies the database, verifies one copy each, and runs COLMAP's incremental mappe
 from __future__ import annotations
 
 import itertools
-import shlex
 import shutil
 import sys
 import tempfile
@@ -146,12 +145,12 @@ def compare(scene: SceneName, num_views: int, width: int, seed: int) -> dict[str
     return rows
 
 
-def as_markdown(command: str, scenes: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The comparison as a document."""
-    text = f"# COLMAP's mapper after either verification\n\n    {command}\n\n{EXPLANATION}"
-    for scene, content in scenes.items():
-        text += f"\n## {scene}: {content['views']} views, {content['width']} x {3 * content['width'] // 4}\n\n"
-        rows = ([tool, *(str(row.get(name, "")) for name in COLUMNS)] for tool, row in content["rows"].items())
+    text = f"# COLMAP's mapper after either verification\n\n{EXPLANATION}"
+    for scene, found in content["scenes"].items():
+        text += f"\n## {scene}: {found['views']} views, {found['width']} x {3 * found['width'] // 4}\n\n"
+        rows = ([tool, *(str(row.get(name, "")) for name in COLUMNS)] for tool, row in found["rows"].items())
         text += table(["", *COLUMNS.values()], rows)
     return text
 
@@ -163,16 +162,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the scenes (default: %(default)s)")
     arguments = parser.parse_args()
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
-    made = origin(["COLMAP"])  # before the run: the commit that it is of
+    made = origin()
     num_views, widths = (5, {"boxes": 320}) if arguments.quick else (arguments.views, WIDTHS)
     scenes = {
         scene: {"views": num_views, "width": width, "rows": compare(scene, num_views, width, arguments.seed)}
         for scene, width in widths.items()
     }
-    command = shlex.join(["python", "benchmarks/reconstruction.py", *sys.argv[1:]])
-    content = {"command": command, "origin": {"all": made}, "seed": arguments.seed, "scenes": scenes}
-    publish(destination(arguments, NAME), content, as_markdown(command, scenes))
-    ours = [row for content in scenes.values() for tool, row in content["rows"].items() if tool != "COLMAP"]
+    publish(destination(arguments, NAME), {"made": made, "seed": arguments.seed, "scenes": scenes}, as_markdown)
+    ours = [row for found in scenes.values() for tool, row in found["rows"].items() if tool != "COLMAP"]
     good = all(row["registered"] == num_views and row["worst_pose_error_deg"] < 0.5 for row in ours)
     return 0 if good else 1
 

@@ -11,12 +11,11 @@ threads   pairs per second of every DIR with one and with two threads
 Methods run in turn on every pair, in one process with one thread; times are medians of the processor's. Memory is that
 of a run in a process of its own. Peers get the matches with a ratio below 0.85, best first, and have their answers
 refined on the inliers; their times contain both. CA-RANSAC gets all matches and finds its threshold. Parts and threads
-are measured on the wall clock, the fastest of several runs. `--only` runs some parts and keeps the others of the file.
+are measured on the wall clock, the fastest of several runs. `--only` runs some parts.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -27,12 +26,11 @@ from typing import Any
 import numpy as np
 from dense import OURS, RUNS, make_matches
 from dense import measure as measure_apart
-from published import destination, make_parser, origin, publish, stored, table
-from speed_methods import CURVE, DEFAULT, FULL, RATIOS, is_ours, make_jobs
+from published import destination, make_parser, origin, publish, table
+from speed_methods import DEFAULT, FULL, RATIOS, is_ours, make_jobs
 from speed_parts import kernels_text, parts_text, run_kernels, run_parts, run_threads, threads_text
 
-from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.plots import draw_points, save
+from caransac.bench.plots import draw_points, save_svg
 from caransac.bench.protocol import Job, estimate, pose_of_fundamental, undistorted
 from caransac.datasets import Pair, open_dataset
 from caransac.geometry import pose_error_deg
@@ -184,7 +182,7 @@ def draw(rows: Sequence[dict[str, Any]], folder: Path) -> None:
     for data, group in groupby((row for row in rows if row["problem"] == "E"), lambda row: row["data"]):
         records = [row | {"figures": {"AUC5": {"mean": row["AUC5"]}}} for row in group]
         figure = draw_points(records, "ms", "milliseconds of the processor per pair, median", f"E, {data}")
-        save(figure, folder / f"{NAME}-{data.replace('/', '-')}.png")
+        save_svg(figure, folder / f"{NAME}-{data.replace('/', '-')}.svg")
 
 
 TEXTS: dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], str]]] = {
@@ -201,18 +199,8 @@ def as_markdown(content: Mapping[str, Any]) -> str:
     text = f"# Speed\n\n{ABOUT}"
     for name, (title, write) in TEXTS.items():
         if content["parts"].get(name):
-            command = content["origin"][name]["command"]
-            text += f"\n## {title}\n\n`{command}`\n\n{write(content['parts'][name])}"
+            text += f"\n## {title}\n\n{write(content['parts'][name])}"
     return text
-
-
-def command_of(arguments: argparse.Namespace, part: str) -> str:
-    """The command that measures a part again; where the data lay on the machine is nobody's business."""
-    command = f"python benchmarks/speed.py --only {part}" + (" --quick" if arguments.quick else "")
-    if part in ("scale", "kernels") or not arguments.data:
-        return command
-    folders = " ".join("/".join(folder.resolve().parts[-3:]) for folder in arguments.data)
-    return f"{command} --data {folders} --max-pairs {arguments.max_pairs}"
 
 
 def main() -> None:
@@ -222,7 +210,7 @@ def main() -> None:
     parser.add_argument("--max-pairs", type=int, default=12, metavar="N", help="real pairs per scene; default: 12")
     parser.add_argument("--only", nargs="+", choices=list(TEXTS), metavar="PART", help=f"some of {', '.join(TEXTS)}")
     arguments = parser.parse_args()
-    path, quick = destination(arguments, NAME), arguments.quick
+    made, path, quick = origin(), destination(arguments, NAME), arguments.quick
     datasets = [open_dataset(source, 1 if quick else arguments.max_pairs) for source in arguments.data]
     data = {dataset.name: [undistorted(pair) for pair in dataset.read()] for dataset in datasets}
     jobs = [job for job in make_jobs("E") if job.method.label in (DEFAULT, FULL)]
@@ -233,15 +221,10 @@ def main() -> None:
         "kernels": run_kernels,
         "threads": lambda: run_threads(data),
     }
-    chosen = arguments.only or list(TEXTS)
-    made = origin({name for _, name, _ in CURVE if not ESTIMATORS[name].missing})
-    content = stored(path) if arguments.only and path and path.is_file() else {"origin": {}, "parts": {}}
-    for name in chosen:
-        content["parts"][name] = measures[name]()
-        content["origin"][name] = made | {"command": command_of(arguments, name)}
+    parts = {name: measures[name]() for name in arguments.only or TEXTS}
+    publish(path, {"made": made, "parts": parts}, as_markdown)
     if path is not None:
-        draw(content["parts"].get("pairs", []), path.parent)
-    publish(path, content, as_markdown(content))
+        draw(parts.get("pairs", []), path.parent)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def near_points(F: Array, pair: Pair, max_error_px: float) -> Array:
     return near if near.sum() > 8 else np.ones_like(near)
 
 
-# For this process alone: the benchmark itself refines all answers in one way.
+# Only for this process: the benchmark itself refines all answers in one way.
 ESTIMATORS[USAC_REFINED] = replace(ESTIMATORS[USAC], name=USAC_REFINED, run=refine_elsewhere, refines=True)
 # Label, estimator, iterations (None: its own stopping). Labels that differ in their last number are one curve.
 CURVE: tuple[tuple[str, str, int | None], ...] = (

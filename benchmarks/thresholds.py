@@ -1,13 +1,13 @@
 """Accuracy over the threshold, the size of the images and the noise; and the threshold that "auto" finds.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/thresholds.py DIR ... [--own] [--out FILE]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/thresholds.py DIR ... [--out FILE]
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Images are made smaller and larger by
 multiplying points and cameras; then Gaussian noise of so many pixels of that size is added to all points. Relative
 poses, one thread; a failure counts 180 degrees; means over scenes. CA-RANSAC gets all matches with their ratios and
 stops by itself; the others get those with a ratio below 0.85, best first, 1024 hypotheses, and what `caransac bench`
-does after them. They run at scale 1 alone: a threshold or a noise at another scale is, at scale 1, that divided by the
-scale. `--own` runs CA-RANSAC alone and keeps the other rows of FILE.
+does after them. They run only at scale 1: a threshold or a noise at another scale is, at scale 1, that divided by the
+scale.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from published import destination, make_parser, origin, publish, stored, table
+from published import data_name, destination, make_parser, origin, publish, table
 
 import caransac
 from caransac import Camera, Options
@@ -117,12 +117,12 @@ def behind_best(rows: dict[str, Any], place: str, figure: str) -> float:
     return float(rows[AUTO][place][figure] - max(fixed))
 
 
-def as_markdown(tables: dict[str, Any], max_pairs: int) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     places = [column(scale, noise) for scale, noise in product(SCALES, NOISES)]
-    text = f"# Thresholds\n\nAUC@5 / AUC@1; columns: size of the images, noise added to it. {max_pairs} pairs of each "
-    text += "scene at most. `benchmarks/thresholds.py` says what the rows mean.\n"
-    for name, rows in tables.items():
+    text = "# Thresholds\n\nAUC@5 / AUC@1; columns: size of the images, noise added to it. "
+    text += f"At most {content['max_pairs']} pairs of each scene. `benchmarks/thresholds.py` says what the rows mean.\n"
+    for name, rows in content["tables"].items():
         lines = [
             [label, *(f"{row[p]['AUC5']:.1f} / {row[p]['AUC1']:.1f}" if p in row else "" for p in places)]
             for label, row in rows.items()
@@ -146,23 +146,13 @@ def main() -> None:
     parser = make_parser(__doc__, NAME)
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--max-pairs", type=int, default=20, metavar="N", help="of each scene (default: 20)")
-    parser.add_argument("--own", action="store_true", help="run CA-RANSAC alone and keep the other rows of FILE")
     arguments = parser.parse_args()
-    path, quick = destination(arguments, NAME), arguments.quick
-    max_pairs, thresholds = (2, (0.5, 2.0)) if quick else (arguments.max_pairs, THRESHOLDS)
-    before = stored(path) if arguments.own else {"tables": {}, "origin": {"peers": origin(PEERS)}}
-    tables: dict[str, Any] = {}
+    max_pairs, thresholds = (2, (0.5, 2.0)) if arguments.quick else (arguments.max_pairs, THRESHOLDS)
+    content: dict[str, Any] = {"made": origin(), "max_pairs": max_pairs, "tables": {}}
     for folder in arguments.folders:
-        name = "/".join(folder.resolve().parts[-2:])
-        tables[name] = run_rows(folder, max_pairs, own_rows(thresholds), SCALES)
-        if arguments.own:
-            kept = before["tables"].get(name, {})
-            tables[name] |= {label: row for label, row in kept.items() if not label.startswith(OURS)}
-        else:
-            tables[name] |= run_rows(folder, max_pairs, peer_rows(thresholds), (1.0,))
-    made = {"ours": origin(), "peers": before["origin"]["peers"]}
-    content = {"origin": made, "max_pairs": max_pairs, "tables": before["tables"] | tables}
-    publish(path, content, as_markdown(content["tables"], max_pairs))
+        rows = run_rows(folder, max_pairs, own_rows(thresholds), SCALES)
+        content["tables"][data_name(folder)] = rows | run_rows(folder, max_pairs, peer_rows(thresholds), (1.0,))
+    publish(destination(arguments, NAME), content, as_markdown)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,14 @@
 """Many pairs verified by caransac and by COLMAP, and a run that is killed half-way and resumed.
 
-    python benchmarks/verification.py --colmap-pairs 5000 --out benchmarks/results/verification.json
+    python benchmarks/verification.py [--colmap-pairs 500] [--out FILE]
 
 Writes synthetic pairs to a COLMAP database, verifies a copy with ``caransac verify``, another with COLMAP, kills a
 third run when half of its pairs are written, resumes it, and compares its two_view_geometries with the first. Both
-tools use all cores and their default options. Needs the extra 'bench'.
+tools use all cores and their default options, caransac also COLMAP's threshold. Needs the extra 'bench'.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
 import signal
@@ -26,14 +24,14 @@ from typing import Any
 
 import numpy as np
 import pycolmap
+from published import destination, make_parser, origin, publish, table
 
 from caransac._support.batch import count_cores, map_ordered
-from caransac._support.files import replacing
 from caransac._support.processes import ProcessPool
-from caransac.bench import machine
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.verification.colmap import MAX_IMAGES
 
+NAME = "verification"
 Truth = dict[int, np.ndarray]
 
 
@@ -69,14 +67,22 @@ def command(database: Path, workers: int) -> list[str]:
     return [sys.executable, "-m", "caransac", "verify", str(database), "--workers", str(workers)]
 
 
-def run_caransac(database: Path, workers: int) -> None:
+def run_caransac(database: Path, workers: int, *options: str) -> None:
     """``caransac verify``, the start of the interpreter included."""
-    subprocess.run(command(database, workers), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command(database, workers), *options], check=True, stdout=subprocess.DEVNULL)
+
+
+def run_caransac_4px(database: Path, workers: int) -> None:
+    """The same with COLMAP's threshold."""
+    run_caransac(database, workers, "--max-error", "4")
 
 
 def run_colmap(database: Path, workers: int) -> None:
     """COLMAP's own verification."""
     pycolmap.geometric_verification(database, pycolmap.GeometricVerifierOptions(num_threads=workers))
+
+
+TOOLS = {"caransac": run_caransac, "caransac, 4 px": run_caransac_4px, "COLMAP": run_colmap}
 
 
 def measure(run: Callable[[Path, int], None], database: Path, workers: int, num_pairs: int) -> dict[str, Any]:
@@ -120,7 +126,7 @@ def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def judge(database: Path, truth: Truth) -> dict[str, float]:
+def assess(database: Path, truth: Truth) -> dict[str, float]:
     """Of the pairs in `truth`, how many are verified; which right matches are found, and which found ones are right."""
     found = right = pairs = 0
     for key, rows, data in query(database, "SELECT pair_id, rows, data FROM two_view_geometries WHERE rows > 0"):
@@ -136,54 +142,52 @@ def judge(database: Path, truth: Truth) -> dict[str, float]:
 
 
 def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> dict[str, Any]:
-    """The whole comparison; COLMAP gets the first `num_colmap` pairs, on which both are judged."""
+    """The whole comparison; COLMAP gets the first `num_colmap` pairs, on which both are assessed."""
     with tempfile.TemporaryDirectory() as name:
         matched = Path(name) / "matched.db"
         truth = make_database(matched, num_pairs, num_matches)
-        judged = {key: truth[key] for key in sorted(truth)[:num_colmap]}
-        copies = {tool: Path(name) / f"{tool}.db" for tool in ("caransac", "COLMAP", "killed")}
+        assessed = {key: truth[key] for key in sorted(truth)[:num_colmap]}
+        copies = {tool: Path(name) / f"{tool}.db" for tool in (*TOOLS, "killed")}
         for copy in copies.values():
             shutil.copyfile(matched, copy)
         with sqlite3.connect(copies["COLMAP"]) as connection:
-            connection.execute("DELETE FROM matches WHERE pair_id > ?", (max(judged),))
+            connection.execute("DELETE FROM matches WHERE pair_id > ?", (max(assessed),))
         connection.close()
         rows: dict[str, dict[str, Any]] = {}
-        for tool, run, count in (("caransac", run_caransac, num_pairs), ("COLMAP", run_colmap, len(judged))):
-            rows[tool] = measure(run, copies[tool], workers, count) | judge(copies[tool], judged)
+        for tool, run in TOOLS.items():
+            count = len(assessed) if tool == "COLMAP" else num_pairs
+            rows[tool] = measure(run, copies[tool], workers, count) | assess(copies[tool], assessed)
         written = kill_and_resume(copies["killed"], workers, num_pairs)
         everything = "SELECT * FROM two_view_geometries ORDER BY pair_id"
         identical = query(copies["killed"], everything) == query(copies["caransac"], everything)
     return {
         "matches_per_pair": num_matches,
         "workers": workers,
-        "machine": machine.describe(),
-        "pycolmap": pycolmap.__version__,
         "rows": rows,
-        "speed_ratio": round(rows["caransac"]["pairs_per_second"] / rows["COLMAP"]["pairs_per_second"], 1),
-        "cpu_ratio": round(rows["COLMAP"]["cpu_ms_per_pair"] / rows["caransac"]["cpu_ms_per_pair"], 1),
         "killed_after": written,
         "resumed_identical": identical,
     }
 
 
-def as_markdown(result: dict[str, Any]) -> str:
+def as_markdown(content: dict[str, Any]) -> str:
     """The comparison as a table."""
     columns = ("pairs", "seconds", "pairs_per_second", "cpu_ms_per_pair", "verified", "recall", "precision")
-    lines = ["| | " + " | ".join(name.replace("_", " ") for name in columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for tool, row in result["rows"].items():
-        lines.append(f"| {tool} | " + " | ".join(str(row[name]) for name in columns) + " |")
-    resumed = "identical" if result["resumed_identical"] else "DIFFERENT"
-    ratios = f"{result['speed_ratio']} times as many pairs per second, {result['cpu_ratio']} times as many in the same"
-    lines.append(f"\ncaransac verifies {ratios} processor time.")
-    lines.append(
-        f"Killed after {result['killed_after']} of {result['rows']['caransac']['pairs']} pairs and resumed: {resumed}."
+    rows = content["rows"]
+    text = f"# Verification of a COLMAP database\n\nSynthetic pairs of {content['matches_per_pair']} matches, "
+    text += (
+        f"{content['workers']} workers, the start of the programs included. caransac's threshold is 2 px by default, "
     )
-    return "\n".join(lines)
+    text += "COLMAP's 4 px. Recall: right matches that are found; precision: found ones that are right.\n\n"
+    header = ["", *(name.replace("_", " ") for name in columns)]
+    text += table(header, ([tool, *(str(row[name]) for name in columns)] for tool, row in rows.items()))
+    resumed = "identical" if content["resumed_identical"] else "DIFFERENT"
+    killed, pairs = content["killed_after"], rows["caransac"]["pairs"]
+    return f"{text}\nKilled after {killed} of {pairs} pairs and resumed: {resumed}.\n"
 
 
 def main() -> int:
     """Run the comparison, print a table, write JSON; fails if the resumed run differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, NAME)
     parser.add_argument("--pairs", type=int, default=5000, metavar="N", help="pairs (default: %(default)s)")
     parser.add_argument(
         "--colmap-pairs",
@@ -196,14 +200,11 @@ def main() -> int:
     parser.add_argument(
         "--workers", type=int, default=count_cores(), metavar="N", help="workers of either (default: all cores)"
     )
-    parser.add_argument("--out", type=Path, metavar="JSON", help="write the result there")
     arguments = parser.parse_args()
+    made, counts = origin(), (400, 20) if arguments.quick else (arguments.pairs, arguments.colmap_pairs)
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
-    result = compare(arguments.pairs, arguments.colmap_pairs, arguments.matches, arguments.workers)
-    print(as_markdown(result))
-    if arguments.out is not None:
-        with replacing(arguments.out) as temporary:
-            temporary.write_text(json.dumps(result, indent=1) + "\n")
+    result = compare(*counts, arguments.matches, arguments.workers)
+    publish(destination(arguments, NAME), {"made": made} | result, as_markdown)
     return 0 if result["resumed_identical"] else 1
 
 

@@ -13,7 +13,7 @@ ROOT = DOCS.parent
 # Both in this order, as far as they are there; further pages of the folder follow.
 GUIDES = (
     *("faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "migration"),
-    *("formats", "benchmark", "performance", "algorithm", "training"),
+    *("formats", "benchmark", "performance", "algorithm", "paper", "training"),
 )
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),

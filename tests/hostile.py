@@ -1,4 +1,4 @@
-"""Valid files, and what a hostile or careless stranger makes of them: deterministic by a seed."""
+"""Valid files, and what a hostile or careless author makes of them: deterministic by a seed."""
 
 import sqlite3
 

@@ -32,5 +32,7 @@ def test_essential_and_fundamental_matrices_take_image_1_on_the_right(rng):
     F = estimate_fundamental(points1, points2).F
     rays1, rays2 = (homogeneous(points) @ np.linalg.inv(K).T for points in (points1, points2))
     assert np.abs(np.sum(rays2 * (rays1 @ E.T), axis=1)).max() < 1e-8
-    assert np.abs(np.sum(homogeneous(points2) * (homogeneous(points1) @ F.T), axis=1)).max() < 1e-6
+    lines = homogeneous(points1) @ F.T
+    distances_px = np.abs(np.sum(homogeneous(points2) * lines, axis=1)) / np.linalg.norm(lines[:, :2], axis=1)
+    assert distances_px.max() < 1e-3  # what is assumed of the cameras leaves so much of exact data
     assert np.abs(np.sum(rays1 * (rays2 @ E.T), axis=1)).max() > 1e-2, "and not the other way round"

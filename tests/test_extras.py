@@ -82,6 +82,6 @@ def test_the_readme_installs_extras_without_compiling_again():
 
 def test_the_readme_says_where_vector_instructions_are_used():
     assert re.search(
-        r"chosen at run time, on Linux and macOS;\s+on\s+Windows the baseline is used alone",
+        r"SIMD kernels for three instruction sets \(on\s+Windows only the baseline\)",
         (ROOT / "README.md").read_text(),
     )

@@ -14,11 +14,13 @@ SCRIPT = Path(__file__).parent.parent / "benchmarks" / "faults.py"
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_sample_of_faults(tmp_path):
-    table = tmp_path / "table.md"
-    command = [sys.executable, SCRIPT, "--faults", "20", "--out", table]
+    out = tmp_path / "out.json"
+    command = [sys.executable, SCRIPT, "--faults", "20", "--out", out]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    rows = re.findall(r"^\| (.+?) \| (\d+) \|.*\| (\d+) \| 0 \| 0 \| 0 \| 0 \|$", table.read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| (.+?) \| (\d+) \|.*\| (\d+) \| 0 \| 0 \| 0 \| 0 \|$", out.with_suffix(".md").read_text(), re.MULTILINE
+    )
     assert [(name, faults) for name, faults, continued in rows if faults == continued] == [
         ("verify, database", "4"),
         ("verify --overwrite, database", "4"),

@@ -16,12 +16,14 @@ RUNS = 20  # the published table has 200
 
 
 def test_random_moments(tmp_path):
-    table = tmp_path / "table.md"
-    command = [sys.executable, SCRIPT, "--runs", str(RUNS), "--jobs", "3", "--seed", "1", "--out", table]
+    out = tmp_path / "out.json"
+    command = [sys.executable, SCRIPT, "--runs", str(RUNS), "--jobs", "3", "--seed", "1", "--out", out]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = re.findall(
-        r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \| 0 \| 0 \| 0 \| (\d+) \|", table.read_text(), re.MULTILINE
+        r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \| 0 \| 0 \| 0 \| (\d+) \|",
+        out.with_suffix(".md").read_text(),
+        re.MULTILINE,
     )
     assert [row[0] for row in rows] == ["verify, database", "verify, hloc", "bench", "train"]
     runs, in_time, later, ended_before = (sum(int(row[i]) for row in rows) for i in (1, 2, 3, 4))

@@ -14,7 +14,7 @@ import caransac
 LAYERS = [
     {"_native", "_support", "geometry.formulas", "tuning"},
     {"geometry"},
-    {"geometry.lens", "plot.figures", "options", "metrics"},
+    {"geometry.lens", "plot.figures", "plot.spreading", "options", "metrics"},
     {"camera", "plot.display"},
     {"geometry.parallax", "geometry.triangulation", "result_format"},
     {"results"},
@@ -24,6 +24,7 @@ LAYERS = [
     {"kernels.points", "kernels.solvers", "kernels.models", "kernels.networks"},
     {"kernels"},
     {"learned.weights_file"},
+    {"learned.network_layout"},
     {"learned.side_information", "learned.sample_quality"},
     {"learned"},
     {"robust.problems.base"},

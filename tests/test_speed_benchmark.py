@@ -65,20 +65,12 @@ def test_accuracy_and_time_come_from_the_same_run(speed):
                 assert 0.1 < ms < 5000
 
 
-def test_a_part_is_measured_and_the_others_stay(tmp_path):
+def test_some_parts_are_measured(tmp_path):
     pytest.importorskip("poselib")
     folder, pair = tmp_path / "made" / "val", next(make_synthetic(1))
     (folder / pair.scene).mkdir(parents=True)
     write_npz(folder, pair)
     out = tmp_path / "speed.json"
-    out.write_text(
-        json.dumps(
-            {
-                "origin": {"threads": {"commit": "", "cpu": "", "instruction_set": "", "command": ""}},
-                "parts": {"threads": [{"data": "kept", "1": 10.0, "2": 19.0}]},
-            }
-        )
-    )
     command = [sys.executable, BENCHMARKS / "speed.py", "--quick", "--out", out, "--only", "parts", "kernels"]
     done = subprocess.run([*command, "--data", folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -87,7 +79,7 @@ def test_a_part_is_measured_and_the_others_stay(tmp_path):
     default, full = (each["parts_ms"] for each in content["parts"]["parts"])
     assert full["solve"] > default["solve"] > 0
     assert default["other"] < 0.5 * sum(default.values())
-    assert "| kept | 10 | 19 | 1.90 |" in text
+    assert list(content["parts"]) == ["parts", "kernels"]
     assert str(tmp_path) not in text
     assert "--data" in text and "made/val" in text
     assert all(each["speed"] > 0 for each in content["parts"]["kernels"])

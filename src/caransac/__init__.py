@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from caransac.viewer import show
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AbsolutePoseResult",
@@ -104,8 +104,26 @@ _MODULES = {
     "viewer": ("show",),
 }
 
+# Names of an earlier version: where they are now. Each warns for one minor version, then it goes.
+_MOVED = {
+    "filter": "learned.match_filter",
+    "images": "io.images",
+    "lens": "geometry.lens",
+    "matches": "io.matches",
+    "parallax": "geometry.parallax",
+    "types": "results",
+}
+
 
 def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        import warnings
+
+        now = f"{__name__}.{_MOVED[name]}"
+        warnings.warn(
+            f"{__name__}.{name} is {now} since 0.2; the old name goes in 0.3", DeprecationWarning, stacklevel=2
+        )
+        return import_module(now)
     for module, names in _MODULES.items():
         if name in names:
             globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)

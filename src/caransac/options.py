@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from caransac._support.arrays import is_integer, is_real, shorten
-from caransac.tuning import DEFAULT_TUNING, Tuning
+from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING, Tuning
 
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
 ScoreKind = Literal["ratio", "confidence"]
@@ -41,12 +41,12 @@ class Options:
         sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
             asks a network, with the weights in the package; a path, one with the weights of ``caransac train
             --sample-quality``.
-        max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, from which on a match
+        max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, beyond which a match
             does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
             refine before the best one is chosen.
         local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to.
-        state_update: "ca-ransac" only, an ablation: False keeps the probabilities of the side information alone.
+        state_update: "ca-ransac" only, an ablation: False keeps only the probabilities of the side information.
         adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
             matches within ``max_error_px``.
@@ -85,6 +85,16 @@ class Options:
         """Refuse unknown names with a ValueError that suggests the nearest known one."""
         refuse_unknown(given, [field.name for field in fields(cls)], "option")
         return object.__new__(cls)
+
+    @classmethod
+    def paper(cls, **given: Any) -> Options:
+        """The algorithm of the paper with nothing added, by weights that were trained for it.
+
+        Four rounds of 256 samples, four models by their total consensus, thresholds of one pixel, no early stop
+        (`docs/paper.md` has it beside the default). Options given by keyword replace those.
+        """
+        fixed = {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "early_stop": False}
+        return cls(**{**fixed, "tuning": PAPER_TUNING, **given})
 
     def __post_init__(self) -> None:
         methods, method = get_args(MethodName), self.method

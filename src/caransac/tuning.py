@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,7 +16,7 @@ class Tuning:
     the median distance of right matches.
 
     Attributes:
-        working_set: matches that an estimate works on, at most; all matches refine its answer and are judged by it.
+        working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
         min_pool: matches in the pool at least (the paper has 15).
@@ -24,18 +24,21 @@ class Tuning:
         min_filtered: matches that the ratio filter of LM-LO leaves at least.
         compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
         shortlist: models that pass the coarse comparison, in models that are refined.
+        spread_ranking: whether consensus all over the images counts for more than a heap of it where models are ranked,
+            and the best model so far goes unrefined among distinct new ones. False, the paper's, ranks by the total of
+            the MSAC scores alone, and refines the best model so far with those of its round.
         prior_exponent: of the prior in the weight of a match where models are ranked: 0 ranks by all matches alike, and
             a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
         rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
             count for more than near ones, so that a precise model wins over one that more matches are merely near.
-        same_model: cosine of the scores of two models from which on they are one to the attention.
+        same_model: cosine of the scores of two models at which they are one to the attention.
         usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
         usual_matches: right matches that count as much as what is usual, where the noise is measured.
         first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more.
-        noise_range: smallest and largest noise that is believed, in usual ones.
+        noise_range: smallest and largest noise that is accepted, in usual ones.
         noise_step: factor by which the noise may change from one round to the next.
         noise_reach: distance up to which matches tell the noise, in noises.
-        trusted_prior: prior from which on a match tells the noise.
+        trusted_prior: prior above which a match tells the noise.
         min_trusted: matches that tell it at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
         max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
@@ -51,6 +54,9 @@ class Tuning:
         final_min_decrease: relative decrease of the cost that ends the weighted refinement.
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
+        guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
+            where nobody says the sizes of the images, in the longer side of the box of the points; 0 for no cameras.
+        contradicted: gain of consensus from which on no such cameras are believed.
         sure: samples after which one round is enough, in those that are needed.
         ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
     """
@@ -62,6 +68,7 @@ class Tuning:
     min_filtered: int = 20
     compared_on: tuple[int, int] = (256, 2048)
     shortlist: int = 4
+    spread_ranking: bool = True
     prior_exponent: float = 0.5
     rank_scale: float = 1.5
     same_model: float = 0.95
@@ -79,14 +86,35 @@ class Tuning:
     local_reach: float = 5**0.5
     local_steps: int = 10
     local_matches: int = 512
-    local_min_decrease: float = 1e-4
+    local_min_decrease: float = 1e-3
     loss_scale: float = 1.0
     min_weight: float = 1e-3
     final_min_decrease: float = 1e-6
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
+    guessed_centre_deviation: float = 0.2
+    contradicted: float = 0.1
     sure: float = 1.5
     ambiguous: float = 0.8
 
 
+ALL = 10**9  # matches: as many as there are
+
 DEFAULT_TUNING = Tuning()
+
+# The paper's algorithm: thresholds are the caller's, not the noise's, and everything is judged by all matches.
+PAPER_TUNING = replace(
+    DEFAULT_TUNING,
+    working_set=ALL,
+    compared_on=(ALL, ALL),
+    shortlist=1,
+    spread_ranking=False,
+    first_noise=1.0,
+    noise_range=(1.0, 1.0),
+    search_error=1.0,
+    max_error=1.0,
+    local_matches=ALL,
+    local_min_decrease=1e-4,
+    loss_scale=1.0,
+    guessed_centre_deviation=0.0,
+)

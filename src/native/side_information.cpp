@@ -23,13 +23,13 @@ inline void sine_and_cosine(double angle, double& sine, double& cosine) {
     cosine = -t * odd;
 }
 
-void lift(const double* scores, int n, float* out) {
+void lift_block(const double* values, int n, int stride, float* out) {
     double sine[kBlock], cosine[kBlock];
     for (int i = 0; i < n; ++i)
-        sine_and_cosine(std::clamp(scores[i], 0.0, kLargestScore) * (kPi / kLargestScore), sine[i], cosine[i]);
+        sine_and_cosine(std::clamp(values[i], 0.0, kLargestScore) * (kPi / kLargestScore), sine[i], cosine[i]);
     for (int k = 0; k < kScoreFrequencies; ++k)
         for (int i = 0; i < n; ++i) {
-            float* row = out + static_cast<size_t>(i) * kSideInformation;
+            float* row = out + static_cast<size_t>(i) * stride;
             row[k] = static_cast<float>(sine[i]);
             row[kScoreFrequencies + k] = static_cast<float>(cosine[i]);
             // Twice the angle, at a fraction of the cost of its sine and cosine.
@@ -41,18 +41,18 @@ void lift(const double* scores, int n, float* out) {
 
 }  // namespace
 
+void lift(const double* values, int n, int stride, float* out) {
+    for (int first = 0; first < n; first += kBlock)
+        lift_block(values + first, std::min(n - first, kBlock), stride, out + static_cast<size_t>(first) * stride);
+}
+
 void lift_scores(const double* scores, ScoreKind kind, int n, float* out) {
-    const bool given = scores != nullptr;
-    for (int first = 0; first < n; first += kBlock) {
-        const int count = std::min(n - first, kBlock);
-        float* rows = out + static_cast<size_t>(first) * kSideInformation;
-        if (given) lift(scores + first, count, rows);
-        for (int i = 0; i < count; ++i) {
-            float* row = rows + static_cast<size_t>(i) * kSideInformation;
-            if (!given) std::fill_n(row, kScoreFeatures, 0.0f);
-            row[2 * kScoreFrequencies] = given && kind == ScoreKind::kRatio ? 1.0f : 0.0f;
-            row[2 * kScoreFrequencies + 1] = given && kind == ScoreKind::kConfidence ? 1.0f : 0.0f;
-        }
+    if (scores != nullptr) lift(scores, n, kSideInformation, out);
+    for (int i = 0; i < n; ++i) {
+        float* row = out + static_cast<size_t>(i) * kSideInformation;
+        if (scores == nullptr) std::fill_n(row, kFourierFeatures, 0.0f);
+        row[kFourierFeatures] = scores != nullptr && kind == ScoreKind::kRatio ? 1.0f : 0.0f;
+        row[kFourierFeatures + 1] = scores != nullptr && kind == ScoreKind::kConfidence ? 1.0f : 0.0f;
     }
 }
 

@@ -19,9 +19,12 @@ std::vector<PlainLayer> without_last(const std::vector<PlainLayer>& layers) {
 // Eigen's fast product takes memory from the stack, of which some threads have little.
 RowMatrix product(const RowMatrix& a, const RowMatrix& b) { return a.lazyProduct(b); }
 
+// A layer without an activation; its skip connection, if it has one, is part of the weight.
 AffineMap affine(const PlainLayer& layer) {
-    return {Eigen::Map<const RowFloats>(layer.weight, layer.inputs, layer.outputs).cast<double>(),
-            Eigen::Map<const RowFloats>(layer.bias, 1, layer.outputs).cast<double>()};
+    AffineMap map{Eigen::Map<const RowFloats>(layer.weight, layer.inputs, layer.outputs).cast<double>(),
+                  Eigen::Map<const RowFloats>(layer.bias, 1, layer.outputs).cast<double>()};
+    if (layer.residual) map.weight.diagonal().array() += 1;
+    return map;
 }
 
 // The last hidden layer of the digest of a match that no model explains: (1 x outputs).
@@ -39,8 +42,13 @@ RowMatrix digest_without_scores(const StateParts& parts) {
 
 StateNetwork::StateNetwork(const StateParts& parts)
     : init_(parts.init), decoder_(parts.decoder), message_(without_last(parts.message)) {
-    const AffineMap message_end = affine(parts.message.back()), digest_start = affine(parts.digest.front());
-    gathered_ = {product(message_end.weight, digest_start.weight), product(message_end.bias, digest_start.weight)};
+    const PlainLayer& digest_start = parts.digest.front();
+    gathered_ = affine(parts.message.back());
+    starts_residual_ = digest_start.residual;
+    if (!starts_residual_) {
+        const RowMatrix start = affine(digest_start).weight;
+        gathered_ = {product(gathered_.weight, start), product(gathered_.bias, start)};
+    }
     digest_ = PackedLayers(without_last(parts.digest));
 
     const AffineMap digest_end = affine(parts.digest.back()), update_start = affine(parts.update.front());
@@ -97,13 +105,24 @@ void StateNetwork::update(const float* states, const Scores& scores, const Belie
     const std::vector<float> weight = digest_weight(states, scores, rows.get(), num_explained);
 
     const Layers hidden = digest_.view();
-    PackedLayers start;
     std::vector<Layer> digest(hidden.layers, hidden.layers + hidden.count);
-    std::vector<float> bias(digest[0].bias, digest[0].bias + digest[0].outputs);
-    start.add({weight.data(), bias.data(), scores.k, digest[0].outputs, digest[0].activation, false});
+    const int width = static_cast<int>(weight.size()) / scores.k;
+    std::vector<float> bias(width);
+    Activation activation = Activation::kNone;
+    if (starts_residual_) {
+        digest.insert(digest.begin(), Layer{});
+    } else {
+        bias.assign(digest[0].bias, digest[0].bias + width);
+        activation = digest[0].activation;
+    }
+    PackedLayers start;
+    start.add({weight.data(), bias.data(), scores.k, width, activation, false});
     digest[0] = start.view().layers[0];
 
-    const UpdateLayers layers{{digest.data(), hidden.count}, explained_.view(), unexplained_.view(), decoder_.view()};
+    const UpdateLayers layers{{digest.data(), static_cast<int>(digest.size())},
+                              explained_.view(),
+                              unexplained_.view(),
+                              decoder_.view()};
     AlignedFloats scratch(update_scratch(layers));
     kernels().update_states(states, scores, rows.get(), num_explained, layers, scratch.data(), out);
 }

@@ -9,7 +9,8 @@
 
 namespace caransac {
 
-// The layers of its parts, which fit together: message and digest have hidden layers and end without an activation.
+// The layers of its parts, which fit together: message and digest have hidden layers and end without an activation. Any
+// layer that keeps its width may be residual.
 struct StateParts {
     std::vector<PlainLayer> init, decoder, message, digest, update;
 };
@@ -32,13 +33,16 @@ class StateNetwork {
     void update(const float* states, const Scores& scores, const Beliefs& out) const;
 
   private:
-    // The weight of the digest's first layer, by the scores of this call: (k x outputs).
+    // What takes the scores of a match to the digest's first layer, or to what that layer reads where it is residual, by
+    // the scores of this call: (k x outputs).
     std::vector<float> digest_weight(const float* states, const Scores& scores, const int* rows, int count) const;
 
     // Affine maps that follow each other are one: the end of the message and the start of the digest, with the sum over
-    // the matches between; the end of the digest and the start of the update. The layers lack these ends.
+    // the matches between; the end of the digest and the start of the update. The layers lack these ends. A digest that
+    // starts with a residual layer needs what this layer reads, and is not joined to the message.
     PackedLayers init_, decoder_, message_, digest_, explained_, unexplained_;
     AffineMap gathered_;
+    bool starts_residual_ = false;
 };
 
 }  // namespace caransac

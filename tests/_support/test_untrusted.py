@@ -1,4 +1,4 @@
-"""Files from strangers: bombs are refused before they take memory, and the limit can be moved."""
+"""Untrusted files: bombs are refused before they take memory, and the limit can be moved."""
 
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""HDF5 files from strangers: nothing is read but what is in the file itself, and little where little is stored."""
+"""Untrusted HDF5 files: nothing is read but what is in the file itself, and little where little is stored."""
 
 import zlib
 
@@ -15,7 +15,7 @@ from caransac.io.matches import read_matches
 
 @pytest.fixture
 def path(tmp_path):
-    """Where a stranger's file goes; beside it are files that it has no business with."""
+    """Where an untrusted file goes; beside it are files that it has no business with."""
     write_secrets(tmp_path)
     return tmp_path / "file.h5"
 

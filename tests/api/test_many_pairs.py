@@ -123,5 +123,5 @@ def test_mistakes_name_the_pair(workers, wrong, message):
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, "2"])
 def test_workers_must_be_positive(workers):
-    with pytest.raises(ValueError, match="workers must be a whole number from 1 on"):
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1"):
         caransac.estimate_relative_poses([make_pair(20)], workers=workers)

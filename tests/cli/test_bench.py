@@ -8,13 +8,16 @@ import sys
 from dataclasses import replace
 
 import pytest
+from layouts import write_pair_list
 
 from caransac.bench import summary
 from caransac.bench.adapters import ESTIMATORS
-from caransac.bench.paper import PHOTOTOURISM, TABLES
+from caransac.bench.paper import FIGURES, PHOTOTOURISM, PRESET, TABLES
 from caransac.bench.publication import format_markdown
 from caransac.cli import main
+from caransac.cli.bench import expand_paper
 from caransac.datasets import make_synthetic, write_npz
+from caransac.learned.weights_file import weights_path
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +29,7 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     arguments = ["bench", "--data", str(tmp_path / "data"), "--workers", "1", "--timing-pairs", "0"]
     assert main([*arguments, "--paper", "table-1", "--out", str(tmp_path / "out")]) == 0
     text = (tmp_path / "out" / "table-1" / "table.md").read_text()
-    row = next(line for line in text.splitlines() if line.startswith("| CA-RANSAC -C "))
+    row = next(line for line in text.splitlines() if line.startswith("| CA-RANSAC paper -C "))
     assert "55.8 28.8 88.8" in " ".join(row.replace("|", "").split())
     result = json.loads((tmp_path / "out" / "table-1" / "results.json").read_text())
     elsewhere = result | {"rows": [row | {"scenes": {"elsewhere": {}}} for row in result["rows"]]}
@@ -36,6 +39,40 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
     for table in TABLES.values():
         names = {name.rpartition(" + ")[2] for name in table.rows}
         assert names <= set(ESTIMATORS)
+        assert {PRESET, "CA-RANSAC", "LM-LO", "PoseLib"} <= names
+
+
+def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys):
+    """Every row of some tables that is installed, on a pair in the layout of ScanNet's list; `make paper` runs all."""
+    for name in set(TABLES) - {"table-4", "table-6"}:
+        monkeypatch.delitem(TABLES, name)
+    pair_list = write_pair_list(tmp_path, list(make_synthetic(1)))
+    out = tmp_path / "out"
+    arguments = ["--workers", "1", "--timing-pairs", "0", "--iterations", "128", "-q"]
+    assert main(["bench", str(pair_list), "--paper", "all", *arguments, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert {path.name for path in out.iterdir() if path.is_dir()} == set(TABLES)
+    for name, table in TABLES.items():
+        results = json.loads((out / name / "results.json").read_text())
+        rows = {row["method"] for row in results["rows"]}
+        assert rows | set(results["missing"]) == set(table.rows)
+        assert {PRESET, "CA-RANSAC", "LM-LO"} <= rows
+        assert all(row["crashes"] == 0 for row in results["rows"] if "CA-RANSAC" in row["method"])
+    for figure in FIGURES:
+        assert (out / f"{figure}-0.png").stat().st_size > 5000
+    assert "CA-RANSAC paper (E)" in printed and "ContextFilter + eight-point" in printed
+    assert expand_paper(["all"]) == [*TABLES, *FIGURES] and expand_paper(["figure-1", "figure-1"]) == ["figure-1"]
+
+
+def test_weights_of_ones_own_are_a_row(tmp_path):
+    arguments = ["synthetic:1", "--methods", "CA-RANSAC paper tuned", "--timing-pairs", "0", "--workers", "1"]
+    weights = ["--weights", str(weights_path("paper"))]
+    assert main(["bench", *arguments, "-q", "--out", str(tmp_path / "without")]) == 0
+    missing = json.loads((tmp_path / "without" / "results.json").read_text())["missing"]
+    assert "--weights FILE" in missing["CA-RANSAC paper tuned"]
+    assert main(["bench", *arguments, *weights, "-q", "--out", str(tmp_path / "with")]) == 0
+    (row,) = json.loads((tmp_path / "with" / "results.json").read_text())["rows"]
+    assert row["method"] == "CA-RANSAC paper tuned" and row["pairs"] == 1
 
 
 @pytest.mark.parametrize("arguments", [["nodir"], ["--data", "nodir"], ["synthetic:2", "--tune", "nodir"]])

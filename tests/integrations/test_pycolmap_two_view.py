@@ -69,7 +69,7 @@ def test_unknown_cameras(module):
     assert geometry.E is not None and geometry.F is not None
 
 
-def test_an_unknown_camera_is_not_believed_and_may_lack_a_size():
+def test_an_unknown_camera_is_not_trusted_and_may_lack_a_size():
     wrong = pycolmap.Camera(**DICT | {"params": [500.0, *DICT["params"][1:]]})
     geometry = ours.estimate_two_view_geometry(wrong, PAIR.points1, KNOWN, PAIR.points2, ROWS)
     assert geometry.config == Config.UNCALIBRATED.value

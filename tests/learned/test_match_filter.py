@@ -9,9 +9,10 @@ import torch
 from caransac.bench.filters import LearnedFilter, ratio_filter, saved_filter
 from caransac.bench.plan import Plan
 from caransac.cli import main
-from caransac.datasets import make_synthetic
-from caransac.learned.match_filter import NUM_INPUTS, filter_inputs, load_filter
+from caransac.datasets import Pair, make_synthetic
+from caransac.learned.match_filter import NUM_INPUTS, Judgement, filter_inputs, load_filter
 from caransac.learned.weights_file import weights_path
+from caransac.synthetic import make_pair
 from caransac.training.data import judged
 from caransac.training.filter_task import FilterModule, balanced_entropy
 from caransac.training.recipe import Recipe
@@ -49,6 +50,28 @@ def test_torch_and_numpy_filters_agree(rng, width, count):
     assert np.abs(judgement.log_odds - log_odds).max() < 1e-5
     assert judgement.as_features.shape == (count, module.to_numpy().num_features)
     assert np.allclose(judgement.probabilities, 1 / (1 + np.exp(-log_odds)), atol=1e-5)
+
+
+@pytest.mark.parametrize("num_features", [1, 16, 128])
+def test_the_features_of_the_paper_are_zero_for_matches_that_are_pruned(pair, num_features):
+    torch.manual_seed(1)
+    match_filter = FilterModule(32, num_features).to_numpy()
+    judgement = judge(match_filter, pair)
+    side = judgement.as_paper_features(pair.points1, pair.points2)
+    assert side.shape == (len(pair.points1), num_features + 1) == (len(side), match_filter.num_features)
+    kept = judgement.log_odds >= np.sort(judgement.log_odds)[-int(np.ceil(len(side) / 4))]
+    assert np.array_equal(side[kept, :-1], judgement.features[kept]) and not side[~kept, :-1].any()
+    assert side[:, -1].min() >= 0 and side[:, -1].max() <= 1.5
+
+
+def test_the_residual_of_the_paper_is_small_on_right_matches():
+    pair = Pair.from_synthetic(make_pair(400, outlier_ratio=0.5, noise_px=0.2, seed=7))
+    right = pair.right_matches()
+    knowing = Judgement(np.where(right > 0, 4, -4).astype(np.float32), np.zeros((400, 2), np.float32))
+    residuals = knowing.as_paper_features(pair.points1, pair.points2)[:, -1]
+    assert np.median(residuals[right > 0]) < 0.4 < np.median(residuals[right == 0])
+    few = Judgement(np.zeros(3, np.float32), np.zeros((3, 2), np.float32))
+    assert np.isfinite(few.as_paper_features(pair.points1[:3], pair.points2[:3])).all()
 
 
 def test_a_match_is_judged_the_same_wherever_it_stands(rng, module, pair):

@@ -1,12 +1,14 @@
 """Side information: scores and the agreement of neighbours."""
 
+from dataclasses import replace
 from itertools import combinations, islice
 
 import numpy as np
 import pytest
 
 from caransac import kernels
-from caransac.learned.side_information import NUM_FEATURES, NUM_SCORE_FEATURES, side_information
+from caransac.learned.network_layout import NUM_FEATURES, NUM_SCORE_FEATURES, PAPER_LAYOUT
+from caransac.learned.side_information import side_information
 from caransac.synthetic import make_pair
 
 
@@ -159,3 +161,32 @@ def test_side_information_is_both_and_what_the_caller_adds(rng):
     assert np.array_equal(side[:, :NUM_SCORE_FEATURES], lifted(pair.scores, "ratio"))
     assert np.array_equal(side[:, NUM_SCORE_FEATURES:NUM_FEATURES], neighbours)
     assert np.array_equal(side[:, NUM_FEATURES:], own.astype(np.float32))
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
+def test_fourier_features_are_those_of_the_paper(rng, count):
+    """Frequencies 2^0 to 2^7 of pi x / 1.5, sines and cosines: 16 numbers."""
+    values = rng.uniform(0, 1.5, count)
+    phases = np.pi * values[:, None] * 2.0 ** np.arange(8) / 1.5
+    expected = np.concatenate([np.sin(phases), np.cos(phases)], axis=1)
+    assert np.allclose(kernels.fourier_features(values), expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.kernels
+def test_the_paper_reads_the_lifted_score_alone_then_lifted_and_plain_features(rng):
+    pair = make_pair(60, seed=3)
+    points = kernels.pack(pair.points1, pair.points2)
+    own = rng.uniform(0, 1, (60, 6))
+    lift = kernels.fourier_features
+    given = points, points.spreads(), pair.scores
+    assert np.array_equal(side_information(*given, "ratio", layout=PAPER_LAYOUT), lift(pair.scores))
+    assert np.array_equal(side_information(*given, "confidence", layout=PAPER_LAYOUT), lift(1 - pair.scores))
+    without = side_information(points, points.spreads(), None, "ratio", layout=PAPER_LAYOUT)
+    assert without.shape == (60, 16) and not without.any()
+    for lifted in (0, 1, 2):
+        layout = replace(PAPER_LAYOUT, lifted=lifted)
+        side = side_information(*given, "ratio", own, layout)
+        columns = [lift(pair.scores), *(lift(own[:, 6 - lifted + i]) for i in range(lifted)), own[:, : 6 - lifted]]
+        assert side.shape == (60, layout.num_inputs(6))
+        assert np.array_equal(side, np.concatenate(columns, axis=1).astype(np.float32))

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from caransac.learned.side_information import NUM_FEATURES
+from caransac.learned.network_layout import NUM_FEATURES, PAPER_LAYOUT
 from caransac.learned.state_network import StateNetwork, load_network
 
 pytestmark = pytest.mark.kernels
@@ -29,6 +29,23 @@ def random_network(rng, c=12, hidden=12):
     return StateNetwork(weights)
 
 
+def paper_network(rng, c=128):
+    """The layers of the paper, at random: every layer that keeps its width has a skip connection."""
+    sizes = {
+        "init": [16, c, c],
+        "decoder": [c, c // 2, c // 4, 1],
+        "message": [c, c, c, c],
+        "digest": [c, c, c, c],
+        "update": [2 * c, c, c, c],
+    }
+    weights = {"alpha": np.array(1.0), "beta": np.array(0.0), **PAPER_LAYOUT.to_weights()}
+    for name, widths in sizes.items():
+        for layer, (rows, columns) in enumerate(itertools.pairwise(widths)):
+            weights[f"{name}.{layer}.weight"] = (rng.normal(size=(rows, columns)) / rows).astype(np.float32)
+            weights[f"{name}.{layer}.bias"] = (rng.normal(size=columns) * 0.1).astype(np.float32)
+    return StateNetwork(weights)
+
+
 @pytest.fixture
 def network(rng):
     """Random weights."""
@@ -42,7 +59,8 @@ def by_numpy(network, name, x, activation):
         weight, bias = (network.weights[f"{name}.{layer}.{part}"] for part in ("weight", "bias"))
         y = x.astype(float) @ weight + bias
         y = activation(y) if layer + 1 < depth else y
-        x = y + x if 0 < layer < depth - 1 and x.shape == y.shape else y
+        skips = network.layout.every_skip or 0 < layer < depth - 1
+        x = y + x if skips and weight.shape[0] == weight.shape[1] else y
     return x
 
 
@@ -68,7 +86,7 @@ def some_scores(rng, k, n, share):
 
 @pytest.mark.parametrize("n", [0, 1, 11, 48, 200])
 @pytest.mark.parametrize(("c", "hidden"), [(12, 12), (16, 16), (8, 20), (33, 7), (128, 120)])
-def test_the_first_belief_is_that_of_the_equations(rng, n, c, hidden):
+def test_the_prior_is_that_of_the_equations(rng, n, c, hidden):
     network, side = random_network(rng, c, hidden), rng.normal(size=(n, 7))
     state, probabilities = network.first(side)
     assert state.shape == (n, c) and probabilities.shape == (n,)
@@ -86,6 +104,47 @@ def test_the_shortcuts_are_exact(rng, k, n, share, c, hidden):
     assert state.dtype == probabilities.dtype == np.float32
     assert np.allclose(state, naive_update(network, before, scores), atol=1e-5)
     assert np.allclose(probabilities, naive_probabilities(network, state), atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+@pytest.mark.parametrize("c", [8, 128])
+def test_the_update_of_the_paper_is_that_of_its_attention_written_out(rng, c, share):
+    """A = S S^T / sum_j C_j, entry by entry, and F <- MLP1([F, MLP2(A MLP3(F))]) with a skip wherever a width stays."""
+    network, n, k = paper_network(rng, c), 60, 4
+    side, scores = rng.normal(size=(n, 16)), some_scores(rng, k, n, share)
+    state, probabilities = network.first(side)
+    assert np.allclose(state, by_numpy(network, "init", side, leaky_relu), atol=1e-5)
+    assert np.allclose(probabilities, naive_probabilities(network, state), atol=1e-6)
+    totals = scores.sum(axis=1)
+    attention = np.zeros((n, n))
+    for i, j in itertools.product(range(n), range(n)):
+        attention[i, j] = sum(scores[m, i] * scores[m, j] for m in range(k)) / max(totals.sum(), 1e-6)
+    assert attention.min() >= 0 and attention.sum(axis=1).max(initial=0) <= 1 + 1e-9
+    message = by_numpy(network, "message", state, np.tanh)
+    digest = by_numpy(network, "digest", attention @ message, np.tanh)
+    expected = by_numpy(network, "update", np.concatenate([state, digest], axis=1), leaky_relu)
+    updated, probabilities = network.update(state, scores)
+    assert np.allclose(updated, expected, atol=1e-5, rtol=1e-5)
+    assert np.allclose(probabilities, naive_probabilities(network, updated), atol=1e-6)
+
+
+def test_every_layer_of_the_paper_that_keeps_its_width_has_a_skip_connection(rng):
+    network = paper_network(rng)
+    skips = {name: [residual for *_, residual in layers] for name, layers in network.layers.items()}
+    assert skips == {
+        "init": [False, True],
+        "decoder": [False, False, False],
+        "message": [True, True, True],
+        "digest": [True, True, True],
+        "update": [False, True, True],
+    }
+
+
+@pytest.mark.parametrize(("name", "value"), [("lifted", 0.5), ("lifted", -1), ("lifted", 1), ("every_skip", 2)])
+def test_a_layout_that_cannot_be_is_refused(rng, name, value):
+    weights = {**paper_network(rng, 8).weights, f"layout.{name}": np.array(value, np.float32)}
+    with pytest.raises(ValueError, match="layout"):
+        StateNetwork(weights).try_out()
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,6 @@ def test_a_summary_has_a_picture_of_the_matches(method):
     (picture,) = Texts(summary._repr_html_()).images
     assert picture.startswith("data:image/png;base64,iVBOR")
     assert summary.picture.startswith(b"\x89PNG")
-    belief = result.inliers if result.probabilities is None else result.probabilities
-    assert summary.picture == plot.draw_matches(None, *POINTS, belief, image1=image, image2=image)._repr_png_()
+    shown = result.inliers if result.probabilities is None else result.probabilities
+    assert summary.picture == plot.draw_matches(None, *POINTS, shown, image1=image, image2=image)._repr_png_()
     assert repr(summary) == repr(result)

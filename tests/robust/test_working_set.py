@@ -1,4 +1,4 @@
-"""The working set: very many matches are worked on in part, and refine the answer and are judged by it in full."""
+"""The working set: very many matches are worked on in part, and refine the answer and are scored by it in full."""
 
 from dataclasses import replace
 from itertools import pairwise

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from caransac.kernels import RefineOptions
+from caransac.learned.network_layout import PAPER_LAYOUT
 from caransac.learned.state_network import load_network
 from caransac.options import Options
 from caransac.robust.pipeline import adapt
@@ -14,7 +15,7 @@ from caransac.robust.refinement import match_weights
 from caransac.training.data import make_example, synthetic_pair
 from caransac.training.replay import RecordedNetwork, pose_error_slope, pose_loss, refinement_step, replay
 from caransac.training.state_module import StateModule
-from caransac.tuning import DEFAULT_TUNING
+from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING
 
 
 def run(network, example, seed=0):
@@ -98,7 +99,7 @@ def test_the_slope_of_the_pose_error(network, example):
 
 def test_replay_gives_gradients_to_every_network_and_its_loss_is_that_of_the_loop(network, example):
     network.zero_grad()
-    losses = replay(network, example, seed=3)
+    losses = replay(network, example, Options(early_stop=False, seed=3))
     losses.total.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
     found = run(network, example, seed=3)
@@ -109,4 +110,47 @@ def test_replay_gives_gradients_to_every_network_and_its_loss_is_that_of_the_loo
 
 def test_self_supervision_needs_no_truth(network, example):
     blind = replace(example, R=None, t=None, labels=np.zeros_like(example.labels))
-    assert np.isfinite(replay(network, blind, seed=0, self_supervised=True).total.item())
+    options = Options(early_stop=False)
+    assert np.isfinite(replay(network, blind, options, self_supervised=True).total.item())
+
+
+@pytest.fixture
+def paper(rng):
+    """The network of the paper, a small one, and an example that it solves."""
+    torch.manual_seed(2)
+    module = StateModule(16, 8, PAPER_LAYOUT, with_beta=False)
+    while True:
+        example = make_example(synthetic_pair(rng), max_error_px=1.0, layout=PAPER_LAYOUT)
+        found = adapt(example.problem, module.to_numpy(), example.side, example.info, Options.paper(seed=5))
+        if all(example.pose_error_deg(record.best) < 20 for record in found.rounds[1:]):
+            return module, example
+
+
+@pytest.mark.parametrize("state_update", [True, False])
+def test_the_loss_of_the_paper_is_its_formula(paper, state_update):
+    module, example = paper
+    options = Options.paper(state_update=state_update, seed=5)
+    losses = replay(module, example, options, with_prior=False)
+    found = adapt(example.problem, module.to_numpy(), example.side, example.info, options)
+    assert len(found.rounds) == 5
+    expected = 0.0
+    for q, record in enumerate(found.rounds[1:], 1):
+        p, y = record.probabilities.astype(float), example.labels
+        inliers = -np.mean(y * np.log(p) + (1 - y) * np.log(1 - p))
+        pose = min(example.pose_error_deg(record.best), 30)
+        expected += 0.9 ** (4 - q) * (inliers + pose / 60)
+    assert losses.total.item() == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_loss_of_the_paper_reaches_every_parameter_but_the_pose_only_alpha(paper):
+    module, example = paper
+    assert "beta" not in dict(module.named_parameters()) and module.beta == 0
+    replay(module, example, Options.paper(seed=5), with_prior=False).total.backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in module.parameters())
+    module.zero_grad()
+    found = adapt(example.problem, module.to_numpy(), example.side, example.info, Options.paper(seed=5))
+    for record in found.rounds[1:]:
+        loss = pose_loss(module, example, found.rounds[0], record, PAPER_TUNING)
+        assert loss.item() == pytest.approx(example.pose_error_deg(record.best)) and loss.item() < 30
+        loss.backward()
+    assert [name for name, p in module.named_parameters() if p.grad is not None and p.grad.any()] == ["alpha"]

@@ -15,7 +15,8 @@ from distributed import Client, LocalCluster, Security
 import caransac
 from caransac.cli import main
 from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
-from caransac.verification.cluster import check_versions
+from caransac.verification.build_identity import build_identity
+from caransac.verification.cluster import BUILD, check_versions
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +109,7 @@ def test_workers_of_other_versions_are_refused(cluster, tmp_path, capsys, monkey
     monkeypatch.setattr(caransac, "__version__", "9.9")
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert re.search(r"the worker at tcp://.* has caransac \d.*, and this is 9\.9", capsys.readouterr().err)
-    monkeypatch.setattr("caransac.verification.cluster.check_versions", lambda _: None)  # as of one that comes later
+    monkeypatch.setattr("caransac.verification.cluster.check_versions", lambda *_: None)  # as of one that comes later
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert "a worker has caransac" in capsys.readouterr().err
     assert read_geometries(path) == []
@@ -125,7 +126,14 @@ def test_the_guide_lets_nobody_in():
 
 def test_workers_without_caransac_are_refused():
     with pytest.raises(ImportError, match="the worker at tcp://there:1 has no caransac: install version"):
-        check_versions({"tcp://there:1": ModuleNotFoundError("caransac")})
+        check_versions({"tcp://there:1": ModuleNotFoundError("caransac")}, "1.0")
+
+
+def test_workers_of_another_build_are_refused():
+    check_versions({"tcp://there:1": build_identity()}, build_identity())
+    with pytest.raises(OSError, match=r"the worker at tcp://there:1 has caransac .*: they must be the same"):
+        check_versions({"tcp://there:1": build_identity()[:-1] + "x"}, build_identity())
+    assert eval(BUILD) == build_identity()
 
 
 @pytest.mark.parametrize("address", ["", "host", "tcp://host", "bogus://host:1"])

@@ -25,7 +25,7 @@ def test_a_tap_keeps_a_match_on_a_phone(open_report, report_path, pair, pose):
 def test_nothing_is_wider_than_the_screen(open_report, report_path, width):
     with open_report(report_path, viewport={"width": width, "height": 800}, device_scale_factor=2) as report:
         assert report.page.evaluate("document.documentElement.scrollWidth") <= width
-        for name in ("matches", "space", "distances", "belief"):
+        for name in ("matches", "space", "distances", "histograms"):
             assert report.canvas(name).any()
 
 
@@ -118,16 +118,16 @@ def test_the_cameras_have_keys(open_report, report_path):
 
 def test_rounds_fade_into_each_other(open_report, report_path, pose):
     with open_report(report_path, reduced_motion="no-preference") as report:
-        belief = "() => Array.from(caransac.stage.belief)"
+        probabilities = "() => Array.from(caransac.stage.probabilities)"
         report.page.clock.install()
         report.page.clock.pause_at(report.page.evaluate("Date.now()") + 1000)
         report.page.get_by_role("slider", name="Round").fill("0")
         report.page.clock.run_for(175)
         last, first = np.rint(255 * pose.probabilities), np.rint(255 * pose.trace[0].probabilities)
-        share = (np.array(report.page.evaluate(belief)) - last) @ (first - last) / np.sum((first - last) ** 2)
+        share = (np.array(report.page.evaluate(probabilities)) - last) @ (first - last) / np.sum((first - last) ** 2)
         assert 0.2 < share < 0.8
         report.page.clock.run_for(400)
-        np.testing.assert_allclose(report.page.evaluate(belief), first, atol=1e-3)
+        np.testing.assert_allclose(report.page.evaluate(probabilities), first, atol=1e-3)
         report.page.clock.resume()
 
 

@@ -72,9 +72,35 @@ def test_the_round_slider_and_the_lines_change_the_picture(open_report, report_p
         assert np.mean(first != last) > 0.05
         report.slide("Round", 4)
         assert np.array_equal(report.canvas("matches"), last)
-        report.page.get_by_label("Lines").uncheck()
+        report.page.get_by_label("Lines").select_option("none")
         report.settle()
         assert (report.canvas("matches")[..., 3] > 0).mean() < 0.3 * (last[..., 3] > 0).mean()
+
+
+def test_few_lines_are_drawn_all_over_the_image_and_more_if_asked_for(open_report, tmp_path):
+    pair = make_pair(num_points=3000, outlier_ratio=0.3, seed=11)
+    found = caransac.estimate_fundamental(pair.points1, pair.points2)
+    path = write_report(tmp_path / "r.html", found, pair.points1, pair.points2, size1=(1024, 768), size2=(1024, 768))
+    joined = """() => { const s = caransac.stage;
+        return s.spread(s.order().filter((match) => s.probabilities[match] >= 1), s.maxLines); }"""
+    with open_report(path) as report:
+        chosen = np.array(list(report.page.evaluate(f"() => Array.from(({joined})())")))
+        assert len(chosen) == 200 == report.page.evaluate("caransac.stage.numLines")
+        cells = np.clip(pair.points1[chosen] * 8 // (1024, 768), 0, 7).astype(int) @ (1, 8)
+        likely = np.rint(255 * found.probabilities)
+        for cell in range(64):  # of every part the most probable ones, and about as many
+            members = np.flatnonzero(np.clip(pair.points1 * 8 // (1024, 768), 0, 7).astype(int) @ (1, 8) == cell)
+            members = members[likely[members] >= 1]
+            mine = chosen[cells == cell]
+            assert len(mine) >= min(3, len(members))
+            if 0 < len(mine) < len(members):
+                assert likely[mine].min() >= np.sort(likely[members])[-len(mine)]
+        for option, count in (("1,000", 1000), ("all", int((likely >= 1).sum())), ("none", 0)):
+            report.page.get_by_label("Lines").select_option(option)
+            report.settle()
+            assert report.page.evaluate("caransac.stage.numLines") == count
+        report.press("l")
+        assert report.page.evaluate("caransac.stage.numLines") > 0
 
 
 def test_the_threshold_hides_what_is_less_probable(open_report, report_path, pair, pose):

@@ -36,7 +36,7 @@ def map_ordered(
         return _map_in(workers, function, items, EXECUTOR_LOOK_AHEAD)
     workers = count_cores() if workers is None else workers
     if not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers must be a whole number from 1 on, or an executor, not {workers!r}")
+        raise ValueError(f"workers must be a whole number of at least 1, or an executor, not {workers!r}")
     return map(function, items) if workers == 1 else _map_in_threads(function, items, workers)
 
 

@@ -1,7 +1,7 @@
 """SQLite files: transactions that are whole or not there, schemas that compute nothing, and errors that say what to do.
 
 The schema of a database is a program: triggers, views, generated columns, defaults and indexes can compute anything
-while it is read or written. A file that others made is used after `check_schema` alone, which refuses all of them.
+while it is read or written. A file that others made is used only after `check_schema`, which refuses all of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def connect(path: Path, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Conne
     connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
     for pragma in ("trusted_schema = OFF", "foreign_keys = OFF", "ignore_check_constraints = ON"):
         connection.execute(f"PRAGMA {pragma}")
-    if hasattr(connection, "setlimit"):  # from Python 3.11 on; else a value has a gigabyte at most
+    if hasattr(connection, "setlimit"):  # Python 3.11 and later; else a value has a gigabyte at most
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(memory_limit(), 2**31 - 1))
     # Python looks for signals when it calls this, which SQLite's own loops never do.
     connection.set_progress_handler(interrupts.is_requested, OPERATIONS_PER_CHECK)

@@ -1,4 +1,4 @@
-"""Files from strangers: what they declare is compared with their size and with a limit before memory is taken for it.
+"""Untrusted files: what they declare is compared with their size and with a limit before memory is taken for it.
 
 A few kilobytes can declare many gigabytes: zeros compress a thousandfold, and an array of HDF5 need not be stored at
 all. Every reader of text, images, npz and h5 files asks `check_size` first; `untrusted_h5` has those of HDF5.

@@ -1,4 +1,4 @@
-"""HDF5 files from strangers: only what is in the file itself is read, and only if it has a reasonable size.
+"""Untrusted HDF5 files: only what is in the file itself is read, and only if it has a reasonable size.
 
 HDF5 can place the data of an array in other files (external storage, external links, virtual datasets). Whoever sends
 such a file could have any file of the reader's machine copied into a result, so all of them are refused.

@@ -86,7 +86,7 @@ def estimate(
             kind = "pose" if exact else "pose_and_focals"
         return _result(kind, found, found, started)
     if _is_sure(found) and found.degeneracy == "planar" and exact and not _alternatives(found):
-        return _result("pose", found, found, started, "a plane explains the matches, but one pose of it alone")
+        return _result("pose", found, found, started, "a plane explains the matches, but only one pose of it")
     plane = estimate_homography(_flat(points1, camera1, 1), _flat(points2, camera2, 2), **matches)
     if _is_sure(plane) and (found.degeneracy is not None or plane.num_inliers > found.num_inliers):
         turned = found.degeneracy == "rotation" and exact

@@ -17,8 +17,9 @@ from caransac.results import FundamentalResult, HomographyResult, RelativePose, 
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import focal_profile
+from caransac.robust.guessed_cameras import estimate_uncalibrated
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
+from caransac.robust.problems import Essential, FocalPose, Homography, Problem
 from caransac.robust.same_camera import estimate_focal_pose
 
 
@@ -103,9 +104,9 @@ def estimate_fundamental(
 ) -> FundamentalResult:
     """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
 
-    With the sizes of both images it is found among the matrices that ordinary cameras have, which is far more accurate:
-    most wrong fundamental matrices come from a plane in the scene and belong to impossible cameras. Other arguments and
-    errors as in `estimate_relative_pose`, without the cameras.
+    It is found among the matrices that ordinary cameras have, unless the matches contradict them: most wrong matrices
+    come from a plane in the scene and belong to impossible cameras. The sizes of both images make that much more
+    accurate. Other arguments and errors as in `estimate_relative_pose`, without the cameras.
 
     Returns:
         F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
@@ -116,25 +117,20 @@ def estimate_fundamental(
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
     if image_size1 is None:
-        plain = Fundamental.from_pixels(pixels1, pixels2)
-        found = estimate_model(plain, info, options)
-        F = None if found.model is None else plain.public(found.model[None])[0]
-        return FundamentalResult(
-            F=F, degeneracy=found.degeneracy_kind, **report((pixels1, pixels2), plain, found, options, started)
-        )
-    lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
-    problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
-    if found.model is None:
-        return FundamentalResult(
-            F=None, **report((pixels1, pixels2), problem, found, options, started, problem.fundamental)
-        )
-    refined1, refined2 = _refined_cameras(problem, found) or lenses
+        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
+        cameras = None
+    else:
+        lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
+        problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
+        cameras = _refined_cameras(problem, found)
+    matrices = problem.fundamentals if isinstance(problem, FocalPose) else problem.public
+    camera1, camera2 = cameras or (None, None)
     return FundamentalResult(
-        F=problem.fundamental(found.model),
-        camera1=refined1,
-        camera2=refined2,
+        F=None if found.model is None else matrices(found.model[None])[0],
+        camera1=camera1,
+        camera2=camera2,
         degeneracy=found.degeneracy_kind,
-        **report((pixels1, pixels2), problem, found, options, started, problem.fundamental),
+        **report((pixels1, pixels2), problem, found, options, started, matrices),
     )
 
 

@@ -27,7 +27,7 @@ MOST_PAIRS = 200  # that are estimated; the error falls little beyond a few doze
 # These four were chosen on the training scenes. Matches of a pair err together, by lens and scene, and count a quarter.
 TEMPER = 4.0
 WRONG = 0.3  # share of the pairs whose evidence is assumed to be of no worth, though it looks sure
-WIDE = 0.25  # deviation of log f from which on a pair says nothing
+WIDE = 0.25  # deviation of log f beyond which a pair says nothing
 EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one
 # What counts as known. These limits, and the common deviation below, were set after a look at the validation scenes
 # too, because only one training scene does not show its focal length.
@@ -112,7 +112,7 @@ def _profile(lens: Camera, **arguments: Any) -> Array | None:
 def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
     """Indices of at most so many of the given sizes, evenly from the largest to the smallest, in rising order.
 
-    The pairs with the most matches alone would be those that hardly moved, which show no focal length.
+    Only the pairs with the most matches would be those that hardly moved, which show no focal length.
     """
     ranked = sorted(range(len(sizes)), key=lambda i: (-sizes[i], i))
     if len(ranked) > most:
@@ -121,7 +121,7 @@ def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
 
 
 def trial_focals(camera: Camera) -> Array:
-    """(k,) focal lengths in pixels to try for a camera, whose size alone matters."""
+    """(k,) focal lengths in pixels to try for a camera, of which only the size matters."""
     return np.asarray(np.exp(LOG_FOCALS) * max(camera.width, camera.height))
 
 

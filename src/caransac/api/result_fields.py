@@ -64,7 +64,7 @@ def report_common(
     started: float,
     show: Callable[[Array], Array] | None = None,
 ) -> CommonFields:
-    """The fields all results share, over the points as given; `show` turns models into what the result has."""
+    """The fields all results share, over the points as given; `show` turns models (m, ...) into what the result has."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
     inliers = problem.spread(msac_scores) > 0
     probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
@@ -87,10 +87,7 @@ def report_common(
 
 def _public_round(problem: Problem, record: Round, show: Callable[[Array], Array] | None) -> Round:
     """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
-
-    def public(models: Array) -> Array:
-        return problem.public(models) if show is None else np.array([show(m) for m in models]).reshape(-1, 3, 3)
-
+    public = problem.public if show is None else show
     given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
     return replace(
         record,

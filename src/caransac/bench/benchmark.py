@@ -85,7 +85,11 @@ class Benchmark:
     def settings(self, method: BenchMethod) -> RunSettings:
         """What a method is told by default."""
         estimator = method.estimator
-        return RunSettings(max_error_px=estimator.max_error_px, iterations=estimator.iterations or self.plan.iterations)
+        return RunSettings(
+            max_error_px=estimator.max_error_px,
+            iterations=estimator.iterations or self.plan.iterations,
+            weights=self.plan.weights if estimator.wants_weights else "",
+        )
 
     def thresholds(self, methods: list[BenchMethod], problem: ProblemName) -> dict[BenchMethod, MaxError]:
         """Each method's threshold in pixels: its default, or the best by AUC@5 on the data set to tune on."""

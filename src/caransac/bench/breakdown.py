@@ -31,6 +31,7 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
     (Problem, "best", "score"),
     (strategies, "rank_regions", "score"),
     (strategies, "most_distinct", "score"),
+    (strategies, "largest_consensus", "score"),
     (Problem, "msac_scores", "score"),
     (Scale, "measure", "refine"),
     (strategies, "trusted_matches", "refine"),

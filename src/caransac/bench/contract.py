@@ -28,14 +28,16 @@ class RunSettings:
     """What every method is told.
 
     Attributes:
-        max_error_px: the method's threshold in pixels, in the sense it has for the method; "auto" for ours alone.
+        max_error_px: the method's threshold in pixels, in the sense it has for the method; "auto" only for ours.
         iterations: hypotheses to draw, no fewer if the library can be made to; None for the method's own stopping.
         seed: of the random numbers.
+        weights: path of weights trained on the data of the benchmark, for the methods that take them.
     """
 
     max_error_px: MaxError = 1.0
     iterations: int | None = 1024
     seed: int = 0
+    weights: str = ""
 
     @property
     def threshold_px(self) -> float:
@@ -117,6 +119,7 @@ class Estimator(LibraryCall):
             methods sample uniformly); "none": neither can be had, and its figures vary from run to run.
         max_error_px: the threshold at which it does well by default.
         iterations: hypotheses, whatever the others draw; None for the common number.
+        wants_weights: whether it needs `RunSettings.weights`.
     """
 
     problems: tuple[ProblemName, ...] = ("E", "F")
@@ -126,6 +129,7 @@ class Estimator(LibraryCall):
     seeding: Seeding = "seed"
     max_error_px: MaxError = 1.0
     iterations: int | None = None
+    wants_weights: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

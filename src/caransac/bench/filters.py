@@ -54,7 +54,7 @@ class BenchFilter:
 
 @dataclass(frozen=True)
 class BelowRatio:
-    """Keeps matches with a ratio below a limit; of confidences it knows the order alone."""
+    """Keeps matches with a ratio below a limit; of confidences it knows only the order."""
 
     max_ratio: float
 

@@ -14,6 +14,7 @@ import caransac
 from caransac.bench.contract import LibraryCall, installed_version
 from caransac.kernels import instruction_set
 
+DECIDING = (":(top)", ":(top,exclude)benchmarks/results", ":(top,exclude,glob)**/*.md")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -46,11 +47,15 @@ def cpu_model() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that the package or the current folder belongs to; ``-dirty`` if it was changed."""
+    """The commit of the checkout that the package or the current folder belongs to; ``-dirty`` if it was changed.
+
+    Published results and texts may change: they decide no figure.
+    """
     for folder in (Path(caransac.__file__).parent, Path.cwd()):
         try:
             if (Path(_git(folder, "rev-parse", "--show-toplevel")) / "src/caransac/__init__.py").is_file():
-                return _git(folder, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
+                changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", *DECIDING)
+                return _git(folder, "rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
         except (OSError, subprocess.CalledProcessError):
             continue
     return None

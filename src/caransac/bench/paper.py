@@ -9,6 +9,8 @@ from caransac.bench.contract import ProblemName
 COLUMNS = ("AUC5", "AUC1", "MAP20", "Med", "Avg")
 PHOTOTOURISM = frozenset({"sacre_coeur", "st_peters_square"})  # the validation scenes of the RANSAC Tutorial 2020
 SCANNET = frozenset({"scannet_test_pairs_with_gt"})  # the pair list of SuperGlue
+FIGURES = ("figure-1", "figure-3", "figure-5")  # progression, results, runtime; drawn by `paper_figures`
+PRESET = "CA-RANSAC paper"  # the row whose figures are the paper's own method
 PaperFigures = tuple[float, ...]
 
 
@@ -20,15 +22,18 @@ class PaperTable:
         title: what it shows.
         scenes: the scenes it was measured on; figures stand beside ours where our scenes are these.
         problem: what is estimated.
-        rows: our name of each method, and the paper's figures, in the order of `COLUMNS`.
-        absent: rows that need what is not here, with the reason.
+        rows: our name of each method, and the paper's figures, in the order of `COLUMNS`; none of rows that the paper
+            does not have.
     """
 
     title: str
     scenes: frozenset[str]
     problem: ProblemName
     rows: dict[str, PaperFigures]
-    absent: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        ours = (PRESET, "CA-RANSAC", "LM-LO", "PoseLib")
+        object.__setattr__(self, "rows", self.rows | {name: () for name in ours if name not in self.rows})
 
     def figures(self, method: str, scenes: frozenset[str]) -> dict[str, float]:
         """The paper's figures of a method, if the data is the same; else none."""
@@ -38,7 +43,7 @@ class PaperTable:
 
 
 _HARDNET_ROWS: dict[str, PaperFigures] = {
-    "CA-RANSAC": (69.1, 37.4, 96.3, 0.691, 4.75),
+    PRESET: (69.1, 37.4, 96.3, 0.691, 4.75),
     "OpenCV USAC_DEFAULT": (60.7, 31.1, 90.6, 1.020, 9.73),
     "LM-LO": (63.9, 34.0, 91.8, 0.845, 8.84),
     "LM-LO 10k": (66.4, 35.6, 93.2, 0.764, 7.41),
@@ -50,7 +55,7 @@ _HARDNET_ROWS: dict[str, PaperFigures] = {
 
 
 def _weak(title: str, *rows: PaperFigures) -> PaperTable:
-    names = ("MAGSAC++", "OpenCV USAC_DEFAULT", "OpenCV VSAC", "GC-RANSAC", "LM-LO", "CA-RANSAC")
+    names = ("MAGSAC++", "OpenCV USAC_DEFAULT", "OpenCV VSAC", "GC-RANSAC", "LM-LO", PRESET)
     return PaperTable(f"E, {title} matches, PhotoTourism", PHOTOTOURISM, "E", dict(zip(names, rows, strict=True)))
 
 
@@ -61,24 +66,33 @@ TABLES: dict[str, PaperTable] = {
         "E",
         {
             "LM-LO": (63.9, 34.0, 91.8),
-            "CA-RANSAC -C": (55.8, 28.8, 88.8),
-            "CA-RANSAC -S": (61.5, 33.3, 82.7),
-            "CA-RANSAC -R": (69.3, 36.5, 96.1),
-            "CA-RANSAC": (69.1, 37.4, 96.3),
+            f"{PRESET} -C": (55.8, 28.8, 88.8),
+            f"{PRESET} -S": (61.5, 33.3, 82.7),
+            f"{PRESET} -R": (69.3, 36.5, 96.1),
+            PRESET: (69.1, 37.4, 96.3),
+            "CA-RANSAC -C": (),
+            "CA-RANSAC -S": (),
+            "CA-RANSAC -R": (),
         },
     ),
     "table-1-scannet": PaperTable(
         "Ablations, E, SuperGlue matches, ScanNet",
         SCANNET,
         "E",
-        {"LM-LO": (14.3, 0.3, 72.9), "CA-RANSAC -R": (15.1, 0.3, 74.5), "CA-RANSAC": (19.5, 0.8, 77.7)},
+        {
+            "LM-LO": (14.3, 0.3, 72.9),
+            f"{PRESET} -R": (15.1, 0.3, 74.5),
+            PRESET: (),
+            f"{PRESET} tuned": (19.5, 0.8, 77.7),
+            "CA-RANSAC -R": (),
+        },
     ),
     "table-2": PaperTable(
         "E, SuperGlue matches, PhotoTourism",
         PHOTOTOURISM,
         "E",
         {
-            "CA-RANSAC": (75.1, 38.1, 98.8, 0.627, 2.25),
+            PRESET: (75.1, 38.1, 98.8, 0.627, 2.25),
             "OpenCV USAC_DEFAULT": (69.9, 32.7, 98.2, 0.806, 3.06),
             "LM-LO": (71.7, 34.7, 98.6, 0.733, 2.57),
             "MAGSAC++": (70.6, 34.2, 96.5, 0.740, 4.20),
@@ -90,23 +104,29 @@ TABLES: dict[str, PaperTable] = {
         PHOTOTOURISM,
         "E",
         {
+            "CLNet + eight-point": (51.5, 18.5, 92.0, 1.884, 7.39),
+            f"{PRESET} tuned": (73.8, 39.9, 97.4, 0.598, 3.43),  # with CLNet's features
             "CLNet + OpenCV USAC_DEFAULT": (70.8, 35.7, 97.1, 0.734, 3.83),
             "CLNet + LM-LO": (72.1, 37.9, 97.2, 0.658, 3.59),
             "CLNet + MAGSAC++": (66.8, 30.0, 96.3, 0.927, 4.74),
+            "OANet + eight-point": (20.7, 7.6, 39.7, 59.0, 77.9),
             "OANet + MAGSAC++": (62.6, 29.0, 93.2, 1.06, 6.99),
+            "ContextFilter + eight-point": (),
+            f"{PRESET} with filter features": (),
+            f"ContextFilter + {PRESET}": (),
             "ContextFilter + OpenCV USAC_DEFAULT": (),
             "ContextFilter + LM-LO": (),
             "ContextFilter + MAGSAC++": (),
             "CA-RANSAC with filter features": (),
         },
-        ("CLNet alone", "OANet alone", "CA-RANSAC with CLNet's features"),
     ),
     "table-5": PaperTable(
         "E, SuperGlue matches, ScanNet",
         SCANNET,
         "E",
         {
-            "CA-RANSAC": (19.5, 0.8, 77.7, 6.17, 18.9),
+            f"{PRESET} tuned": (19.5, 0.8, 77.7, 6.17, 18.9),
+            f"{PRESET} (PT)": (18.6, 0.7, 78.2, 6.60, 18.7),
             "OpenCV USAC_DEFAULT": (14.0, 0.4, 72.5, 8.32, 22.0),
             "LM-LO": (14.3, 0.3, 72.9, 8.35, 21.2),
             "MAGSAC++": (15.4, 0.6, 74.0, 7.82, 22.7),
@@ -117,7 +137,8 @@ TABLES: dict[str, PaperTable] = {
         PHOTOTOURISM,
         "F",
         {
-            "CA-RANSAC": (58.6, 26.3, 94.3, 1.20, 5.73),
+            PRESET: (58.6, 26.3, 94.3, 1.20, 5.73),
+            f"{PRESET} (E)": (58.6, 25.6, 94.0, 1.26, 5.70),
             "OpenCV USAC_DEFAULT": (55.0, 23.5, 92.8, 1.52, 6.66),
             "LM-LO": (54.3, 23.2, 92.9, 1.55, 6.60),
             "MAGSAC++": (55.9, 24.2, 92.2, 1.40, 6.84),
@@ -128,17 +149,21 @@ TABLES: dict[str, PaperTable] = {
         PHOTOTOURISM,
         "E",
         {
-            "CA-RANSAC 1x256": (62.2, 32.2, 94.1, 0.985, 6.65),
-            "CA-RANSAC 2x256": (66.5, 35.0, 95.5, 0.795, 5.58),
-            "CA-RANSAC 4x256": (69.1, 37.4, 96.3, 0.691, 4.75),
-            "CA-RANSAC 8x256": (70.0, 37.8, 96.5, 0.677, 4.75),
+            f"{PRESET} 1x256": (62.2, 32.2, 94.1, 0.985, 6.65),
+            f"{PRESET} 2x256": (66.5, 35.0, 95.5, 0.795, 5.58),
+            f"{PRESET} 4x256": (69.1, 37.4, 96.3, 0.691, 4.75),
+            f"{PRESET} 8x256": (70.0, 37.8, 96.5, 0.677, 4.75),
+            f"{PRESET} 4x256(x8)": (71.2, 39.3, 96.7, 0.623, 4.25),  # in the paper by NeFSAC
+            "CA-RANSAC 1x256": (),
+            "CA-RANSAC 2x256": (),
+            "CA-RANSAC 8x256": (),
             "CA-RANSAC 4x256(x8)": (),
-            "CA-RANSAC 4x256(x8) learned": (71.2, 39.3, 96.7, 0.623, 4.25),  # in the paper by NeFSAC
-            "CA-RANSAC 1x128": (58.7, 30.4, 92.8, 1.162, 7.82),
-            "CA-RANSAC 2x128": (64.7, 34.0, 94.9, 0.863, 6.07),
-            "CA-RANSAC 4x128": (67.5, 35.9, 95.6, 0.742, 5.29),
-            "CA-RANSAC 8x128": (69.1, 36.7, 95.8, 0.699, 5.01),
-            "CA-RANSAC 16x128": (69.8, 36.9, 95.8, 0.685, 4.88),
+            "CA-RANSAC 4x256(x8) learned": (),
+            f"{PRESET} 1x128": (58.7, 30.4, 92.8, 1.162, 7.82),
+            f"{PRESET} 2x128": (64.7, 34.0, 94.9, 0.863, 6.07),
+            f"{PRESET} 4x128": (67.5, 35.9, 95.6, 0.742, 5.29),
+            f"{PRESET} 8x128": (69.1, 36.7, 95.8, 0.699, 5.01),
+            f"{PRESET} 16x128": (69.8, 36.9, 95.8, 0.685, 4.88),
             "LM-LO 256": (63.2, 33.4, 91.4, 0.885, 8.91),
             "LM-LO 512": (64.3, 34.1, 91.9, 0.842, 8.42),
             "LM-LO": (65.0, 34.7, 92.4, 0.808, 8.20),

@@ -10,13 +10,16 @@ from difflib import get_close_matches
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import ProblemName
 from caransac.bench.filters import CONTEXT_FILTER, BenchFilter, own_filters, ratio_filter
+from caransac.bench.paper import PRESET
 from caransac.bench.protocol import BenchMethod
 
+NEEDS_WEIGHTS = "needs weights trained on data like these (caransac train --paper --start paper)"
 GROUPS: dict[str, tuple[str, ...]] = {
     "peers": tuple(name for name, e in ESTIMATORS.items() if e.module != "caransac"),
     "ours": ("CA-RANSAC", "LM-LO", "LM-LO-U"),
+    "paper": tuple(name for name in ESTIMATORS if name.startswith(PRESET)),
     "ablations": ("CA-RANSAC", "CA-RANSAC -C", "CA-RANSAC -S", "CA-RANSAC -R", "LM-LO"),
-    "budgets": tuple(name for name, e in ESTIMATORS.items() if e.iterations is not None),
+    "budgets": tuple(n for n, e in ESTIMATORS.items() if e.iterations is not None and not n.startswith(PRESET)),
     "filtered": (
         *(f"{CONTEXT_FILTER} + {name}" for name in ("LM-LO", "LM-LO-U", "PoseLib", "OpenCV USAC_DEFAULT", "MAGSAC++")),
         "CA-RANSAC with filter features",
@@ -38,6 +41,7 @@ class Plan:
         budget_ms: if given, every method draws as many hypotheses as take it so long, and `iterations` does not count.
         seeds: runs of every method on every pair, with seeds 0, 1, ...
         max_ratio: ratio filter of the methods that want one.
+        weights: path of weights trained on data like the benchmark's, for the row that wants such; empty for none.
         filters: filters that take the ratio filter's place in further rows.
         max_pairs: pairs per scene at most; None for all.
         timing_pairs: pairs of the timing pass, spread over the data set; 0 for none.
@@ -52,6 +56,7 @@ class Plan:
     budget_ms: float | None = None
     seeds: int = 1
     max_ratio: float = 0.85
+    weights: str = ""
     filters: tuple[BenchFilter, ...] = ()
     max_pairs: int | None = None
     timing_pairs: int = 20
@@ -93,6 +98,8 @@ class Plan:
                 missing[label] = f"needs the weights of {first}: --filter {first}=FILE"
             elif estimator.missing:
                 missing[label] = estimator.missing
+            elif estimator.wants_weights and not self.weights:
+                missing[label] = f"{NEEDS_WEIGHTS}: --weights FILE"
             else:
                 own = ratio_filter(self.max_ratio) if estimator.filtered else None
                 found[label] = BenchMethod(name, filters[first] if plus else own, label)

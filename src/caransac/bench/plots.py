@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,12 +53,21 @@ def _draw(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, and beside it as SVG, which is the same file for the same figures."""
+    """Write a figure as PNG, and beside it as SVG."""
+    plot.save(figure, path)
+    save_svg(figure, path.with_suffix(".svg"))
+
+
+def save_svg(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG: a small file with text as text, the same for the same figures."""
     from matplotlib import rc_context
 
-    plot.save(figure, path)
-    with rc_context({"svg.hashsalt": path.stem}), replacing(path.with_suffix(".svg")) as temporary:
-        figure.savefig(temporary, metadata={"Date": None})
+    drawn = StringIO()
+    with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    text = re.sub(r"<!-- .*? -->", "", drawn.getvalue())  # what its text says once more
+    with replacing(path) as temporary:
+        temporary.write_text(re.sub(r">\s+<(?!g )", "><", text))  # one line for every group
 
 
 def draw_curves(rows: Sequence[TableRow], title: str) -> Figure:

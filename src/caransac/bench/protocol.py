@@ -15,6 +15,7 @@ from caransac.bench.filters import BenchFilter
 from caransac.datasets import Pair
 from caransac.geometry import (
     Array,
+    Floats,
     angle_between_deg,
     fundamental_from_essential,
     join_pose,
@@ -58,7 +59,7 @@ class Job:
         method: what runs.
         problem: what it estimates.
         settings: what it is told.
-        timed: whether this run is for its time alone.
+        timed: whether this run is only for its time.
     """
 
     method: BenchMethod
@@ -71,7 +72,8 @@ class Job:
         s = self.settings
         filtered = self.method.filter.name if self.method.filter else ""
         threshold = s.max_error_px if s.max_error_px == "auto" else f"{s.max_error_px:g}"
-        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "")
+        weights = (s.weights,) if self.method.estimator.wants_weights else ()
+        told = (threshold, str(s.iterations), str(s.seed), filtered, "timed" if self.timed else "", *weights)
         return (dataset, scene, pair, self.problem, self.method.label, *told)
 
 
@@ -86,7 +88,7 @@ class Outcome:
         inlier_ratio: share of right matches of the pair, before any filter.
         num_matches: of the pair, before any filter.
         iterations: hypotheses drawn, if the library tells.
-        ms: wall-clock milliseconds of filter, estimation and refinement; meaningful of a timed run alone.
+        ms: wall-clock milliseconds of filter, estimation and refinement; meaningful only of a timed run.
         parts_ms: of a timed run, where the milliseconds went; see `bench.breakdown`.
         confidence: probability of a pose right to five degrees, if the method tells.
         reliability: rows (mean probability, frequency, count) over the pair's matches, if the method tells.
@@ -147,8 +149,16 @@ def run_job(job: Job, pair: Pair) -> Outcome:
         iterations=found.iterations,
         ms=ms,
         confidence=found.confidence,
-        reliability=None if found.probabilities is None else calibration_bins(found.probabilities, right).tolist(),
+        reliability=reliability(job, found, right),
     )
+
+
+def reliability(job: Job, found: Answer, right: Floats) -> list[list[float]] | None:
+    """See `Outcome.reliability`; a method behind a filter tells nothing of the matches that did not pass."""
+    if found.probabilities is None or job.method.filter:
+        return None
+    bins: list[list[float]] = calibration_bins(found.probabilities, right).tolist()
+    return bins
 
 
 def estimate(job: Job, pair: Pair) -> Answer | None:

@@ -111,10 +111,8 @@ def describe_conditions(results: Mapping[str, Any], paper: PaperTable | None) ->
     if not all(row["within_budget"] for row in results["rows"]):
         notes.append("‡: takes longer than the budget however few its hypotheses.")
     notes += [f"Missing: {name}: {why}." for name, why in results["missing"].items()]
-    if paper:
-        notes += [f"Missing: {name}: not part of this benchmark." for name in paper.absent]
-        if not any(paper.figures(row["method"], frozenset(row["scenes"])) for row in results["rows"]):
-            notes.append(f"The paper's figures ({paper.title}) belong to other data and are not shown.")
+    if paper and not any(paper.figures(row["method"], frozenset(row["scenes"])) for row in results["rows"]):
+        notes.append(f"The paper's figures ({paper.title}) belong to other data and are not shown.")
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     if rules["timing_pairs"]:
         notes.append(f"Times: median over at most {count(rules['timing_pairs'], 'pair')}, one thread, {place['cpu']}.")

@@ -13,17 +13,19 @@ from typing import get_args
 
 from caransac._support import interrupts
 from caransac._support.batch import count_cores
+from caransac._support.files import make_folder
 from caransac._support.progress import Progress
 from caransac.bench.adapters import ESTIMATORS
 from caransac.bench.contract import installed_version
 from caransac.bench.filters import saved_filter
-from caransac.bench.paper import TABLES
+from caransac.bench.paper import FIGURES, TABLES
 from caransac.bench.plan import GROUPS, Plan
 from caransac.cli.quiet import add_quiet, note
 from caransac.datasets import match_pair_list
 from caransac.io.images import FeatureKind
 
 QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
+FIGURE_PAIRS = 12  # that a figure of the paper looks at
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,7 +53,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--list", action="store_true", help="list all methods, and what those that are missing need")
     parser.add_argument("--quick", action="store_true", help="a short run on synthetic pairs, under two minutes")
     parser.add_argument(
-        "--paper", nargs="+", default=[], metavar="TABLE", help=f"tables of the paper: {', '.join(TABLES)}"
+        "--paper",
+        nargs="+",
+        default=[],
+        metavar="TABLE",
+        help=f"tables and figures of the paper: {', '.join((*TABLES, *FIGURES))}, or all",
     )
     parser.add_argument(
         "--workers",
@@ -95,6 +101,12 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=FILE[:THRESHOLD]",
         help="add rows in which saved weights (npz, an array for every scene/pair) filter the matches; may be repeated",
+    )
+    what.add_argument(
+        "--weights",
+        default="",
+        metavar="FILE",
+        help="weights trained on data like these (caransac train --paper), for the row 'CA-RANSAC paper tuned'",
     )
     what.add_argument(
         "--images", type=Path, metavar="DIR", help="match the images in DIR of pair lists that come without matches"
@@ -156,12 +168,14 @@ def bench(arguments: argparse.Namespace) -> int:
         match_lists([Path(source) for source in plan.sources if source.endswith(".txt")], arguments)
     if not arguments.paper:
         run_plan(plan, arguments.out, arguments, None)
-    for name in arguments.paper:
-        if name not in TABLES:
-            raise ValueError(f"--paper must be one of {', '.join(TABLES)}, not {name!r}")
-        table = TABLES[name]
-        asked = replace(plan, methods=tuple(table.rows), problems=(table.problem,))
-        run_plan(asked, arguments.out / name, arguments, name)
+    asked = expand_paper(arguments.paper)
+    for name in asked:
+        if name in TABLES:
+            table = TABLES[name]
+            rows = replace(plan, methods=tuple(table.rows), problems=(table.problem,))
+            run_plan(rows, arguments.out / name, arguments, name)
+        else:
+            draw_figure(name, plan, arguments)
     return 0
 
 
@@ -193,6 +207,36 @@ def bench_absolute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def expand_paper(names: Sequence[str]) -> list[str]:
+    """The tables and figures of the paper that are asked for by name; "all" means all of them."""
+    known = (*TABLES, *FIGURES)
+    for name in names:
+        if name not in (*known, "all"):
+            raise ValueError(f"--paper must be one of {', '.join(known)} or all, not {name!r}")
+    return list(dict.fromkeys(each for name in names for each in (known if name == "all" else (name,))))
+
+
+def draw_figure(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
+    """Draw a figure of the paper from pairs spread over each data set."""
+    try:
+        from caransac.bench import paper_figures
+        from caransac.bench.benchmark import take_evenly
+        from caransac.bench.plots import save
+        from caransac.datasets import open_dataset
+    except ImportError as error:
+        raise _needs_extra(error) from error
+
+    for number, source in enumerate(plan.sources):
+        few = take_evenly(open_dataset(source, plan.max_pairs), FIGURE_PAIRS)
+        pairs = paper_figures.known_pairs(list(few.read()))
+        if not pairs:
+            raise ValueError(f"no pairs with a true pose in {source}")
+        make_folder(arguments.out)
+        path = arguments.out / f"{name}-{number}.png"
+        save(paper_figures.DRAW[name](pairs), path)
+        note(arguments, f"Figure: {path.resolve()}")
+
+
 def read_plan(arguments: argparse.Namespace) -> Plan:
     """The plan that the arguments describe."""
     sources = (*arguments.sources, *arguments.data)
@@ -204,6 +248,7 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
         budget_ms=arguments.budget_ms,
         seeds=arguments.seeds,
         max_ratio=arguments.max_ratio,
+        weights=str(Path(arguments.weights).resolve()) if arguments.weights else "",
         filters=tuple(saved_filter(text) for text in arguments.filter),
         max_pairs=arguments.max_pairs,
         timing_pairs=arguments.timing_pairs,
@@ -240,7 +285,7 @@ def _show_and_check(progress: Progress, stage: str, done: int, total: int) -> No
 
 
 def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, table: str | None) -> None:
-    """Run a plan, write the results, and print the table: it alone goes to stdout."""
+    """Run a plan, write the results, and print the table; nothing else goes to stdout."""
     try:
         import matplotlib  # noqa: F401  # plots come last; that they will be missing shows now
 
@@ -283,9 +328,10 @@ def _needs_extra(error: ImportError) -> ImportError:
 
 def list_methods() -> None:
     """Print all methods with their settings, and what those that are missing need."""
+    width = max(map(len, ESTIMATORS)) + 1
     for estimator in ESTIMATORS.values():
         state = estimator.missing or f"{estimator.package} {installed_version(estimator.module)}"
-        print(f"{estimator.name:22}{'/'.join(estimator.problems):5}{estimator.about}; {state}")
+        print(f"{estimator.name:{width}}{'/'.join(estimator.problems):5}{estimator.about}; {state}")
     print()
     for name, members in GROUPS.items():
-        print(f"{name:22}{', '.join(members)}")
+        print(f"{name:{width}}{', '.join(members)}")

@@ -29,7 +29,7 @@ SOURCE_TEXTS: dict[CameraSource, str] = {
     "unknown": "unknown",
 }
 IF_KNOWN = "give --focal or --camera if you know it"
-HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # a deviation from which on the matches said little about a focal length
+HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # beyond this deviation the matches said little about a focal length
 LARGEST_SIDE = 10**6  # pixels
 MOST_OUTSIDE = 0.05  # share of the matches that may lie outside of their image before its size must be wrong
 
@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="CAMERA",
         help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels, followed by ±5%% if the focal "
-        "length is doubtful; the top-left pixel's centre is (0, 0), so take one half off cx and cy from COLMAP",
+        "length is doubtful; the top-left pixel's centre is (0, 0), so subtract 0.5 from COLMAP's cx and cy",
     )
     known.add_argument(
         "--focal",

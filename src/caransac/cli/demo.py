@@ -22,9 +22,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "demo",
         help="estimate the pose of a synthetic pair and of two rendered images",
-        description="Estimate the pose of a synthetic pair with 70 % outliers by every method, print pose error, "
-        "inliers and time, and draw the matches (needs the extra 'plot'); then run 'caransac pose' on two rendered "
-        "images and write its report (needs the extra 'images'). No network is needed.",
+        description="Estimate the pose of a synthetic pair with 70 % outliers by every method. Print pose error, "
+        "inliers and time, and draw the flow of the matches (needs the extra 'plot'). Then run 'caransac pose' on two "
+        "rendered photographs of a courtyard and write its report (needs the extra 'images'). No network is needed.",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("demo"), metavar="DIR", help="folder for the pictures (default: %(default)s)"
@@ -68,13 +68,12 @@ def compare_methods(out: Path) -> bool:
             f"{1e3 * result.elapsed_s:7.1f} ms"
         )
         try:
-            plot.draw_matches(
+            plot.draw_flow(
                 out / f"{method}.png",
                 pair.points1,
                 pair.points2,
-                result.inliers,
+                result.inliers if result.probabilities is None else result.probabilities,
                 size1=size,
-                size2=size,
                 title=f"{method}: {result.num_inliers} inliers, pose error {error:.2f}°",
             )
         except ImportError as error_message:
@@ -84,7 +83,7 @@ def compare_methods(out: Path) -> bool:
 
 def match_rendered_images(out: Path) -> bool:
     """Write two rendered images and run `caransac pose` on them."""
-    pair = render_pair(seed=7, angle_deg=20)
+    pair = render_pair(2, width=960, height=720, angle_deg=30, scene="courtyard")
     paths = out / "image1.png", out / "image2.png"
     try:
         for path, image in zip(paths, (pair.image1, pair.image2), strict=True):

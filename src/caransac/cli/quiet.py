@@ -1,4 +1,4 @@
-"""The option --quiet of commands that take long: results and errors alone."""
+"""The option --quiet of commands that take long: only results and errors."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from caransac._support.batch import count_cores
@@ -19,11 +20,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "train",
         help="train weights on your own pairs, or on synthetic ones",
         description="Train the state network of CA-RANSAC, or another network, and write weights.npz, its model card "
-        "weights.json, log.csv and curves.png to a folder. Without --data it trains on synthetic pairs alone. A "
+        "weights.json, log.csv and curves.png to a folder. Without --data it trains only on synthetic pairs. A "
         "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
     )
     add_quiet(parser)
     task = parser.add_mutually_exclusive_group()
+    task.add_argument(
+        "--paper",
+        action="store_const",
+        dest="task",
+        const="paper",
+        default="state",
+        help="train the network of the paper as the paper does: for caransac.Options.paper",
+    )
     task.add_argument(
         "--filter",
         action="store_const",
@@ -62,7 +71,6 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    recipe = Recipe()
     data = parser.add_argument_group(
         "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; options may be repeated"
     )
@@ -73,12 +81,11 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     ):
         data.add_argument(f"--{name}", action="append", default=[], metavar="DIR", help=text)
     data.add_argument("--self-supervised", action="store_true", help="label matches by the final model, not the truth")
-    _add_number(data, "synthetic-share", recipe.synthetic_share, "share of synthetic pairs, 0 to 1")
-    _add_number(data, "fundamental-share", recipe.fundamental_share, "share of pairs solved for F, not a pose, 0 to 1")
+    _add_field(data, "synthetic_share", "share of synthetic pairs, 0 to 1")
+    _add_field(data, "fundamental_share", "share of pairs solved for F, not a pose, 0 to 1")
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
-    recipe = Recipe()
     network = parser.add_argument_group("the network and its training")
     network.add_argument(
         "--start",
@@ -94,21 +101,50 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         metavar="WEIGHTS",
         help="let the state network read what a match filter says of the matches (default: without)",
     )
-    _add_number(network, "width", recipe.width, "width of the network, a multiple of 4 up to 128")
-    _add_number(network, "batch", recipe.batch, "pairs per step")
-    _add_number(network, "epoch", recipe.epoch, "steps between two validations")
-    _add_number(network, "val-pairs", recipe.val_pairs, "pairs to validate on, at most")
-    _add_number(
-        network, "learning-rate", recipe.learning_rate, "learning rate of Adam; halved when validation stops improving"
+    _add_field(network, "width", "width of the network, a multiple of 4 up to 128")
+    _add_field(network, "batch", "pairs per step")
+    _add_field(network, "epoch", "steps between two validations")
+    _add_field(network, "val_pairs", "pairs to validate on, at most")
+    _add_field(network, "learning_rate", "learning rate of Adam; halved when validation stops improving")
+    _add_field(network, "patience", "epochs without improvement before the rate is halved")
+    _add_field(network, "seed", "seed of everything")
+    _add_field(network, "filter_features", "with --filter: numbers that it tells of each match, up to 128")
+    _add_field(
+        network, "lifted", "with --paper: features of the data, the last ones, that are lifted as the scores are"
     )
-    _add_number(network, "patience", recipe.patience, "epochs without improvement before the rate is halved")
-    _add_number(network, "seed", recipe.seed, "seed of everything")
+    _add_field(network, "max_matches", "with --paper: matches of a training pair at most, chosen at random; 0 for all")
+    network.add_argument(
+        "--prior-loss",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="with --paper: count the probabilities before any model in the loss, too",
+    )
+    network.add_argument(
+        "--no-update",
+        action="store_false",
+        dest="state_update",
+        default=argparse.SUPPRESS,
+        help="with --paper: without updates of the state, the ablation -C",
+    )
 
 
 def _add_number(group: argparse._ArgumentGroup, name: str, default: float, text: str) -> None:
     """Add an option that is a number of the default's type."""
     group.add_argument(
         f"--{name}", type=type(default), default=default, metavar="N", help=f"{text} (default: {default})"
+    )
+
+
+def _add_field(group: argparse._ArgumentGroup, name: str, text: str) -> None:
+    """Add an option for a number of the recipe; left out, the recipe of the task decides."""
+    default, paper = (getattr(recipe, name) for recipe in (Recipe(), Recipe.paper()))
+    shown = f"{default}" if default == paper else f"{default}, with --paper {paper}"
+    group.add_argument(
+        f"--{name.replace('_', '-')}",
+        type=type(default),
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help=f"{text} (default: {shown})",
     )
 
 
@@ -140,25 +176,10 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def read_recipe(arguments: argparse.Namespace) -> Recipe:
-    """The recipe that the arguments describe."""
-    return Recipe(
-        task=arguments.task,
-        data=tuple(arguments.data),
-        val=tuple(arguments.val),
-        unrelated=tuple(arguments.unrelated),
-        synthetic_share=arguments.synthetic_share,
-        fundamental_share=arguments.fundamental_share,
-        width=arguments.width,
-        batch=arguments.batch,
-        epoch=arguments.epoch,
-        val_pairs=arguments.val_pairs,
-        learning_rate=arguments.learning_rate,
-        patience=arguments.patience,
-        start=arguments.start,
-        with_filter=arguments.with_filter,
-        self_supervised=arguments.self_supervised,
-        seed=arguments.seed,
-    )
+    """The recipe that the arguments describe; what they do not name is as its task has it."""
+    given = {each.name: getattr(arguments, each.name) for each in fields(Recipe) if hasattr(arguments, each.name)}
+    given |= {name: tuple(folders) for name, folders in given.items() if isinstance(folders, list)}
+    return Recipe.paper(**given) if arguments.task == "paper" else Recipe(**given)
 
 
 def format_figures(latest: Mapping[str, float]) -> str:

@@ -42,7 +42,7 @@ USAGE = """caransac verify DATABASE.db [options]
 DESCRIPTION = """Estimate the two-view geometry of every matched pair and keep the matches that
 agree with it. In a COLMAP database it takes the place of COLMAP's own geometric
 verification: it reads matches and writes two_view_geometries. From hloc's files
-it makes a matches file that has the inliers alone."""
+it makes a matches file that has only the inliers."""
 EXAMPLES = """examples:
   COLMAP, after matching with --FeatureMatching.skip_geometric_verification 1;
   then run the mapper as usual

@@ -39,7 +39,7 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
 
     Args:
         source: a folder of scenes (RANSAC Tutorial, or npz files), a pair list ``.txt``, a posebench ``.h5``, or
-            ``synthetic:N`` for N synthetic pairs, ``synthetic:N:FIRST`` for those from number FIRST on.
+            ``synthetic:N`` for N synthetic pairs, ``synthetic:N:FIRST`` for those starting at number FIRST.
         max_pairs: pairs per scene at most.
 
     Raises:

@@ -69,7 +69,7 @@ class Distortion:
         return displaced, np.stack([np.stack([dxx, dxy], axis=1), np.stack([dyx, dyy], axis=1)], axis=1)
 
     def fold_radius_sq(self) -> float:
-        """Squared radius from which on points fold back: where the displaced radius stops growing."""
+        """Squared radius beyond which points fold back: where the displaced radius stops growing."""
         u = Polynomial((1, self.k1, self.k2, self.k3, self.k4))
         v, r2 = Polynomial((1, self.d1, self.d2, self.d3)), Polynomial((0, 1))
         # The derivative of r u(r^2) / v(r^2), times v^2. The roots of v are poles.

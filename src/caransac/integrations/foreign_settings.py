@@ -41,7 +41,7 @@ def at_most(hypotheses: int) -> dict[str, Any]:
 
 
 def at_least(hypotheses: int) -> dict[str, Any]:
-    """Hypotheses before stopping early, which here depends on what was found alone; see `translate_limited`."""
+    """Hypotheses before stopping early, which here depends only on what was found; see `translate_limited`."""
     index(hypotheses)  # raises if it is not a whole number
     return {}
 

@@ -11,7 +11,7 @@ from caransac._support.arrays import as_array, as_reals
 
 
 def as_points(points: Any, name: str, *, homogeneous: bool = False) -> Any:
-    """Points (N, 1, 2) and (1, N, 2), and an empty list, as (N, 2); the rest is left for the estimation to judge.
+    """Points (N, 1, 2) and (1, N, 2), and an empty list, as (N, 2); the rest is left for the estimation to check.
 
     With `homogeneous`, points of three coordinates too; as in cv2, those at infinity keep their direction for a place.
     """

@@ -328,7 +328,7 @@ def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
 
 def _refuse(initial: object, name: str) -> None:
     if initial is not None:
-        raise ValueError(f"{name} is not supported: every estimation starts from the matches alone; leave it out")
+        raise ValueError(f"{name} is not supported: every estimation starts only from the matches; leave it out")
 
 
 def _either(first: Any, second: Any, name1: str, name2: str) -> Any:

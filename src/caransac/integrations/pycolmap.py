@@ -11,7 +11,7 @@ beside them, and are None where the data determine no model, as there. `scores` 
 `caransac.estimate_relative_pose`.
 
 COLMAP puts the centre of the top-left pixel at (0.5, 0.5). Nothing is to be shifted as long as the points and the
-principal point are in the same convention: the pose depends on their difference alone.
+principal point are in the same convention: the pose depends only on their difference.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def matches_from_warp(
     if not is_real(min_certainty) or not 0 <= min_certainty <= 1:
         raise ValueError(f"min_certainty must be from 0 to 1, not {shorten(min_certainty)}")
     if not is_integer(seed) or seed < 0:
-        raise ValueError(f"seed must be a whole number from 0 on, not {shorten(seed)}")
+        raise ValueError(f"seed must be a whole number of at least 0, not {shorten(seed)}")
     rows, weights = rows.reshape(-1, 4), weights.ravel()
     cameras = _camera(camera1, "camera1"), _camera(camera2, "camera2")
     sizes = [

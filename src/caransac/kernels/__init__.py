@@ -20,7 +20,7 @@ from caransac.kernels.models import (
     ModelKernels,
     positive_depths,
 )
-from caransac.kernels.networks import Layer, StateKernels, mlp, neighbour_features, side_information
+from caransac.kernels.networks import Layer, StateKernels, fourier_features, mlp, neighbour_features, side_information
 from caransac.kernels.points import (
     calibrate,
     inner_products,
@@ -64,6 +64,7 @@ __all__ = [
     "five_point",
     "five_point_poses",
     "four_point",
+    "fourier_features",
     "inner_products",
     "instruction_set",
     "mlp",
@@ -79,6 +80,7 @@ __all__ = [
     "sample_uniform",
     "seven_point",
     "side_information",
+    "sources_digest",
     "three_point",
     "widths",
 ]
@@ -90,3 +92,8 @@ def instruction_set() -> str:
     The best one the CPU has, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser one.
     """
     return _native.instruction_set()
+
+
+def sources_digest() -> str:
+    """Digest of the C++ sources that the kernels were compiled from, the same on every platform."""
+    return _native.sources_digest()

@@ -102,7 +102,7 @@ class ModelKernels:
             max_error: threshold of the comparison.
             regions: of the points.
             count: models to keep, at most.
-            same: cosine of the scores from which on two models are one.
+            same: cosine of the scores at which two models count as one.
         """
         return self.native.most_distinct(reals(models), correspondences, max_error, regions, count, same)
 

@@ -35,7 +35,10 @@ class StateKernels:
         digest: Sequence[Layer],
         update: Sequence[Layer],
     ) -> None:
-        """Layers as in `mlp`; message and digest have hidden layers and end without an activation."""
+        """Layers as in `mlp`; message and digest have hidden layers and end without an activation.
+
+        Any layer that keeps its width may be residual.
+        """
         self._parts = [list(part) for part in (init, decoder, message, digest, update)]
         self._native = _native.StateNetwork(*self._parts)
 
@@ -65,6 +68,11 @@ def side_information(
     return _native.side_information(
         correspondences, None if scores is None else reals(scores), score_kind, min_distance
     )
+
+
+def fourier_features(values: Array) -> Floats:
+    """Numbers (n,) from 0 to 1.5, others cut to that, lifted to the sines and cosines of pi 2^i x / 1.5: (n, 16)."""
+    return _native.fourier_features(reals(values))
 
 
 def neighbour_features(correspondences: Correspondences, min_distance: float = 0.012) -> Floats:

@@ -11,22 +11,27 @@ Normalising the outputs of an affine layer only shifts and scales its weights, b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from caransac import kernels
 from caransac._support.arrays import as_matches
-from caransac.geometry import Array, Floats
-from caransac.kernels import Layer
-from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.geometry import Array, Floats, sampson_sq
+from caransac.geometry.eight_point import eight_point
+from caransac.kernels import Layer, pack
+from caransac.learned.network_layout import NUM_FEATURES
+from caransac.learned.side_information import side_information
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
 from caransac.options import ScoreKind, check_score_kind
 
 NUM_INPUTS = 4 + NUM_FEATURES
 FARTHEST = 3.0  # spreads from the middle; coordinates beyond are cut, lest one absurd match squeeze all others
+KEPT_SHARE = 0.25
+LARGEST_LIFTED, HALF_WAY = 1.5, 0.01  # of rescaled distances: their end, and the distance, in spreads, half way there
 SMALLEST_VARIANCE = 1e-3  # added to variances, lest rounding be blown up where all matches look alike
 
 
@@ -46,6 +51,34 @@ class Judgement:
     def probabilities(self) -> Floats:
         """(n,) of being right, were as many matches right as wrong."""
         return np.asarray(0.5 * (1 + np.tanh(0.5 * self.log_odds)))
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """(n,) the most probable quarter of the matches: so many CLNet's pruning leaves (Zhao et al., ICCV 2021)."""
+        kept = np.zeros(len(self.log_odds), bool)
+        kept[np.argsort(-self.log_odds, kind="stable")[: math.ceil(KEPT_SHARE * len(kept))]] = True
+        return kept
+
+    def fit(self, points1: Array, points2: Array) -> Array:
+        """The model (3, 3) that the filter alone gives: of the matches (n, 2) it keeps, by their probabilities."""
+        kept = self.kept
+        return eight_point(points1[kept], points2[kept], self.probabilities[kept])
+
+    def as_paper_features(self, points1: Array, points2: Array) -> Array:
+        """(n, f + 1) features, zero for matches that are not kept, and the distance of each to the filter's own model.
+
+        That is the side information of the paper's experiment with a filter, for weights trained with ``--paper
+        --with-filter``, which lift the distance: it is rescaled to 0 on the model and 1.5 far from it.
+        """
+        features = np.where(self.kept[:, None], self.features, 0.0)
+        if len(points1) < 8:
+            return np.concatenate([features, np.full((len(features), 1), LARGEST_LIFTED)], axis=1)
+        correspondences = pack(points1, points2)
+        relative = correspondences.in_spreads(correspondences.spreads())
+        model = self.fit(relative.points1, relative.points2)
+        distances = np.sqrt(sampson_sq(model, relative.points1, relative.points2))
+        lifted = LARGEST_LIFTED * distances / (distances + HALF_WAY)
+        return np.concatenate([features, np.nan_to_num(lifted, nan=LARGEST_LIFTED)[:, None]], axis=1)
 
     @property
     def as_features(self) -> Floats:

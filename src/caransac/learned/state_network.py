@@ -7,8 +7,9 @@ With S the (n, k) MSAC scores of k models and C their totals, the attention is `
 from ``F = init(side information)``. A is never formed. The kernel (`kernels.StateKernels`, single precision) saves what
 it can without changing the result:
 
-- ``message`` and ``digest`` end with affine layers, which commute with sums over the matches:
-  ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)`` keep the cost at k rows instead of n;
+- ``message`` ends and ``digest`` starts with affine maps, which commute with sums over the matches:
+  ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)`` keep the cost at k rows instead of n (the
+  latter where ``digest`` does not start with a skip connection);
 - the end of ``digest`` and the start of ``update`` are one affine layer;
 - a match without any score, as most wrong ones are, sends no message, and its digest is ``digest(0)``: its update reads
   its state alone.
@@ -25,6 +26,7 @@ import numpy as np
 
 from caransac.geometry import Floats
 from caransac.kernels import Layer, StateKernels
+from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layers_of, load
 
 
@@ -56,7 +58,7 @@ class StateNetwork:
 
     init: side information -> state. decoder: state -> inlier log-odds. message (MLP3), digest (MLP2) and update (MLP1)
     make the state transformer ``F <- update([F, digest(A message(F))])``. ``alpha`` and ``beta`` are the exponents of
-    the refinement's weights.
+    the refinement's weights. Widths are those of the arrays; `NetworkLayout` has the rest.
     """
 
     weights: Weights
@@ -65,6 +67,11 @@ class StateNetwork:
     def num_features(self) -> int:
         """Numbers of side information per match."""
         return len(self.weights["init.0.weight"])
+
+    @cached_property
+    def layout(self) -> NetworkLayout:
+        """What it reads of a match, and where its skip connections are."""
+        return NetworkLayout.of(self.weights)
 
     @property
     def alpha(self) -> float:
@@ -86,7 +93,8 @@ class StateNetwork:
             "digest": (TANH, TANH, NONE),
             "update": (LEAKY_RELU, LEAKY_RELU, NONE),
         }
-        return {name: layers_of(self.weights, name, *each) for name, each in activations.items()}
+        every_skip = self.layout.every_skip
+        return {name: layers_of(self.weights, name, *each, every_skip=every_skip) for name, each in activations.items()}
 
     @cached_property
     def kernels(self) -> StateKernels:
@@ -104,6 +112,8 @@ class StateNetwork:
     def try_out(self) -> None:
         """See `weights_file.Network.try_out`."""
         _ = self.kernels, self.alpha, self.beta
+        if self.layout.lifted and self.num_features < self.layout.num_inputs(self.layout.lifted):
+            raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
         for name in self.weights:
             if name.startswith("confidence."):  # optional, but whole
                 problem = name.rpartition(".")[0]

@@ -34,15 +34,17 @@ class Network(Protocol):
 LoadedNetwork = TypeVar("LoadedNetwork", bound=Network)
 
 
-def layers_of(weights: Weights, name: str, *activations: Activation) -> list[Layer]:
+def layers_of(weights: Weights, name: str, *activations: Activation, every_skip: bool = False) -> list[Layer]:
     """The first layers of a network; from the second on, hidden layers that keep their width are residual.
 
-    Layer l of network ``net`` is ``net.l.weight`` (in, out) and ``net.l.bias`` (out,).
+    Layer l of network ``net`` is ``net.l.weight`` (in, out) and ``net.l.bias`` (out,). With `every_skip`, all layers
+    that keep their width are residual.
     """
     layers: list[Layer] = []
     for index, activation in enumerate(activations):
         weight, bias = weights[f"{name}.{index}.weight"], weights[f"{name}.{index}.bias"]
-        residual = index > 0 and activation is not NONE and weight.shape[0] == weight.shape[1]
+        keeps_width = weight.ndim == 2 and weight.shape[0] == weight.shape[1]
+        residual = keeps_width and (every_skip or (index > 0 and activation is not NONE))
         layers.append((weight, bias, activation, residual))
     return layers
 

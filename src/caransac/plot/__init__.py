@@ -7,6 +7,7 @@ chooses the format; a file that is open for writing gets PNG. With `ax` it draws
 from caransac.plot.drawing import (
     Summary,
     draw_epipolar_lines,
+    draw_flow,
     draw_matches,
     draw_points3d,
     draw_progression,
@@ -19,6 +20,7 @@ from caransac.plot.figures import new_figure, save
 __all__ = [
     "Summary",
     "draw_epipolar_lines",
+    "draw_flow",
     "draw_matches",
     "draw_points3d",
     "draw_progression",

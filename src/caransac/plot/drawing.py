@@ -15,6 +15,7 @@ from caransac._support.arrays import as_array, as_matches, as_points, as_reals
 from caransac.geometry import Array, homogeneous
 from caransac.plot.display import as_html
 from caransac.plot.figures import PictureTarget, axes_of, deliver, set_title
+from caransac.plot.spreading import MAX_LINES, spread_matches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,10 +34,13 @@ def draw_matches(
     image2: ArrayLike | None = None,
     size1: tuple[int, int] | None = None,
     size2: tuple[int, int] | None = None,
+    max_lines: int = MAX_LINES,
     title: str = "",
     ax: Axes | None = None,
 ) -> Figure:
     """Draw matches between two images side by side, from red for wrong to green and opaque for right.
+
+    Of many matches, the most probable ones of every part of image 1 are joined by lines; all are drawn as points.
 
     Args:
         path: where to write it, or None.
@@ -47,6 +51,7 @@ def draw_matches(
         image2: the same of image 2.
         size1: (width, height) of the frame in pixels without an image; None encloses the points.
         size2: the same of image 2.
+        max_lines: matches to join by lines at most.
         title: a line above the picture.
         ax: axes to draw on instead of a new figure.
 
@@ -55,6 +60,7 @@ def draw_matches(
     """
     first, second, _ = as_matches(points1, points2, None)
     shown = _as_probabilities(probabilities, len(first))
+    _check_max_lines(max_lines)
     (width1, height1), (width2, height2) = _size(image1, size1, first), _size(image2, size2, second)
     shift = round(1.03 * width1)
     height = max(height1, height2)
@@ -63,10 +69,65 @@ def draw_matches(
 
     _draw_image(axes, image1, (width1, height1))
     _draw_image(axes, image2, (width2, height2), shift)
-    order = np.argsort(shown, kind="stable")  # the probable ones above the others
-    lines = np.stack([first, second + np.array([shift, 0])], axis=1)[order]
-    axes.add_collection(LineCollection(list(lines), colors=_colours(shown[order]), linewidths=0.8))
+    ends = np.stack([first, second + np.array([shift, 0])], axis=1)
+    if len(first) > max_lines:
+        order = np.argsort(shown, kind="stable")  # the probable ones above the others
+        for points in (ends[order, 0], ends[order, 1]):
+            axes.scatter(points[:, 0], points[:, 1], s=4, c=_colours(shown[order]), linewidths=0)
+    joined = spread_matches(first, shown, (width1, height1), max_lines)
+    axes.add_collection(LineCollection(list(ends[joined]), colors=_colours(shown[joined]), linewidths=0.8))
     axes.set(xlim=(-1, shift + width2), ylim=(height, -1), aspect="equal", title=title)
+    axes.set_axis_off()
+    return deliver(axes, path)
+
+
+def draw_flow(
+    path: PictureTarget | None,
+    points1: ArrayLike,
+    points2: ArrayLike,
+    probabilities: ArrayLike,
+    *,
+    image1: ArrayLike | None = None,
+    size1: tuple[int, int] | None = None,
+    length: float = 0.04,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the points of image 1, each likely one with a short line towards its place in image 2.
+
+    Right matches of a scene flow together, wrong ones do not: this shows many matches where lines across two images
+    would hide everything.
+
+    Args:
+        path: where to write it, or None.
+        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        points2: (n, 2) pixels in image 2.
+        probabilities: (n,) of being right, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
+        image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
+        size1: (width, height) of the frame in pixels without an image; None encloses the points.
+        length: of the median line, in widths of the image; all lines are scaled alike.
+        title: a line above the picture.
+        ax: axes to draw on instead of a new figure.
+
+    Returns:
+        The figure.
+    """
+    first, second, _ = as_matches(points1, points2, None)
+    shown = _as_probabilities(probabilities, len(first))
+    width, height = _size(image1, size1, first)
+    axes = axes_of(ax, (9, 9 * height / width + 0.5), (1, 1))[0, 0]
+    from matplotlib.collections import LineCollection
+
+    _draw_image(axes, image1, (width, height))
+    order = np.argsort(shown, kind="stable")
+    likely = order[shown[order] > 0.5]
+    flow = second[likely] - first[likely]
+    usual = float(np.median(np.linalg.norm(flow, axis=1))) if len(likely) else 0.0
+    flow = flow * (length * width / usual if usual > 0 else 1.0)
+    lines = np.stack([first[likely], first[likely] + flow], axis=1)
+    axes.add_collection(LineCollection(list(lines), colors=_colours(shown[likely]), linewidths=0.9))
+    axes.scatter(first[order, 0], first[order, 1], s=7, c=_colours(shown[order]), linewidths=0, zorder=3)
+    axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5), aspect="equal", title=title)
     axes.set_axis_off()
     return deliver(axes, path)
 
@@ -119,9 +180,9 @@ def summary(
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
         image2: the same of image 2.
     """
-    belief = result.inliers if result.probabilities is None else result.probabilities
+    shown = result.inliers if result.probabilities is None else result.probabilities
     file = BytesIO()
-    draw_matches(file, points1, points2, belief, image1=image1, image2=image2)
+    draw_matches(file, points1, points2, shown, image1=image1, image2=image2)
     return Summary(result, file.getvalue())
 
 
@@ -180,8 +241,7 @@ def draw_epipolar_lines(
     matrix = as_reals(F, "F")
     if matrix.shape != (3, 3):
         raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
-    if max_lines < 1:
-        raise ValueError(f"max_lines must be at least 1, not {max_lines}")
+    _check_max_lines(max_lines)
     chosen = np.unique(np.linspace(0, len(first) - 1, min(max_lines, len(first))).astype(int))
     sizes = _size(image1, size1, first), _size(image2, size2, second)
     both = axes_of(ax, (12, 6 * max(height / width for width, height in sizes) + 0.5), (1, 2))[0]
@@ -250,6 +310,11 @@ def draw_progression(
         axes.set(ylabel="matches" if column == 0 else "")
     set_title(grid[0, 0], title, ax)
     return deliver(grid[0, 0], path)
+
+
+def _check_max_lines(max_lines: int) -> None:
+    if max_lines < 1:
+        raise ValueError(f"max_lines must be at least 1, not {max_lines}")
 
 
 def _as_probabilities(values: ArrayLike, count: int) -> Array:

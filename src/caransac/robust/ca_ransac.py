@@ -38,7 +38,6 @@ def ca_ransac(
         drawn = last.num_hypotheses + len(samples)
         # 2. hypothesise: their models, the most promising ones refined on their own inliers, next to the best so far
         models = strategies.hypothesise(samples, last)
-        models = models if last.best is None else np.concatenate([last.best[None], models])
         if len(models) == 0:
             rounds[-1] = replace(last, num_hypotheses=drawn)
             continue

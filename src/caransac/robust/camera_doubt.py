@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac.geometry import Array, essential_from_pose, split_pose
 from caransac.kernels import (
@@ -73,17 +74,32 @@ def doubt_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraDo
 
 def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tuning: Tuning) -> float:
     """Logarithm of the consensus of the nearest fundamental matrix in the answer's, from nothing to `MOST_GAINED`."""
-    points = likely.correspondences
-    inliers = points.subset(np.flatnonzero(likely.inliers(model, max_error)).astype(np.int32))
-    F = essential_from_pose(*split_pose(model))[None] / 2**0.5  # of norm one
-    for scale in LETTING_GO:
-        F = FUNDAMENTALS.refine(F, points, _towards(scale * max_error), weights)[0]
-    # The threshold was found with the answer: to it, wrong cameras are noise.
-    noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(F, inliers)))) if len(inliers) else inf
-    max_error = min(max(tuning.max_error * noise, SMALLEST_SHARE * max_error), max_error)
-    free = float(FUNDAMENTALS.msac_scores(F, points, max_error).sum())
+    F = essential_from_pose(*split_pose(model)) / 2**0.5  # of norm one
+    free, max_error = nearest_fundamental(F, likely, weights, likely.inliers(model, max_error), max_error, tuning)
+    gained = float(FUNDAMENTALS.msac_scores(free[None], likely.correspondences, max_error).sum())
     held = float(likely.msac_scores(model[None], max_error).sum())
-    return log(min(max(free / max(held, 1e-6), 1.0), MOST_GAINED))
+    return log(min(max(gained / max(held, 1e-6), 1.0), MOST_GAINED))
+
+
+def nearest_fundamental(
+    F: Array, likely: Problem, weights: Array, inliers: NDArray[np.bool_], max_error: float, tuning: Tuning
+) -> tuple[Array, float]:
+    """Where a matrix F (3, 3) of the points' own coordinates goes if no cameras hold it, and the threshold there.
+
+    Args:
+        F: of norm one.
+        likely: the points that are asked.
+        weights: (n,) of theirs.
+        inliers: (n,) which of them support F.
+        max_error: the threshold of F, in which wrong cameras are noise.
+        tuning: see `Tuning`.
+    """
+    points, models = likely.correspondences, F[None]
+    for scale in LETTING_GO:
+        models = FUNDAMENTALS.refine(models, points, _towards(scale * max_error), weights)[0]
+    supporting = points.subset(np.flatnonzero(inliers).astype(np.int32))
+    noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(models, supporting)))) if len(supporting) else inf
+    return models[0], min(max(tuning.max_error * noise, SMALLEST_SHARE * max_error), max_error)
 
 
 def _towards(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from caransac.geometry import Floats
+from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.sample_quality import load_quality
-from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
 from caransac.results import Round
@@ -50,10 +51,17 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
         return _too_few(problem, network, options)
-    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
+    side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options)
     found = replace(found, degeneracy=find_degeneracy(problem, found, options))
     return replace(found, confidence=confidence(network, problem, found, options))
+
+
+def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
+    """The side information (n, d) that a network of this layout reads."""
+    return side_information(
+        problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, layout
+    )
 
 
 def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo, options: Options) -> Estimate:
@@ -120,7 +128,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
     """Raise a ValueError if the features are not those that the weights were trained with."""
-    wanted = network.num_features - NUM_FEATURES
+    wanted = network.num_features - network.layout.num_inputs()
     if wanted != (0 if info.features is None else info.features.shape[1]):
         given = "none" if info.features is None else f"shape {info.features.shape}"
         raise ValueError(f"features must have shape (N, {wanted}) for weights {str(options.weights)!r}, got {given}")

@@ -43,3 +43,9 @@ def most_distinct(problem: Problem, models: Array, regions: Regions, count: int,
     """
     max_error, same = scale.search_error(noise), scale.tuning.same_model
     return problem.model_kernels.most_distinct(models, problem.correspondences, max_error, regions, count, same)
+
+
+def largest_consensus(problem: Problem, models: Array, count: int, scale: Scale, noise: float) -> Array:
+    """The `count` models (m, ...) with the largest total of MSAC scores, the largest first."""
+    totals = problem.msac_scores(models, scale.max_error(noise)).sum(axis=1, dtype=float)
+    return models[np.argsort(-totals, kind="stable")[:count]]

@@ -18,7 +18,7 @@ from caransac.robust.problems import Problem
 from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
 from caransac.robust.scale import Scale, trusted_matches
-from caransac.robust.selection import most_distinct, promising, rank_regions
+from caransac.robust.selection import largest_consensus, most_distinct, promising, rank_regions
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,8 @@ class Strategies:
 
     Attributes:
         draw: the record of the last round -> samples (S, sample_size).
-        hypothesise: samples and the record of the last round -> models (m, ...), the most promising ones refined.
+        hypothesise: samples and the record of the last round -> models (m, ...), the most promising ones refined, and
+            the best one so far.
         attend: models (m, ...) and the record of the last round -> distinct ones (k, ...), the best first.
         measure: a model and the record of the last round -> the noise of its right matches.
         update: the record of the last round and the MSAC scores (k, n) of models -> state (n, c), probabilities (n,).
@@ -53,7 +54,7 @@ def choose_strategies(
         network: the trained state network.
         prior: (n,) inlier probabilities before any model.
         info: what is known of the matches.
-        options: ``state_update``, ``adaptive_sampling`` and ``adaptive_refinement`` choose.
+        options: ``state_update``, ``adaptive_sampling``, ``adaptive_refinement`` and ``tuning.spread_ranking`` choose.
     """
     tuning = options.tuning
     trusted = trusted_matches(problem, prior, tuning)
@@ -73,12 +74,20 @@ def choose_strategies(
         sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
         return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
 
-    def hypothesise(samples: Indices, last: Round) -> Array:
-        models = problem.solve(samples)
+    def refine_promising(models: Array, last: Round) -> Array:
         return promising(problem, models, last.probabilities, options.local_models, scale, last.noise)
 
-    def attend(models: Array, last: Round) -> Array:
+    def hypothesise_beside_best(samples: Indices, last: Round) -> Array:
+        return with_best(last, refine_promising(problem.solve(samples), last))
+
+    def hypothesise_from_best(samples: Indices, last: Round) -> Array:
+        return refine_promising(with_best(last, problem.solve(samples)), last)
+
+    def attend_to_distinct(models: Array, last: Round) -> Array:
         return most_distinct(problem, models, regions, options.top_models, scale, last.noise)
+
+    def attend_to_largest(models: Array, last: Round) -> Array:
+        return largest_consensus(problem, models, options.top_models, scale, last.noise)
 
     def measure(model: Array, last: Round) -> float:
         return scale.measure(trusted, model, last.noise)
@@ -99,12 +108,17 @@ def choose_strategies(
 
     return Strategies(
         draw=draw,
-        hypothesise=hypothesise,
-        attend=attend,
+        hypothesise=hypothesise_beside_best if tuning.spread_ranking else hypothesise_from_best,
+        attend=attend_to_distinct if tuning.spread_ranking else attend_to_largest,
         measure=measure,
         update=update if options.state_update else keep,
         refine=refine_by_probability if options.adaptive_refinement else refine_on_inliers,
     )
+
+
+def with_best(last: Round, models: Array) -> Array:
+    """Models (m, ...), after the best one so far if there is one."""
+    return models if last.best is None else np.concatenate([last.best[None], models])
 
 
 def _static_pool(problem: Problem, info: MatchInfo, max_ratio: float) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caransac.datasets import Pair, Query
 from caransac.datasets.queries import QueryImage, read_query_images
 from caransac.geometry import Array, homogeneous, rotation_from_vector, split_pose
-from caransac.learned.side_information import NUM_FEATURES, side_information
+from caransac.learned.side_information import side_information
 from caransac.options import MaxError
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Absolute
@@ -102,7 +102,7 @@ class AbsoluteTask(LoopTask):
 
     def count_inputs(self, source: QuerySource, others: Sequence[Query | Pair]) -> int:  # all alike
         """See `TrainingTask.count_inputs`."""
-        return NUM_FEATURES
+        return self.layout.num_inputs()
 
     def training_loss(self, network: TrainableModule, source: QuerySource, rng: np.random.Generator) -> PairLoss | None:
         """See `TrainingTask.training_loss`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import Array, Floats, essential_from_fundamental, pose_error_deg, split_pose
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
-from caransac.learned.side_information import side_information
+from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.options import MaxError
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.match_info import MatchInfo
+from caransac.robust.pipeline import describe_matches
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
 from caransac.robust.same_camera import SAME_FOCAL
 from caransac.synthetic import random_pair
@@ -33,6 +34,9 @@ CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
 NOISY, NOISES_PX = 0.35, (0.2, 3.0)  # share of pairs whose points are moved, and deviations by which they are
 SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
+
+
+Augment = Callable[[Pair, np.random.Generator], Pair]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,7 @@ def make_example(
     rng: np.random.Generator | None = None,
     max_error_px: MaxError = "auto",
     labels: Floats | None = None,
+    layout: NetworkLayout = DEFAULT_LAYOUT,
 ) -> Example:
     """What the loop and the loss need of a pair; "focal" draws what is known of its cameras.
 
@@ -93,6 +98,7 @@ def make_example(
         rng: where "focal" draws from.
         max_error_px: threshold of the run, or "auto".
         labels: (n,) which matches are right; None asks the pair.
+        layout: what the network reads of a match.
     """
     calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     problem: Problem = calibrated
@@ -105,11 +111,10 @@ def make_example(
         cameras, shared = doubtful_cameras(pair, np.random.default_rng(0) if rng is None else rng)
         problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, shared)
     info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
-    side = side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features)
     return Example(
         problem=problem,
         rays=calibrated.correspondences,
-        side=side,
+        side=describe_matches(problem, info, layout),
         info=info,
         labels=calibrated.restrict(pair.right_matches() if labels is None else labels),
         max_error_px=max_error_px,
@@ -201,15 +206,7 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
             t=-pair.R.T @ pair.t,
         )
     if rng.random() < SUBSETS and len(pair.points1) > SMALLEST_SUBSET:
-        size = int(np.exp(rng.uniform(np.log(SMALLEST_SUBSET), np.log(len(pair.points1)))))
-        kept = rng.permutation(len(pair.points1))[:size]
-        pair = replace(
-            pair,
-            points1=pair.points1[kept],
-            points2=pair.points2[kept],
-            scores=None if pair.scores is None else pair.scores[kept],
-            features=None if pair.features is None else pair.features[kept],
-        )
+        pair = thin_out(pair, int(np.exp(rng.uniform(np.log(SMALLEST_SUBSET), np.log(len(pair.points1))))), rng)
     chance = rng.random()
     if chance < DROPPED_SCORES:
         return replace(pair, scores=None)
@@ -224,6 +221,18 @@ def as_confidences(ratios: Array, rng: np.random.Generator) -> Array:
     return np.asarray(1 / (1 + np.exp(-steepness * (1 - ratios - middle))))
 
 
+def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:
+    """The pair with so many of its matches, chosen at random, at most."""
+    kept = rng.permutation(len(pair.points1))[:size]
+    return replace(
+        pair,
+        points1=pair.points1[kept],
+        points2=pair.points2[kept],
+        scores=None if pair.scores is None else pair.scores[kept],
+        features=None if pair.features is None else pair.features[kept],
+    )
+
+
 class PairSource:
     """Pairs to draw from: real ones, read once, and synthetic ones, made on demand.
 
@@ -231,8 +240,9 @@ class PairSource:
     ones.
     """
 
-    def __init__(self, pairs: Sequence[Pair], synthetic_share: float) -> None:
+    def __init__(self, pairs: Sequence[Pair], synthetic_share: float, augment: Augment = augment) -> None:
         self.pairs = list(pairs)
+        self.augment = augment
         self.synthetic_share = synthetic_share if self.pairs else 1.0
         sizes: dict[str, int] = {}
         for pair in self.pairs:
@@ -246,7 +256,7 @@ class PairSource:
             if rng.random() < self.synthetic_share:
                 made = synthetic_pair(rng)
             else:
-                made = augment(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
+                made = self.augment(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
             if made.right_matches().sum() >= MIN_INLIERS:
                 return made
 
@@ -257,9 +267,10 @@ def synthetic_pair(rng: np.random.Generator) -> Pair:
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
 
-def judged(pair: Pair, match_filter: MatchFilter) -> Pair:
-    """The pair with what a filter says of its matches added to their features."""
-    found = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind).as_features
+def judged(pair: Pair, match_filter: MatchFilter, *, as_paper: bool = False) -> Pair:
+    """The pair with what a filter says of its matches added to their features, as the paper has it or as we do."""
+    judgement = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
+    found = judgement.as_paper_features(pair.points1, pair.points2) if as_paper else judgement.as_features
     own = np.empty((len(found), 0)) if pair.features is None else pair.features
     return replace(pair, features=np.concatenate([own, found], axis=1))
 
@@ -278,7 +289,9 @@ def read_pairs(folders: Sequence[Path]) -> list[Pair]:
     ]
 
 
-def read_data(recipe: Recipe) -> tuple[PairSource, list[Pair], list[Pair]]:
+def read_data(
+    recipe: Recipe, vary: Callable[[Pair, np.random.Generator], Pair]
+) -> tuple[PairSource, list[Pair], list[Pair]]:
     """Training, validation and unrelated pairs of a recipe; without real ones to validate on, synthetic ones."""
     pairs = read_pairs([Path(folder) for folder in recipe.data])
     if recipe.val:
@@ -291,4 +304,4 @@ def read_data(recipe: Recipe) -> tuple[PairSource, list[Pair], list[Pair]]:
         ]
     order = np.random.default_rng(recipe.seed).permutation(len(val_pairs))[: recipe.val_pairs]
     unrelated = read_pairs([Path(folder) for folder in recipe.unrelated])
-    return PairSource(pairs, recipe.synthetic_share), [val_pairs[i] for i in order], unrelated
+    return PairSource(pairs, recipe.synthetic_share, vary), [val_pairs[i] for i in order], unrelated

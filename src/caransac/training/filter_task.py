@@ -17,7 +17,6 @@ from caransac.training.task import Figures, PairLoss, TrainingTask, balanced_ent
 from caransac.training.trainable_module import Affine, TrainableModule, leaky_relu
 
 DEPTH = 8  # layers with context normalisation
-NUM_FILTER_FEATURES = 16  # of a match, for CA-RANSAC
 
 
 class ContextLayer(nn.Module):
@@ -40,11 +39,11 @@ class ContextLayer(nn.Module):
 class FilterModule(TrainableModule):
     """The match filter; see `caransac.learned.match_filter.MatchFilter` for what its parts mean."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, num_features: int = 16) -> None:
         super().__init__()
         widths = [NUM_INPUTS] + [width] * DEPTH
         self.layers = [ContextLayer(a, b) for a, b in pairwise(widths)]
-        self.heads = [Affine(width, NUM_FILTER_FEATURES), Affine(NUM_FILTER_FEATURES, 1)]
+        self.heads = [Affine(width, num_features), Affine(num_features, 1)]
         self.add_module("context", nn.ModuleList(self.layers))
         for name, head in zip(("features", "decoder"), self.heads, strict=True):
             self.add_module(name, nn.ModuleList([head]))
@@ -81,7 +80,7 @@ class FilterTask(TrainingTask):
 
     def make_network(self, num_inputs: int) -> FilterModule:
         """See `TrainingTask.make_network`."""
-        return FilterModule(self.recipe.width)
+        return FilterModule(self.recipe.width, self.recipe.filter_features)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
         """See `TrainingTask.training_loss`."""

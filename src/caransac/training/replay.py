@@ -88,16 +88,18 @@ class RecordedNetwork:
         return state.detach().numpy(), torch.sigmoid(self.log_odds[-1]).detach().numpy()
 
 
-def replay(network: StateModule, example: Example, seed: int, self_supervised: bool = False) -> Losses | None:
+def replay(
+    network: StateModule, example: Example, options: Options, *, self_supervised: bool = False, with_prior: bool = True
+) -> Losses | None:
     """The loss of a run of the estimator with the network as it is; None when that found no model.
 
     Args:
         network: the network being trained.
         example: the pair.
-        seed: seed of the run.
+        options: of the run.
         self_supervised: label the points by the run's own final model instead of the truth.
+        with_prior: whether the probabilities before any model count as those of a round.
     """
-    options = Options(max_error_px=example.max_error_px, early_stop=False, seed=seed)
     recorded = RecordedNetwork(network)
     found = adapt(example.problem, recorded, example.side, example.info, options)
     if found.model is None:
@@ -108,12 +110,15 @@ def replay(network: StateModule, example: Example, seed: int, self_supervised: b
         labels = (found.msac_scores > 0).astype(np.float32)
     targets = torch.from_numpy(labels)
     entropies = [binary_cross_entropy_with_logits(log_odds, targets) for log_odds in recorded.log_odds]
-    total = discounted(entropies)
+    if not options.state_update:  # every round has the probabilities of the prior
+        entropies *= len(found.rounds)
+    total = discounted(entropies if with_prior else entropies[1:])
     entropy, pose_error = total.item(), np.nan
     if example.has_pose:
         if not self_supervised:
             start, *rounds = found.rounds
-            total = total + POSE_WEIGHT * discounted([pose_loss(network, example, start, record) for record in rounds])
+            poses = [pose_loss(network, example, start, record, options.tuning) for record in rounds]
+            total = total + POSE_WEIGHT * discounted(poses)
         pose_error = example.pose_error_deg(found.model)
     return Losses(total, entropy, entropies[0].item(), entropies[-1].item(), pose_error)
 
@@ -123,7 +128,9 @@ def discounted(losses: Sequence[Tensor]) -> Tensor:
     return torch.stack([(1 - EPSILON) ** (len(losses) - 1 - q) * loss for q, loss in enumerate(losses)]).sum()
 
 
-def pose_loss(network: StateModule, example: Example, start: Round, record: Round) -> Tensor:
+def pose_loss(
+    network: StateModule, example: Example, start: Round, record: Round, tuning: Tuning = DEFAULT_TUNING
+) -> Tensor:
     """Pose error in degrees of a round's best model, clamped; its gradient reaches alpha and beta alone.
 
     The gradient flows through one more Levenberg-Marquardt step of the refinement, with the probabilities held fixed.
@@ -133,7 +140,7 @@ def pose_loss(network: StateModule, example: Example, start: Round, record: Roun
     error = example.pose_error_deg(record.best)
     if error >= POSE_CLAMP_DEG:
         return torch.tensor(POSE_CLAMP_DEG)
-    step = refinement_step(network, example, record.best, start.probabilities, record)
+    step = refinement_step(network, example, record.best, start.probabilities, record, tuning)
     slope = pose_error_slope(example, record.best, len(step))
     return error + ((step - step.detach()) @ torch.from_numpy(slope)).float()
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from caransac.datasets import Pair
 from caransac.geometry import Floats
 from caransac.learned.match_filter import load_filter
-from caransac.learned.side_information import NUM_FEATURES
+from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
-from caransac.options import MaxError
+from caransac.options import MaxError, Options
 from caransac.robust.confidence import CONFIDENCE_PARTS, EVIDENCE
 from caransac.training.calibration import fit_logistic
 from caransac.training.data import Example, PairSource, judged, make_example, random_threshold, with_noise
@@ -24,16 +24,18 @@ from caransac.training.task import Figures, PairLoss, RunAll, ShowProgress, Trai
 from caransac.training.trainable_module import TrainableModule
 
 HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked for, and pairs of few matches
+PROBLEMS = ("essential", "fundamental", "focal", "homography")  # that have a confidence of their own
 
 
 class LoopTask(TrainingTask):
     """A state network: what tasks share that replay the loop.
 
     Attributes:
-        problems: that have a confidence of their own.
+        layout: of the network.
+        problems: those that get a confidence.
+        with_prior: whether the loss counts the probabilities before any model.
     """
 
-    problems: ClassVar[tuple[str, ...]]
     usage = "caransac.Options(weights={path!r})"
     decisive = "entropy"  # the pose errors of a hundred pairs are mostly luck
     shown = ("train_loss", "train_auc5", "val_entropy", "val_auc5")
@@ -43,13 +45,28 @@ class LoopTask(TrainingTask):
         "AUC of the pose, %": ("auc5", "auc1"),
     }
 
+    layout: NetworkLayout = DEFAULT_LAYOUT
+    problems: tuple[str, ...] = PROBLEMS
+    with_prior = True
+
     def make_network(self, num_inputs: int) -> StateModule:
         """See `TrainingTask.make_network`."""
-        return StateModule(num_inputs, self.recipe.width)
+        return StateModule(num_inputs, self.recipe.width, self.layout)
+
+    def options(self, seed: int, max_error_px: MaxError, *, early_stop: bool = False) -> Options:
+        """The options of a run."""
+        return Options(max_error_px=max_error_px, early_stop=early_stop, seed=seed)
+
+    def random_threshold(self, rng: np.random.Generator) -> MaxError:
+        """The threshold of a run."""
+        return random_threshold(rng)
 
     def _replay(self, network: TrainableModule, example: Example, seed: int) -> PairLoss | None:
         assert isinstance(network, StateModule)
-        losses = replay(network, example, seed, self.recipe.self_supervised)
+        options = self.options(seed, example.max_error_px)
+        losses = replay(
+            network, example, options, self_supervised=self.recipe.self_supervised, with_prior=self.with_prior
+        )
         return None if losses is None else PairLoss(losses.total, figures_of(losses))
 
     def summarise(self, figures: Sequence[Figures | None]) -> Figures:
@@ -70,6 +87,8 @@ class LoopTask(TrainingTask):
 
     def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
         """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
+        if not self.problems:
+            return {}
         calibration: dict[str, Any] = {}
         before = dict(weights)
         for done, name in enumerate(self.problems):
@@ -83,8 +102,6 @@ class LoopTask(TrainingTask):
 class StateTask(LoopTask):
     """The state network of CA-RANSAC, of two views."""
 
-    problems = ("essential", "fundamental", "focal", "homography")
-
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
         self.filter = load_filter(recipe.with_filter) if recipe.with_filter else None
@@ -94,9 +111,11 @@ class StateTask(LoopTask):
         widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
         if len(widths) > 1:
             raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
+        if max(widths) < self.layout.lifted and not self.filter:
+            raise ValueError(f"lifted: the data have {max(widths)} features, not {self.layout.lifted}")
         if widths != {0} and source.synthetic_share > 0:
             raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
-        return NUM_FEATURES + max(widths) + (self.filter.num_features if self.filter else 0)
+        return self.layout.num_inputs(max(widths) + (self.filter.num_features if self.filter else 0))
 
     def example(
         self,
@@ -107,8 +126,8 @@ class StateTask(LoopTask):
         labels: Floats | None = None,
     ) -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
-        pair = judged(pair, self.filter) if self.filter else pair
-        return make_example(pair, problem_name, rng, max_error_px, labels)
+        pair = judged(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
+        return make_example(pair, problem_name, rng, max_error_px, labels, self.layout)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
         """See `TrainingTask.training_loss`."""
@@ -118,7 +137,7 @@ class StateTask(LoopTask):
             kind: SceneKind = "plane" if rng.random() < 0.5 else "few"
             name, pair = "homography" if kind == "plane" else name, restage(pair, kind, rng).pair
         labels = pair.right_matches()  # before noise moves them: how precise a match is does not make it wrong
-        example = self.example(with_noise(pair, rng), name, rng, random_threshold(rng), labels)
+        example = self.example(with_noise(pair, rng), name, rng, self.random_threshold(rng), labels)
         if example.problem.num_points < example.problem.sample_size:
             return None
         return self._replay(network, example, int(rng.integers(2**63)))

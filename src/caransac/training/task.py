@@ -11,8 +11,9 @@ import numpy as np
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from caransac.datasets import Pair
 from caransac.geometry import Floats
-from caransac.training.data import read_data
+from caransac.training.data import augment, read_data
 from caransac.training.recipe import Recipe
 from caransac.training.trainable_module import TrainableModule
 
@@ -57,7 +58,7 @@ class TrainingTask(ABC):
 
         Pairs, unless a task is about something else.
         """
-        return read_data(self.recipe)
+        return read_data(self.recipe, self.augment)
 
     @abstractmethod
     def count_inputs(self, source: Any, others: Sequence[Any]) -> int:
@@ -70,6 +71,10 @@ class TrainingTask(ABC):
     @abstractmethod
     def make_network(self, num_inputs: int) -> TrainableModule:
         """The network, at random."""
+
+    def augment(self, pair: Pair, rng: np.random.Generator) -> Pair:
+        """A training pair, varied at random each time that it is drawn."""
+        return augment(pair, rng)
 
     @abstractmethod
     def training_loss(self, network: TrainableModule, source: Any, rng: np.random.Generator) -> PairLoss | None:

@@ -12,7 +12,6 @@ import torch
 
 from caransac.geometry import Array, Floats
 from caransac.learned.state_network import StateNetwork
-from caransac.options import Options
 from caransac.robust.confidence import evidence
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.pipeline import adapt
@@ -22,21 +21,22 @@ from caransac.training.data import (
     EVIDENCE_STREAM,
     TRAINING_STREAM,
     Example,
-    random_threshold,
     with_noise,
     without_geometry,
 )
 from caransac.training.filter_task import FilterTask
+from caransac.training.paper_task import PaperTask
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
 from caransac.training.restaging import SCENE_KINDS, Restaged, restage
-from caransac.training.state_task import StateTask
+from caransac.training.state_task import LoopTask, StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
 TASKS: dict[str, type[TrainingTask]] = {
     "state": StateTask,
     "absolute": AbsoluteTask,
+    "paper": PaperTask,
     "filter": FilterTask,
     "sample-quality": QualityTask,
 }
@@ -83,7 +83,8 @@ class Worker:
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
             return None
-        options = Options(seed=index, max_error_px=example.max_error_px)
+        assert isinstance(self.task, LoopTask)
+        options = self.task.options(index, example.max_error_px, early_stop=True)
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
@@ -97,7 +98,7 @@ class Worker:
             return self.task.evidence_example(self.source, self.unrelated_pairs, problem_name, rng), None
         assert isinstance(self.task, StateTask)
         scene = self._evidence_scene(problem_name, rng)
-        labels, max_error_px = scene.pair.right_matches(), random_threshold(rng)
+        labels, max_error_px = scene.pair.right_matches(), self.task.random_threshold(rng)
         return self.task.example(with_noise(scene.pair, rng), problem_name, rng, max_error_px, labels), scene.H
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:

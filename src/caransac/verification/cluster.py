@@ -7,8 +7,11 @@ from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
 
 import caransac
+from caransac.verification.build_identity import build_identity
 
-VERSION = "__import__('caransac').__version__"  # a text: workers of another version may lack any function of ours
+# Texts: workers of another version may lack any function of ours.
+VERSION = "__import__('caransac').__version__"
+BUILD = "__import__('caransac.verification.build_identity', fromlist=['caransac']).build_identity()"
 
 
 @contextmanager
@@ -37,7 +40,8 @@ def open_cluster(scheduler: str) -> Iterator[Executor]:
         raise OSError(f"no Dask scheduler answers at {scheduler}: start one with 'dask scheduler' ({error})") from error
     with client:
         try:
-            check_versions(client.run(eval, VERSION, on_error="return"))
+            check_versions(client.run(eval, VERSION, on_error="return"), caransac.__version__)
+            check_versions(client.run(eval, BUILD, on_error="return"), build_identity())
             yield client.get_executor()  # type: ignore[no-untyped-call]  # as above
         except KilledWorker as error:
             raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
@@ -48,17 +52,18 @@ def open_cluster(scheduler: str) -> Iterator[Executor]:
             raise OSError(f"the connection to {scheduler} was lost: start it again, then continue") from error
 
 
-def check_versions(found: Mapping[str, object]) -> None:
-    """Raise if a worker has no caransac, or another version.
+def check_versions(found: Mapping[str, object], wanted: str) -> None:
+    """Raise if a worker has no caransac, or another version or build.
 
     Args:
         found: by the address of each worker its version, or the exception that asking for it raised.
+        wanted: the version here.
     """
     for address, version in found.items():
         if isinstance(version, ImportError):
             raise ImportError(f"the worker at {address} has no caransac: install version {caransac.__version__} there")
-        if version != caransac.__version__:
+        if version != wanted:
             raise OSError(
-                f"the worker at {address} has caransac {version}, and this is {caransac.__version__}: they must be the "
-                "same, as results may differ"
+                f"the worker at {address} has caransac {version}, and this is {wanted}: they must be the same, as "
+                "results may differ"
             )

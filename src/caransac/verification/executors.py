@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-import caransac
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.api.focal_pooling import pool_focal
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
+from caransac.verification.build_identity import build_identity
 from caransac.verification.cluster import open_cluster
 from caransac.verification.pair_verification import profile_batch, verify_batch
 from caransac.verification.records import BadPairError, PairGeometry, PairMatches, VerificationOptions
@@ -117,7 +117,7 @@ def _run(
 ) -> Iterator[tuple[list[PairMatches], list[Value]]]:
     """Batches and what a function says of their pairs, as they are done.
 
-    Those whose worker died come again at the end, each pair alone: a worker may have died of anything, and that one
+    Those whose worker died come again at the end, each pair by itself: a worker may have died of anything, and that one
     pair killed it is only known when it does so again.
     """
     again: list[list[PairMatches]] = []
@@ -145,7 +145,7 @@ def _run(
 
 def _for_workers(function: Callable[..., list[Value]], options: VerificationOptions) -> Callable[..., list[Value]]:
     """A function of pairs, options and version, as it is sent to workers."""
-    return partial(function, options=options, version=caransac.__version__)
+    return partial(function, options=options, build=build_identity())
 
 
 def _read_batches(

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import caransac
 from caransac._support import interrupts
 from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_focal
 from caransac.api.focal_pooling import trial_focals
@@ -21,12 +20,13 @@ from caransac.geometry import Array, Floats, fundamental_from_essential, rotatio
 from caransac.io.descriptors import match_ratios
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result
+from caransac.verification.build_identity import build_identity
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
 
 
-def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, version: str) -> list[PairGeometry]:
-    """Verify pairs one after the other; what a worker does, if it has that version of caransac."""
-    _check_version(version)
+def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[PairGeometry]:
+    """Verify pairs one after the other; what a worker does, if it has that build of caransac."""
+    _check_build(build)
     return [verify_pair(pair, options) for pair in _until_interrupted(pairs)]
 
 
@@ -42,17 +42,17 @@ class FocalProfile(NamedTuple):
     ratios: Floats | None = None
 
 
-def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, version: str) -> list[FocalProfile]:
+def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[FocalProfile]:
     """What pairs of one camera each say about its focal length; see `verify_batch`."""
-    _check_version(version)
+    _check_build(build)
     return [_profile(pair, options) for pair in _until_interrupted(pairs)]
 
 
-def _check_version(version: str) -> None:
-    """Raise if another version asks: workers of a cluster may come at any time."""
-    if version != caransac.__version__:
-        here = f"{caransac.__version__} on {platform.node()}"
-        raise OSError(f"a worker has caransac {here}, and this is {version}: they must be the same")
+def _check_build(build: str) -> None:
+    """Raise if another build asks: workers of a cluster may come at any time."""
+    if build != build_identity():
+        here = f"{build_identity()} on {platform.node()}"
+        raise OSError(f"a worker has caransac {here}, and this is {build}: they must be the same")
 
 
 def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
@@ -84,7 +84,7 @@ def _with_ratios(pair: PairMatches) -> PairMatches:
 
 
 def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
-    """Verify a pair. The geometry depends on the pair and the options alone, not on where or in which order it runs."""
+    """Verify a pair. The geometry depends only on the pair and the options, not on where or in which order it runs."""
     return estimate_pair(pair, options)[0]
 
 

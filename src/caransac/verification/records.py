@@ -41,12 +41,12 @@ class Config(IntEnum):
     PLANAR = 4
     PANORAMIC = 5
     PLANAR_OR_PANORAMIC = 6
-    WATERMARK = 7  # from here on, COLMAP's alone
+    WATERMARK = 7  # this and later ones only COLMAP has
     MULTIPLE = 8
     CALIBRATED_RIG = 9
 
 
-# The matrices and vectors of a geometry, and which of them each kind has; the other kinds are COLMAP's alone.
+# The matrices and vectors of a geometry, and which of them each kind has; only COLMAP has the other kinds.
 SHAPES: Mapping[str, tuple[int, ...]] = {"F": (3, 3), "E": (3, 3), "H": (3, 3), "R": (3, 3), "t": (3,)}
 DETERMINED: Mapping[Config, frozenset[str]] = {
     Config.DEGENERATE: frozenset(),
@@ -162,7 +162,7 @@ class PairGeometry:
         E: (3, 3) essential matrix.
         H: (3, 3) homography of pixels, ``x2 ~ H x1``, where one explains the inliers.
         R: (3, 3) rotation, ``x2 = R x1 + t``.
-        t: (3,) translation of length one; zero between images that differ by a rotation alone.
+        t: (3,) translation of length one; zero between images that differ only by a rotation.
     """
 
     key: int

@@ -1,23 +1,23 @@
 // The charts: how probabilities sharpen round by round, and the distances of the matches to the round's model.
 
-const BELIEF_BINS = 24;
+const PROBABILITY_BINS = 24;
 const DISTANCE_BINS = 40;
 const DISTANCE_RANGE = 5; // thresholds shown
 
 const fontOf = (canvas) => `11px ${getComputedStyle(canvas).fontFamily}`;
 
-const beliefBins = rounds.map((round) => {
-  const bins = new Uint32Array(BELIEF_BINS);
-  for (const value of round.probabilities) bins[Math.min(BELIEF_BINS - 1, Math.floor((value * BELIEF_BINS) / 256))]++;
+const probabilityBins = rounds.map((round) => {
+  const bins = new Uint32Array(PROBABILITY_BINS);
+  for (const value of round.probabilities) bins[Math.floor((value * PROBABILITY_BINS) / 256)]++;
   return bins;
 });
 
 // One small histogram of the probabilities for each round, the current one framed. Cube roots, so that the few right
 // ones among many wrong ones are seen.
-function drawBelief(canvas, current) {
+function drawHistograms(canvas, current) {
   const context = prepare(canvas);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight - 16];
-  const largest = Math.cbrt(Math.max(1, ...beliefBins.flatMap((bins) => [...bins])));
+  const largest = Math.cbrt(Math.max(1, ...probabilityBins.flatMap((bins) => [...bins])));
   const column = width / rounds.length;
   const chart = Math.min(column - 6, 220);
   Object.assign(context, { font: fontOf(canvas), textAlign: "center" });
@@ -28,10 +28,10 @@ function drawBelief(canvas, current) {
     context.fillRect(left, height - 1, chart, 1);
     context.fillStyle = themeColour(i === current ? "ink" : "quiet");
     context.fillText(i === 0 ? "before" : i, left + chart / 2, height + 13);
-    const bar = chart / BELIEF_BINS;
-    beliefBins[i].forEach((amount, bin) => {
+    const bar = chart / PROBABILITY_BINS;
+    probabilityBins[i].forEach((amount, bin) => {
       const tall = (Math.cbrt(amount) / largest) * (height - 4);
-      context.fillStyle = RAMP[Math.round(((bin + 0.5) / BELIEF_BINS) * 255)];
+      context.fillStyle = RAMP[Math.round(((bin + 0.5) / PROBABILITY_BINS) * 255)];
       context.fillRect(left + bin * bar, height - 1 - tall, Math.max(0.8, bar - 1), tall);
     });
   });
@@ -39,20 +39,20 @@ function drawBelief(canvas, current) {
 }
 
 // Counts by distance, and how many of them are expected to be right.
-function distanceBins(round, belief) {
+function distanceBins(round, probabilities) {
   const bins = Array.from({ length: DISTANCE_BINS }, () => ({ count: 0, right: 0 }));
   let beyond = 0;
   round.distances.forEach((steps, match) => {
     const bin = Math.floor((steps / STEPS_PER_THRESHOLD / DISTANCE_RANGE) * DISTANCE_BINS);
     if (bin >= DISTANCE_BINS) return beyond++;
     bins[bin].count++;
-    bins[bin].right += belief[match] / 255;
+    bins[bin].right += probabilities[match] / 255;
   });
   return { bins, beyond };
 }
 
 // Heights are square roots; each bar is split into the shares expected to be right and wrong.
-function drawDistances(canvas, round, belief) {
+function drawDistances(canvas, round, probabilities) {
   const context = prepare(canvas);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const [left, right, top, bottom] = [34, 8, 16, 22];
@@ -64,7 +64,7 @@ function drawDistances(canvas, round, belief) {
     context.fillText(numMatches ? "No model" : "No matches", width / 2, height / 2);
     return null;
   }
-  const { bins, beyond } = distanceBins(round, belief);
+  const { bins, beyond } = distanceBins(round, probabilities);
   const largest = niceCeiling(Math.max(1, ...bins.map(({ count }) => count)));
   context.textBaseline = "middle";
   for (const tick of [0, Math.round(largest / 4), largest]) {

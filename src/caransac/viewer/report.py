@@ -62,7 +62,7 @@ def write_report(
 ) -> Path | IO[Any]:
     """Write one HTML file that shows an estimation; it opens in any browser, without a network.
 
-    Estimated with ``Options(keep_trace=True)`` it shows every round; otherwise the result alone.
+    Estimated with ``Options(keep_trace=True)`` it shows every round; otherwise only the result.
 
     Args:
         path: where to write it, or a file that is open for writing.

@@ -47,12 +47,12 @@ class Space {
     return [this.width / 2 + (focal * ax) / depth, this.height / 2 + (focal * (cp * dy - sp * az)) / depth, depth];
   }
 
-  draw(round, belief) {
+  draw(round, probabilities) {
     [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
     const context = prepare(this.canvas);
     if (!this.corners[0] || !this.corners[1]) return;
     this.drawSphere(context);
-    this.drawCloud(context, belief);
+    this.drawCloud(context, probabilities);
     const ink = themeColour("ink");
     this.drawCamera(context, { R: [1, 0, 0, 0, 1, 0, 0, 0, 1], t: [0, 0, 0] }, 0, LARGE, ink, 1, 1.5, "1");
     const best = round.hypotheses[0]?.consensus || 1;
@@ -80,11 +80,11 @@ class Space {
     }
   }
 
-  drawCloud(context, belief) {
+  drawCloud(context, probabilities) {
     if (!cloud) return;
     cloud.index.forEach((match, i) => {
       const place = this.project([cloud.points[3 * i], cloud.points[3 * i + 1], cloud.points[3 * i + 2]]);
-      const value = Math.round(belief[match]);
+      const value = Math.round(probabilities[match]);
       if (!place || value < 3) return;
       const size = clamp(9 / place[2], 0.8, 3);
       context.globalAlpha = (0.85 * value) / 255;

@@ -1,17 +1,19 @@
 // The stage: both images, the matches between them, and the epipolar lines under the pointer.
 
 const GAP = 10; // CSS pixels between the images
-const SIDE_BY_SIDE = 620; // CSS pixels from which on the images stand side by side
+const SIDE_BY_SIDE = 620; // CSS pixels of a stage that has the images side by side, at least
 const LOUPE = 5; // how much larger than the image around it
+const MAX_LINES = 200; // between matches at first: thousands are a wash of colour
+const CELLS = 8; // rows and columns of image 1 over which lines are spread
 const REACH = { mouse: 12, pen: 16, touch: 26 }; // CSS pixels around the pointer in which a match is found
 
 class Stage {
   constructor(box, { images, matches, overlay }) {
     Object.assign(this, { box, layers: { images, matches, overlay }, pictures: [null, null] });
     this.frames = report.images.map(({ size }) => new Frame(size));
-    this.belief = Float32Array.from(rounds[lastRound].probabilities);
+    this.probabilities = Float32Array.from(rounds[lastRound].probabilities);
     this.threshold = 0;
-    this.withLines = true;
+    this.maxLines = MAX_LINES;
     report.images.forEach((image, i) => {
       if (!image.picture) return;
       const picture = new Image();
@@ -64,7 +66,7 @@ class Stage {
   }
 
   isShown(match) {
-    return this.belief[match] >= 255 * this.threshold;
+    return this.probabilities[match] >= 255 * this.threshold;
   }
 
   // The shown match nearest to a place on the screen, or null.
@@ -77,7 +79,7 @@ class Stage {
       const dx = points[hit.image][2 * match] - hit.pixel[0];
       const dy = points[hit.image][2 * match + 1] - hit.pixel[1];
       // Of two the likelier one is meant, unless the other is twice as near.
-      const distance = (dx * dx + dy * dy) * (4 - (3 * this.belief[match]) / 255);
+      const distance = (dx * dx + dy * dy) * (4 - (3 * this.probabilities[match]) / 255);
       if (distance < nearest && this.isShown(match)) [best, nearest] = [match, distance];
     }
     return best;
@@ -141,36 +143,50 @@ class Stage {
   // Matches by rising probability, so that the likely ones lie on top: counting sort by 8-bit probability.
   order() {
     const starts = new Uint32Array(257);
-    for (const value of this.belief) starts[Math.round(value) + 1]++;
+    for (const value of this.probabilities) starts[Math.round(value) + 1]++;
     for (let i = 0; i < 256; i++) starts[i + 1] += starts[i];
     const sorted = new Uint32Array(numMatches);
-    for (let match = 0; match < numMatches; match++) sorted[starts[Math.round(this.belief[match])]++] = match;
+    for (let match = 0; match < numMatches; match++) sorted[starts[Math.round(this.probabilities[match])]++] = match;
     return sorted;
+  }
+
+  // At most so many matches of a list by rising probability: the most probable one of every cell of image 1, then the
+  // second ones, and so on; by rising probability again.
+  spread(matches, limit) {
+    if (matches.length <= limit) return matches;
+    const taken = new Uint32Array(CELLS * CELLS);
+    const cellOf = (match) => {
+      const cell = pointOf(0, match).map((value, axis) => Math.floor((CELLS * value) / report.images[0].size[axis]));
+      return clamp(cell[0], 0, CELLS - 1) + CELLS * clamp(cell[1], 0, CELLS - 1);
+    };
+    const ranks = new Uint32Array(matches.length);
+    for (let i = matches.length - 1; i >= 0; i--) ranks[i] = taken[cellOf(matches[i])]++;
+    const places = Array.from(ranks.keys()).sort((a, b) => ranks[a] - ranks[b] || b - a);
+    return places.slice(0, limit).sort((a, b) => a - b).map((place) => matches[place]);
   }
 
   drawMatches() {
     const context = prepare(this.layers.matches, this.width, this.height);
-    const expected = this.belief.reduce((sum, value) => sum + value, 0) / 255;
-    const strength = clamp(30 * (expected + 1) ** -0.72, 0.04, 0.6); // thousands of lines shall not hide the images
     const radius = clamp(60 / Math.sqrt(numMatches + 1), 1.3, 2.6) * clamp(this.frames[0].width / 520, 0.7, 1);
     const sorted = this.order().filter((match) => this.isShown(match));
     this.numShown = sorted.length;
+    const joined = this.spread(sorted.filter((match) => Math.round(this.probabilities[match]) > 0), this.maxLines);
+    this.numLines = joined.length;
+    const expected = joined.reduce((sum, match) => sum + this.probabilities[match], 0) / 255;
+    const strength = clamp(30 * (expected + 1) ** -0.72, 0.04, 0.6); // thousands of lines shall not hide the images
     context.lineWidth = 1;
-    if (this.withLines) {
-      for (const match of sorted) {
-        const value = Math.round(this.belief[match]);
-        if (value === 0) continue;
-        context.globalAlpha = (value / 255) * strength;
-        context.strokeStyle = RAMP[value];
-        const ends = [0, 1].map((image) => this.toScreen(image, pointOf(image, match)));
-        if (!this.showsBoth(ends)) continue;
-        context.beginPath();
-        ends.forEach(([x, y]) => context.lineTo(x, y));
-        context.stroke();
-      }
+    for (const match of joined) {
+      const value = Math.round(this.probabilities[match]);
+      context.globalAlpha = (value / 255) * strength;
+      context.strokeStyle = RAMP[value];
+      const ends = [0, 1].map((image) => this.toScreen(image, pointOf(image, match)));
+      if (!this.showsBoth(ends)) continue;
+      context.beginPath();
+      ends.forEach(([x, y]) => context.lineTo(x, y));
+      context.stroke();
     }
     for (const match of sorted) {
-      const value = Math.round(this.belief[match]);
+      const value = Math.round(this.probabilities[match]);
       context.globalAlpha = 0.3 + 0.65 * (value / 255); // the places of unlikely ones stay visible
       context.fillStyle = RAMP[value];
       for (const image of [0, 1]) {
@@ -195,7 +211,7 @@ class Stage {
     const pixels = isMatch ? [0, 1].map((image) => pointOf(image, focus.match)) : [];
     if (!isMatch) pixels[focus.image] = focus.pixel;
     const ends = pixels.map((pixel, image) => this.toScreen(image, pixel));
-    const colour = isMatch ? RAMP[Math.round(this.belief[focus.match])] : themeColour("line");
+    const colour = isMatch ? RAMP[Math.round(this.probabilities[focus.match])] : themeColour("line");
     let curves = [[], []];
     if (F) curves = isMatch ? curvesOfMatch(F, focus.match) : curvesOfPixel(F, focus.image, focus.pixel);
     const partners = H ? partnersOf(H, pixels) : [null, null];

@@ -29,9 +29,9 @@ function drawStale() {
   if (parts.has("layout")) stage.drawAll();
   else if (parts.has("view")) stage.drawView();
   else if (parts.has("matches")) stage.drawMatches();
-  if (parts.has("matches")) drawBelief(element("belief"), state.round);
-  if (parts.has("matches") || parts.has("space")) space.draw(round, stage.belief);
-  if (parts.has("matches")) describeRound(drawDistances(element("distances"), round, stage.belief));
+  if (parts.has("matches")) drawHistograms(element("histograms"), state.round);
+  if (parts.has("matches") || parts.has("space")) space.draw(round, stage.probabilities);
+  if (parts.has("matches")) describeRound(drawDistances(element("distances"), round, stage.probabilities));
   if (["matches", "view", "focus"].some((part) => parts.has(part))) stage.drawFocus(state.focus, round, state.pinned);
 }
 
@@ -57,12 +57,12 @@ function showRound(wanted) {
   if (target === state.round) return;
   state.round = target;
   element("round").value = target;
-  const [from, to, start] = [stage.belief.slice(), rounds[target].probabilities, performance.now()];
+  const [from, to, start] = [stage.probabilities.slice(), rounds[target].probabilities, performance.now()];
   cancelAnimationFrame(state.fade);
   const step = (now) => {
     const share = calm.matches ? 1 : clamp((now - start) / FADE_MS, 0, 1);
     const eased = share * share * (3 - 2 * share);
-    from.forEach((value, match) => (stage.belief[match] = value + (to[match] - value) * eased));
+    from.forEach((value, match) => (stage.probabilities[match] = value + (to[match] - value) * eased));
     redraw("matches");
     if (share < 1) state.fade = requestAnimationFrame(step);
     else describeFocus();
@@ -129,7 +129,7 @@ function listenToControls() {
     play(false);
     showRound(Number(event.target.value));
   });
-  element("belief").addEventListener("click", (event) => {
+  element("histograms").addEventListener("click", (event) => {
     play(false);
     showRound(Math.floor((event.offsetX / event.target.clientWidth) * rounds.length));
   });
@@ -138,17 +138,25 @@ function listenToControls() {
     redraw("matches");
   });
   const lines = element("lines");
-  lines.addEventListener("change", () => {
-    stage.withLines = lines.checked;
+  const join = (limit) => {
+    lines.value = limit;
+    stage.maxLines = limit === "all" ? Infinity : Number(limit);
     redraw("matches");
-  });
+  };
+  let before = lines.value; // what the key goes back to
+  lines.addEventListener("change", () => join(lines.value));
+  const toggleLines = () => {
+    const next = lines.value === "0" ? before : "0";
+    before = lines.value === "0" ? before : lines.value;
+    join(next);
+  };
   element("play").addEventListener("click", () => play(!state.playing));
   element("theme").addEventListener("click", toggleTheme);
   const keys = {
     "[": () => stepRound(-1),
     "]": () => stepRound(1),
     p: () => lastRound > 0 && play(!state.playing),
-    l: () => lines.click(),
+    l: toggleLines,
     t: toggleTheme,
     "?": toggleHelp,
     Escape: () => setFocus(null),

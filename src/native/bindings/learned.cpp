@@ -71,9 +71,7 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const LayersIn& layers)
 // What the kernels take for granted of a part whose end is joined to what follows.
 void require_joinable(const std::vector<PlainLayer>& layers) {
     require(layers.size() >= 2, "message and digest must have hidden layers");
-    const PlainLayer& last = layers.back();
-    require(last.activation == Activation::kNone && !last.residual && !layers.front().residual,
-            "message and digest must end with an affine layer");
+    require(layers.back().activation == Activation::kNone, "message and digest must end without an activation");
 }
 
 void make_state_network(StateNetwork* self, const LayersIn& init, const LayersIn& decoder, const LayersIn& message,
@@ -156,6 +154,16 @@ Out<float> neighbour_features(const Correspondences& correspondences, double min
     return std::move(result).to_numpy({n, static_cast<size_t>(kNeighbourFeatures)});
 }
 
+Out<float> fourier_features(const Numbers& values) {
+    const size_t n = values.shape(0);
+    Buffer<float> result(n * kFourierFeatures);
+    {
+        LockRelease release;
+        lift(values.data(), static_cast<int>(n), kFourierFeatures, result.data());
+    }
+    return std::move(result).to_numpy({n, static_cast<size_t>(kFourierFeatures)});
+}
+
 // The lifted scores, and the features of the neighbours of points in spreads.
 Out<float> side_information(const Correspondences& correspondences, const std::optional<Numbers>& scores,
                             ScoreKind score_kind, double min_distance) {
@@ -187,6 +195,7 @@ void bind_learned(nb::module_& m) {
     nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);
+    m.def("fourier_features", &fourier_features, "values"_a);
     m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a,
           "min_distance"_a);
     m.def("neighbour_features", &neighbour_features, "correspondences"_a, "min_distance"_a);

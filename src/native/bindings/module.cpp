@@ -15,6 +15,7 @@ NB_MODULE(_native, m) {
         false);  // libraries that keep modules alive to the end of the process are no concern of users
     m.doc() = "Two-view geometry kernels; see caransac.kernels for the documented interface.";
     m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
+    m.def("sources_digest", [] { return CARANSAC_SOURCES_DIGEST; }, "Digest of the sources it was compiled from.");
     bind_correspondences(m);
     bind_solvers(m);
     bind_refine_options(m);

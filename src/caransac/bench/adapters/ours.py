@@ -1,9 +1,12 @@
-"""CA-RANSAC, its ablations and budgets, and its classical counterpart LM-LO."""
+"""CA-RANSAC and the preset of the paper, with ablations and budgets; the classical counterpart LM-LO; filters alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 import caransac
 from caransac.bench.contract import (
@@ -14,19 +17,29 @@ from caransac.bench.contract import (
     ProblemName,
     RunSettings,
 )
+from caransac.bench.paper import PRESET
 from caransac.datasets import Pair
 from caransac.geometry import Array
+from caransac.geometry.eight_point import eight_point
 from caransac.learned.match_filter import load_filter
+from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import weights_path
 from caransac.options import SAMPLES_PER_ROUND, MaxError, Options, in_rounds
+from caransac.robust.problems import Essential
 from caransac.synthetic import PlanePair
 
-FILTER, WITH_FILTER = "filter", "with-filter"  # weights in the package: of the match filter, and trained with it
+EIGHT_POINT, MIN_LINEAR = "eight-point", 8
+
+# Weights in the package, by what they read: the filter, and the state network that was trained with it.
+FILTERS = {"with-filter": "filter", "paper-with-filter": "filter-128"}
+PAPER_WEIGHTS: dict[ProblemName, str] = {"E": "paper", "F": "paper-f"}  # of the problem that they were trained for
 
 
-def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -> Answer | None:
+def run(
+    pair: Pair, problem: ProblemName, settings: RunSettings, *, preset: Callable[..., Options] = Options, **given: Any
+) -> Answer | None:
     """One of our methods through the public call."""
-    options = Options(
+    options = preset(
         **{
             "max_error_px": settings.max_error_px,
             "early_stop": settings.iterations is None,
@@ -37,8 +50,14 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -
         }
     )
     scores: dict[str, Any] = {"scores": pair.scores, "score_kind": pair.score_kind}
-    if options.weights == WITH_FILTER:
-        scores["features"] = load_filter(FILTER).judge(pair.points1, pair.points2, **scores).as_features
+    if options.weights in FILTERS:
+        judgement = load_filter(FILTERS[options.weights]).judge(pair.points1, pair.points2, **scores)
+        lifted = load_network(options.weights).layout.lifted
+        scores["features"] = (
+            judgement.as_paper_features(pair.points1, pair.points2) if lifted else judgement.as_features
+        )
+    elif pair.features is not None and reads_features(options):
+        scores["features"] = pair.features
     if problem == "F":
         found = caransac.estimate_fundamental(pair.points1, pair.points2, **scores, options=options)
         if found.F is None:
@@ -62,6 +81,33 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -
     )
 
 
+def reads_features(options: Options) -> bool:
+    """Whether the weights of the options read features of the data."""
+    if options.method != "ca-ransac":
+        return False
+    network = load_network(options.weights)
+    return network.num_features > network.layout.num_inputs()
+
+
+def run_paper(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -> Answer | None:
+    """The preset of the paper, by the weights of the problem if no others are named."""
+    weights = {"weights": settings.weights or PAPER_WEIGHTS[problem]}
+    return run(pair, problem, settings, preset=Options.paper, **{**weights, **given})
+
+
+def run_eight_point(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:  # noqa: ARG001
+    """No sampling at all: the weighted eight-point model of the matches that a filter left, by what it says of them."""
+    if len(pair.points1) < MIN_LINEAR:
+        return None
+    weights = np.ones(len(pair.points1))
+    if pair.scores is not None and pair.score_kind == "confidence":
+        weights = np.maximum(pair.scores, 0.0)
+    if problem == "F":
+        return Answer(matrix=eight_point(pair.points1, pair.points2, weights))
+    rays = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    return Answer(matrix=eight_point(rays.points1, rays.points2, rays.restrict(weights)))
+
+
 def run_homography(pair: PlanePair, settings: RunSettings, **given: Any) -> Array | None:
     """Our homography through the public call, with the threshold it has by default."""
     options = Options(**{"early_stop": False, "seed": settings.seed, **in_rounds(settings.limits[1]), **given})
@@ -78,6 +124,9 @@ def _estimator(
     iterations: int | None = None,
     lacks: str = "",
     max_error_px: MaxError = "auto",
+    wants_weights: bool = False,
+    problems: tuple[ProblemName, ...] = ("E", "F"),
+    call: Callable[..., Answer | None] = run,
     **given: Any,
 ) -> Estimator:
     return Estimator(
@@ -86,7 +135,9 @@ def _estimator(
         module="caransac",
         package="caransac",
         min_version="0.1",
-        run=partial(run, **given),
+        problems=problems,
+        wants_weights=wants_weights,
+        run=partial(call, **given),
         refines=True,
         filtered=filtered,
         iterations=iterations,
@@ -95,13 +146,68 @@ def _estimator(
     )
 
 
+def _lacks(*weights: str, remedy: str) -> str:
+    """What keeps a method from running whose weights the package must have; empty if nothing does."""
+    missing = [name for name in weights if not weights_path(name).is_file()]
+    return f"needs the weights {missing[0]!r}: caransac train {remedy}" if missing else ""
+
+
 def _with_filter() -> Estimator:
-    trained = all(weights_path(name).is_file() for name in (FILTER, WITH_FILTER))
     return _estimator(
         "CA-RANSAC with filter features",
         "the match filter's features and log-odds as side information, all matches with their scores",
-        lacks="" if trained else f"needs the weights {WITH_FILTER!r}: caransac train --with-filter",
-        weights=WITH_FILTER,
+        lacks=_lacks("filter", "with-filter", remedy="--with-filter"),
+        weights="with-filter",
+    )
+
+
+def _paper(name: str, about: str, **given: Any) -> Estimator:
+    return _estimator(f"{PRESET}{name}", about, max_error_px=1.0, call=run_paper, **given)
+
+
+def _paper_rows() -> list[Estimator]:
+    """The preset of the paper, its ablations, generalisations, side information and numbers of iterations."""
+    fine_tuned = _lacks("paper", "paper-f", remedy="--paper --fundamental-share 1 --start paper")
+    return [
+        _paper("", "Options.paper, for F by weights fine-tuned for it", lacks=fine_tuned),
+        _paper(
+            " -C",
+            "no state update, by weights trained so",
+            lacks=_lacks("paper-c", remedy="--paper --no-update"),
+            weights="paper-c",
+            state_update=False,
+        ),
+        _paper(" -S", "uniform samples of matches with a ratio below 0.8", adaptive_sampling=False),
+        _paper(" -R", "equal weights in the refinement", adaptive_refinement=False),
+        _paper(" (PT)", "by weights that were trained on other data", problems=("E",), weights="paper"),
+        _paper(" (E)", "F by weights that were trained for E", problems=("F",), weights="paper"),
+        _paper(" tuned", "by weights trained on data like these, and the features of the data", wants_weights=True),
+        _paper(
+            " with filter features",
+            "a filter's 128 features and the residuals of its model as side information",
+            lacks=_lacks("filter-128", "paper-with-filter", remedy="--paper --with-filter"),
+            weights="paper-with-filter",
+        ),
+        *(_paper_batches(rounds, 256) for rounds in (1, 2, 4, 8)),
+        *(_paper_batches(rounds, 128) for rounds in (1, 2, 4, 8, 16)),
+        _paper(
+            " 4x256(x8)",
+            "the best of every 8 samples, by a network",
+            iterations=1024,
+            lacks=_lacks("sample-quality", remedy="--sample-quality"),
+            oversampling=8,
+            sample_quality="sample-quality",
+        ),
+    ]
+
+
+def _paper_batches(rounds: int, samples: int) -> Estimator:
+    return _paper(
+        f" {rounds}x{samples}",
+        f"{rounds} rounds of {samples} hypotheses",
+        iterations=rounds * samples,
+        rounds=rounds,
+        samples_per_round=samples,
     )
 
 
@@ -117,12 +223,11 @@ def _batches(rounds: int, samples: int) -> Estimator:
 
 def _oversampled(rounds: int, samples: int, oversampling: int, quality: str) -> Estimator:
     learned = quality != "geometric"
-    trained = not learned or weights_path(quality).is_file()
     return _estimator(
         f"CA-RANSAC {rounds}x{samples}(x{oversampling}){' learned' if learned else ''}",
         f"the best of every {oversampling} samples, by {'a network' if learned else 'their spread in both images'}",
         iterations=rounds * samples,
-        lacks="" if trained else f"needs the weights {quality!r}: caransac train --sample-quality",
+        lacks=_lacks(quality, remedy="--sample-quality") if learned else "",
         rounds=rounds,
         samples_per_round=samples,
         oversampling=oversampling,
@@ -147,6 +252,14 @@ ESTIMATORS = (
     _oversampled(4, 256, 8, "geometric"),
     _oversampled(4, 256, 8, "sample-quality"),
     _with_filter(),
+    *_paper_rows(),
+    _estimator(
+        EIGHT_POINT,
+        "no sampling: the weighted eight-point model of the matches; behind a filter, the filter alone",
+        filtered=True,
+        max_error_px=1.0,
+        call=run_eight_point,
+    ),
     *(
         _lm_lo(f"{name} {label}".strip(), iterations)
         for name in ("LM-LO", "LM-LO-U")

@@ -22,7 +22,7 @@ from caransac.kernels import (
     three_point,
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real
-from caransac.robust.problems.focal import GUESSES, SHARP, Doubt, precision
+from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, Doubt, precision
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -214,7 +214,7 @@ class AbsoluteFocal(Absolute):
     @cached_property
     def doubt(self) -> Doubt:
         """How well the camera is known."""
-        return Doubt.of(self.camera)
+        return Doubt.of(self.camera, CENTRE_DEVIATION)
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""

@@ -25,7 +25,7 @@ CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with a doubtful 
 # Differences between two images of one camera: focusing changes the focal length a little.
 FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
 # Focal lengths that samples are solved at, in deviations; where the prior is sharper, that of the camera alone.
-GUESSES, SHARP = (-1.5, 0.0, 1.5), 0.07
+GUESSES, GUESSES_APART, SHARP = (-1.5, 0.0, 1.5), (-0.8, 0.8), 0.07
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Doubt:
     centre: float
 
     @classmethod
-    def of(cls, camera: Camera) -> Doubt:
+    def of(cls, camera: Camera, centre_deviation: float) -> Doubt:
         """The doubt about a camera; one whose focal length is exact has an exact principal point, too."""
         longer = max(camera.width, camera.height) or camera.mean_focal / UNKNOWN_FOCAL
         doubtful = camera.focal_deviation > 0
-        return cls(camera.focal_deviation, CENTRE_DEVIATION * longer / camera.mean_focal if doubtful else 0.0)
+        return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if doubtful else 0.0)
 
 
 class FocalPose(Problem):
@@ -69,21 +69,34 @@ class FocalPose(Problem):
         cameras: tuple[Camera, Camera],
         shared: bool,
         usable: NDArray[np.bool_] | None = None,
+        centre_deviation: float = CENTRE_DEVIATION,
     ) -> None:
         super().__init__(correspondences, mean_pixel(*cameras), usable)
         self.cameras, self.shared = cameras, shared
-        self._doubts = Doubt.of(cameras[0]), Doubt.of(cameras[1])
+        self._doubts = Doubt.of(cameras[0], centre_deviation), Doubt.of(cameras[1], centre_deviation)
 
     @classmethod
-    def from_pixels(cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, shared: bool) -> FocalPose:
-        """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`."""
+    def from_pixels(
+        cls,
+        pixels1: Array,
+        pixels2: Array,
+        camera1: Camera,
+        camera2: Camera,
+        shared: bool,
+        centre_deviation: float = CENTRE_DEVIATION,
+    ) -> FocalPose:
+        """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`.
+
+        `centre_deviation` is of their principal points, in the longer side of the image.
+        """
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
-        return cls(rays, (camera1, camera2), shared, usable)
+        return cls(rays, (camera1, camera2), shared, usable, centre_deviation)
 
     def _log_scales(self) -> list[tuple[float, float]]:
         """Pairs of log_scale that samples are solved at."""
+        steps = GUESSES if self.shared else GUESSES_APART
         first, second = (
-            [step * doubt.focal for step in GUESSES] if doubt.focal > SHARP else [0.0] for doubt in self._doubts
+            [step * doubt.focal for step in steps] if doubt.focal > SHARP else [0.0] for doubt in self._doubts
         )
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
@@ -183,8 +196,11 @@ class FocalPose(Problem):
             found.append(camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation))
         return found[0], found[1]
 
-    def fundamental(self, model: Array) -> Array:
-        """The fundamental matrix (3, 3) of pixels of a model, of Frobenius norm one."""
+    def fundamentals(self, models: Array) -> Array:
+        """The fundamental matrices (m, 3, 3) of pixels of models (m, 3, 6), of Frobenius norm one."""
+        return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
+
+    def _fundamental(self, model: Array) -> Array:
         Ks = [
             camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), 0.0).K
             for camera, (log_scale, x, y) in zip(self.cameras, model[:, 4:].T, strict=True)

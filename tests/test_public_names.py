@@ -1,0 +1,82 @@
+"""The public names and their arguments are those of the list: what is in it stays for a minor version after a warning.
+
+    python tests/test_public_names.py
+
+writes the list anew. A line that goes away needs a `DeprecationWarning` first, for one minor version.
+"""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import caransac
+
+ROOT = Path(__file__).parent.parent
+LIST = Path(__file__).parent / "public_names.txt"
+
+
+def public_modules():
+    """The package and the modules of the reference."""
+    tree = ast.parse((ROOT / "docs" / "pages.py").read_text())
+    found = next(n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "MODULES")
+    names = [word.value for word in ast.walk(found) if isinstance(word, ast.Constant)]
+    return ["caransac", *(f"caransac.{name}" for name in sorted(names) if not name.startswith("integrations"))]
+
+
+def names_of(module):
+    """What a module offers: its list, or what it defines itself."""
+    if hasattr(module, "__all__"):
+        return sorted(module.__all__)
+    own = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
+    return sorted(name for name in own if not name.startswith("_"))
+
+
+def describe(name, value):
+    """A line of the list: a name with its arguments or fields."""
+    if dataclasses.is_dataclass(value):
+        return (
+            f"{name}({', '.join(field.name for field in dataclasses.fields(value) if not field.name.startswith('_'))})"
+        )
+    if inspect.isfunction(value):
+        return f"{name}({', '.join(inspect.signature(value).parameters)})"
+    return name
+
+
+def public_names():
+    """All lines of the list."""
+    lines = []
+    for place in public_modules():
+        module = importlib.import_module(place)
+        lines += [describe(f"{place}.{name}", getattr(module, name)) for name in names_of(module)]
+    return lines
+
+
+def test_public_names_are_those_of_the_list():
+    pytest.importorskip("h5py")
+    listed = LIST.read_text().splitlines()
+    found = public_names()
+    gone, new = sorted(set(listed) - set(found)), sorted(set(found) - set(listed))
+    assert not gone, "these were public; let them warn for one minor version before they go"
+    assert not new, "python tests/test_public_names.py adds them to the list"
+
+
+@pytest.mark.parametrize("name", sorted(caransac._MOVED))
+def test_moved_names_warn(name):
+    with pytest.warns(
+        DeprecationWarning, match=rf"caransac\.{name} is caransac\..* since 0\.2; the old name goes in 0\.3"
+    ):
+        found = getattr(caransac, name)
+    assert found.__name__ == f"caransac.{caransac._MOVED[name]}"
+
+
+def test_names_that_should_have_gone_are_gone():
+    minor = int(caransac.__version__.split(".")[1])
+    assert minor < 3 or not caransac._MOVED, "their time is over"
+
+
+if __name__ == "__main__":
+    LIST.write_text("\n".join(public_names()) + "\n")

@@ -1,0 +1,173 @@
+"""Published results: every table is that of its file, files are small, and the driver knows what is made already."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BENCHMARKS, RESULTS = ROOT / "benchmarks", ROOT / "benchmarks" / "results"
+
+pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="source distributions have no results")
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Modules of the folder of benchmarks by their names."""
+    pytest.importorskip("poselib")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(BENCHMARKS) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_every_table_is_that_of_its_file():
+    pytest.importorskip("poselib")
+    pytest.importorskip("pycolmap")
+    pytest.importorskip("torch")
+    command = [sys.executable, BENCHMARKS / "tables.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, f"make tables writes them: {done.stdout}{done.stderr}"
+
+
+def test_a_changed_figure_is_noticed(script):
+    tables = script("tables")
+    content = json.loads((RESULTS / "package.json").read_text())
+    document = "before\n<!-- table: package -->\n<!-- end -->\nafter\n"
+    filled = tables.fill(document, {"package": content})
+    assert tables.fill(filled, {"package": content}) == filled
+    assert filled.startswith("before\n<!-- table: package -->\n\n| ") and filled.endswith("|\n\n<!-- end -->\nafter\n")
+    content["ms"]["import caransac"] += 1000
+    assert tables.fill(filled, {"package": content}) != filled
+    assert "Not measured" in tables.fill(filled, {})
+
+
+def test_results_are_small_and_say_what_made_them(script):
+    names = {step.name for step in script("publish").STEPS}
+    lines = 0
+    for path in RESULTS.iterdir():
+        assert path.name == "README.md" or path.stem.split("-")[0] in names, f"no step makes {path.name}"
+        assert path.suffix in (".json", ".md", ".svg")
+        if path.suffix == ".json":
+            text = path.read_text()
+            made = json.loads(text)["made"]
+            wanted = {"command", "version", "commit", "instruction_set", "cpu", "cores", "system", "versions"}
+            assert made.keys() == wanted
+            assert script("published").dump(json.loads(text)) == text
+            lines += text.count("\n")
+    assert lines < 8000
+
+
+def test_the_worked_pair_is_as_its_file_says(script):
+    """On another kind of processor the last digits differ; `python benchmarks/worked_pair.py` writes the file anew."""
+    worked = script("worked_pair")
+    pair = worked.make_worked_pair()
+    found, published = (
+        worked.describe(pair, worked.estimate(pair)),
+        json.loads((RESULTS / "worked_pair.json").read_text()),
+    )
+    assert (found["matches"], found["right"]) == (published["matches"], published["right"])
+    assert len(found["rounds"]) == len(published["rounds"])
+    for step, written in zip(found["rounds"], published["rounds"], strict=True):
+        assert step.keys() == written.keys()
+        for name in step.keys() & {"likely", "found", "matches drawn", "noise", "threshold"}:
+            assert step[name] == pytest.approx(written[name], rel=0.1)
+    assert found["answer"].pop("degeneracy") == published["answer"].pop("degeneracy")
+    for name, value in published["answer"].items():
+        assert found["answer"][name] == pytest.approx(value, rel=0.05, abs=0.1)
+
+
+def test_numbers_and_lines_of_a_file(script):
+    published = script("published")
+    content = {"a": {"b": [0.123456789, 1, None, True]}, "c": [{"text": "x" * 50, "n": 1e-9}] * 3, "d": "é"}
+    text = published.dump(content)
+    assert json.loads(text)["a"] == {"b": [0.12346, 1, None, True]}
+    assert json.loads(text)["c"][0]["n"] == 1e-9
+    assert max(map(len, text.splitlines())) <= published.WIDTH
+    assert text.count("\n") < 10
+    assert published.command_of(["benchmarks/x.py", "/a/b/c/d/val", "--out", "/tmp/y", "--seeds", "2"]) == (
+        "python benchmarks/x.py c/d/val --seeds 2"
+    )
+
+
+def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
+    publish = script("publish")
+    made, data, results = [], tmp_path / "data", tmp_path / "results"
+    (data / "here").mkdir(parents=True)
+
+    def run(step, words, out, _log):
+        made.append((step.name, words))
+        about = {
+            "commit": publish.machine.commit(),
+            "command": publish.command_of([f"benchmarks/{step.path.name}", *words]),
+        }
+        out.write_text(json.dumps({"made": about}))
+        out.with_suffix(".md").write_text("")
+        return 0 if step.name != "dense" else 1
+
+    monkeypatch.setattr(publish, "run", run)
+    monkeypatch.setattr(publish, "is_same_code", lambda commit: commit == publish.machine.commit())
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    steps = [
+        publish.Step("speed", data={"--data": ("here", "nowhere")}),
+        publish.Step("focal", data={"": ("nowhere",)}, needs=""),
+        publish.Step("nothing"),
+        publish.Step("dense"),
+    ]
+    first = dict(publish.publish(steps, data, results, tmp_path / "work", quick=False))
+    assert made == [("speed", ["--data", str(data / "here")]), ("dense", [])]
+    assert first["speed"].startswith("made in")
+    assert first["focal"] == "left out: no nowhere"
+    assert first["nothing"] == "left out: no nothing.py"
+    assert first["dense"].startswith("FAILED with exit code 1")
+    assert not (results / "dense.json").exists()
+    made.clear()
+    assert dict(publish.publish(steps, data, results, tmp_path / "work", quick=False))["speed"] == "kept"
+    assert [name for name, _ in made] == ["dense"]
+    steps[0] = publish.Step("speed", words=("--max-pairs", "3"), data={"--data": ("here",)})
+    assert "made in" in dict(publish.publish(steps[:1], data, results, tmp_path / "work", quick=False))["speed"]
+
+
+def test_texts_and_results_do_not_change_the_code(script, tmp_path, monkeypatch):
+    publish = script("publish")
+
+    def git(*words):
+        identity = ["-c", "user.name=n", "-c", "user.email=e"]
+        done = subprocess.run(["git", "-C", tmp_path, *identity, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(name):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+        git("add", "-A")
+        git("commit", "-qm", name)
+        return git("rev-parse", "--short=12", "HEAD")
+
+    git("init", "-q")
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    measured = commit("src/code.py")
+    for name in ("benchmarks/results/speed.json", "README.md", "docs/guide.md"):
+        commit(name)
+        assert publish.is_same_code(measured)
+    (tmp_path / "docs" / "guide.md").write_text("changed")
+    assert publish.changed_files() == []
+    (tmp_path / "src" / "new.py").write_text("")
+    assert publish.changed_files() == ["?? src/new.py"]
+    commit("src/new.py")
+    assert not publish.is_same_code(measured)
+    assert not publish.is_same_code("nothing")
+
+
+def test_a_changed_tree_is_refused(script, monkeypatch, capsys):
+    publish = script("publish")
+    monkeypatch.setattr(publish, "changed_files", lambda: [" M src/caransac/options.py"])
+    monkeypatch.setattr(sys, "argv", ["publish.py"])
+    with pytest.raises(SystemExit):
+        publish.main()
+    assert "not clean:\n M src/caransac/options.py" in capsys.readouterr().err

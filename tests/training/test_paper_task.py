@@ -1,0 +1,104 @@
+"""Training as in the paper: pairs as they are, one pixel, its network, and side information of any width."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from caransac.cli import main
+from caransac.datasets import Pair
+from caransac.learned.network_layout import PAPER_LAYOUT
+from caransac.learned.state_network import StateNetwork, load_network
+from caransac.options import Options
+from caransac.synthetic import make_pair
+from caransac.training.filter_task import FilterModule
+from caransac.training.paper_task import PaperTask
+from caransac.training.recipe import Recipe
+from caransac.training.state_module import StateModule
+from caransac.training.worker import Worker
+
+SMALL = {"width": 8, "val_pairs": 1}
+
+
+@pytest.fixture
+def pair():
+    return Pair.from_synthetic(make_pair(200, outlier_ratio=0.4, seed=2))
+
+
+def test_the_recipe_is_the_papers():
+    recipe = Recipe.paper()
+    assert (recipe.task, recipe.width, recipe.batch, recipe.learning_rate) == ("paper", 128, 16, 1e-3)
+    assert (recipe.synthetic_share, recipe.fundamental_share, recipe.prior_loss) == (0, 0, False)
+    task = PaperTask(recipe)
+    assert task.options(3, 1.0) == Options.paper(seed=3)
+    assert not PaperTask(Recipe.paper(state_update=False)).options(0, 1.0).state_update
+    for name, value in {"state_update": False, "prior_loss": True, "lifted": 1, "max_matches": 9}.items():
+        with pytest.raises(ValueError, match="training of the paper"):
+            Recipe(**{name: value})
+    for name in ("lifted", "max_matches"):
+        with pytest.raises(ValueError, match=name):
+            Recipe.paper(**{name: -1})
+    with pytest.raises(ValueError, match="filter_features"):
+        Recipe(task="filter", filter_features=129)
+
+
+def test_pairs_are_only_thinned_out(pair, rng):
+    assert PaperTask(Recipe.paper()).augment(pair, rng) is pair
+    few = PaperTask(Recipe.paper(max_matches=50)).augment(pair, rng)
+    rows = np.concatenate([pair.points1, pair.points2, pair.scores[:, None]], axis=1).tolist()
+    kept = np.concatenate([few.points1, few.points2, few.scores[:, None]], axis=1).tolist()
+    assert len(kept) == 50 and all(row in rows for row in kept)
+
+
+@pytest.mark.parametrize("lifted", [0, 1, 3])
+def test_features_of_the_data_may_be_lifted(scenes, lifted):
+    recipe = Recipe.paper(data=(str(scenes),), lifted=lifted, **SMALL)
+    worker = Worker(recipe)
+    inputs = 16 + 16 * lifted + 3 - lifted
+    assert worker.sizes() == (inputs, 1)
+    network = worker.task.make_network(inputs)
+    assert network.layout == replace(PAPER_LAYOUT, lifted=lifted)
+    gradients, figures = worker.gradient(network.to_weights(), 0, range(2))
+    assert len(figures) == 2 and all(np.isfinite(each).all() for each in gradients)
+    numbers, _ = worker.evidence(network.to_weights(), "essential", 1)
+    assert np.isfinite(numbers).all()
+    with pytest.raises(ValueError, match="lifted: the data have 3 features"):
+        Worker(replace(recipe, lifted=4)).sizes()
+
+
+def test_a_filter_is_read_as_the_paper_reads_one(scenes, tmp_path):
+    torch.manual_seed(0)
+    path = tmp_path / "filter.npz"
+    np.savez(path, **FilterModule(8, 5).to_weights())
+    (scenes / "scene" / "match_features.h5").unlink()
+    worker = Worker(Recipe.paper(data=(str(scenes),), with_filter=str(path), **SMALL))
+    assert worker.sizes() == (16 + 16 + 5, 1)
+    example = worker.task.example(worker.val_pairs[0])
+    assert example.side.shape[1] == 37
+    silent = (example.side[:, 32:] == 0).all(axis=1)
+    assert silent.mean() == pytest.approx(0.75, abs=0.01)
+
+
+def test_the_prior_counts_only_if_asked_for(scenes):
+    (scenes / "scene" / "match_features.h5").unlink()
+    torch.manual_seed(0)
+    weights = StateModule(16, 8, PAPER_LAYOUT, with_beta=False).to_weights()
+    figures = [
+        Worker(Recipe.paper(data=(str(scenes),), prior_loss=counts, **SMALL)).validate(weights, 0)
+        for counts in (False, True)
+    ]
+    assert figures[1]["entropy"] - figures[0]["entropy"] == pytest.approx(0.9**4 * figures[0]["prior"], rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", [[], ["--no-update"], ["--fundamental-share=1", "--prior-loss"]])
+def test_the_command_trains_weights_that_the_preset_runs(scenes, tmp_path, extra, capsys):
+    (scenes / "scene" / "match_features.h5").unlink()
+    out = tmp_path / "run"
+    arguments = [f"--data={scenes}", f"--out={out}", "--steps=1", "--batch=2", "--val-pairs=1", "--evidence-runs=30"]
+    assert main(["train", "--paper", "--workers=1", "--max-matches=100", *arguments, *extra]) == 0
+    assert "caransac.Options.paper(weights=" in capsys.readouterr().out
+    network = load_network(str(out / "weights.npz"))
+    assert isinstance(network, StateNetwork) and network.layout == PAPER_LAYOUT
+    assert network.num_features == 16 and network.beta == 0
