@@ -87,7 +87,7 @@ def test_a_wrong_focal_length_lowers_the_confidence():
 
 
 def test_the_covariance_is_that_of_repeated_experiments():
-    """Real errors are taken to be twice those of independent noise: see VARIANCE_FACTOR."""
+    """Real errors are larger than those of independent noise, which these are: see VARIANCE_FACTOR."""
     errors, predicted = [], []
     for seed in range(60):
         query = make_query(120, outlier_ratio=0.0, noise_px=1.0, seed=8)
@@ -96,7 +96,7 @@ def test_the_covariance_is_that_of_repeated_experiments():
         errors.append(found.t - query.t)
         predicted.append(found.covariance[3:6, 3:6])
     scatter = np.trace(np.cov(np.array(errors).T))
-    assert 1.5 < np.mean([np.trace(each) for each in predicted]) / scatter < 9
+    assert 4 < np.mean([np.trace(each) for each in predicted]) / scatter < 16
 
 
 def test_points_of_one_keypoint_count_once():

@@ -187,6 +187,20 @@ def test_refinement_finds_the_truth(rng, kind, loss):
     assert costs[0, 1] < 1e-12 < costs[0, 0]
 
 
+@KINDS
+def test_single_precision_finds_the_same(rng, kind):
+    correspondences, model, *_ = scene(rng, kind, 700, noise=0.002)
+    start = kind.retract(model, 0.02 * rng.normal(size=kind.degrees_of_freedom))
+    found = [
+        kind.refine(
+            start[None], correspondences, RefineOptions(loss_scale=0.01, intrinsics=FREE, single_precision=single)
+        )
+        for single in (False, True)
+    ]
+    np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-4)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-4)
+
+
 def test_refinement_ignores_outliers_and_never_raises_the_cost(rng):
     correspondences, model, rays, points = scene(rng, ABSOLUTE_POSES, 200, noise=0.001)
     rays[:60] += rng.normal(size=(60, 2))

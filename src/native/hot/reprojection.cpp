@@ -33,6 +33,7 @@ struct Seen {
     T x, y, radius_sq;  // the ray
     T stretch;          // scale (1 + k1 r^2)
     T eu, ev, error_sq;
+    Seen() = default;
     Seen(const Packed<T>& p, const T& u1, const T& v1, const T& X, const T& Y, const T& Z) {
         for (int i = 0; i < 3; ++i) turned[i] = p.r[3 * i] * X + p.r[3 * i + 1] * Y + p.r[3 * i + 2] * Z;
         depth = turned[2] + p.t[2];
@@ -140,56 +141,106 @@ inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& alon
     }
 }
 
-template <int kDof, Loss kLoss>
-void accumulate(const Projection& projection, const Columns<double>& points, const double* weights, double scale,
-                NormalEquations& out) {
+// A few points and what is known of them, in the precision of the sums: how they are seen, the direction of the error, the
+// weights of the loss along and across it, and the pull of the error.
+template <class Real>
+struct Block {
+    static constexpr int kSize = 256;  // fits the cache; few enough for sums in single precision
+    Real turned[3][kSize], inverse_depth[kSize], x[kSize], y[kSize], radius_sq[kSize], stretch[kSize];
+    Real along_u[kSize], along_v[kSize], pull[kSize], bend[kSize], slope[kSize];
+    int count;
+};
+
+// Fills the block with the points from `first` on, the last pack with padding; returns their cost. Always in double
+// precision, as in `normal_equations`.
+template <Loss kLoss, class Real>
+double evaluate(const Packed<Doubles>& p, const Columns<double>& points, const double* weights, double scale, int first,
+                Block<Real>& block) {
     constexpr double kBehind = 1e12;  // squared error of a point behind the camera, in units of the squared scale
-    const Packed<Doubles> p(projection);
-    const Doubles far = broadcast(kBehind * scale * scale), zero{};
-    Doubles cost{}, gradient[kDof] = {}, hessian[kDof * (kDof + 1) / 2] = {};
-    for (int i = 0; i < points.n; i += kDoubles) {
-        Seen<Doubles> seen = see(p, points, i);
-        const Doubles weight = load(weights + i);
+    const Doubles far = broadcast(kBehind * scale * scale), zero{}, one = broadcast(1.0);
+    Doubles cost{};
+    block.count = points.n - first < Block<Real>::kSize ? points.n - first : Block<Real>::kSize;
+    const int whole_packs = (block.count + kFloats - 1) / kFloats * kFloats;
+    for (int to = 0; to < whole_packs; to += kDoubles) {
+        const Seen<Doubles> seen = see(p, points, first + to);
+        const Doubles weight = load(weights + first + to);
         const Doubles bounded = seen.error_sq < far ? seen.error_sq : far;  // also NaN
         const Doubles error_sq = seen.depth > 0.0 ? bounded : far;
         Doubles derivative, curvature;
         const Doubles value = evaluate_loss<kLoss>(error_sq, scale, derivative, curvature);
         cost += weight > 0.0 ? weight * value : zero;
         // What does not count may be infinite: 0 times it would not be 0.
-        const Doubles near = error_sq < far ? broadcast(1.0) : zero;
+        const Doubles near = error_sq < far ? one : zero;
         const Doubles counts = weight > 0.0 ? near : zero;
-        Doubles* const numbers[] = {&seen.turned[0], &seen.turned[1], &seen.turned[2], &seen.inverse_depth,
-                                    &seen.x,         &seen.y,         &seen.radius_sq, &seen.stretch,
-                                    &seen.eu,        &seen.ev};
-        for (Doubles* number : numbers) *number = counts > 0.0 ? *number : zero;
-        // Along the error the loss is curved, across it is not.
+        const auto clean = [&](const Doubles& number) { return counts > 0.0 ? number : zero; };
         const Doubles length = square_root(error_sq), inverse = 1.0 / length;
-        const Doubles along_u = length > 1e-150 ? seen.eu * inverse : broadcast(1.0);
-        const Doubles along_v = length > 1e-150 ? seen.ev * inverse : zero;
-        Doubles along[kDof], across[kDof];
+        for (int i = 0; i < 3; ++i) store(block.turned[i] + to, clean(seen.turned[i]));
+        store(block.inverse_depth + to, clean(seen.inverse_depth));
+        store(block.x + to, clean(seen.x));
+        store(block.y + to, clean(seen.y));
+        store(block.radius_sq + to, clean(seen.radius_sq));
+        store(block.stretch + to, clean(seen.stretch));
+        store(block.along_u + to, length > 1e-150 ? clean(seen.eu) * inverse : one);
+        store(block.along_v + to, length > 1e-150 ? clean(seen.ev) * inverse : zero);
+        const Doubles counted = weight * counts;
+        store(block.pull + to, counted * derivative * clean(length));
+        store(block.bend + to, counted * curvature);
+        store(block.slope + to, counted * derivative);
+    }
+    return sum(cost);
+}
+
+// Adds the block's gradient and Hessian: along the error the loss is curved, across it is not.
+template <int kDof, class Real>
+void accumulate(const Projection& projection, const Block<Real>& block, NormalEquations& out) {
+    using Pack = decltype(broadcast(Real()));
+    constexpr int kLanes = sizeof(Pack) / sizeof(Real);
+    const Packed<Pack> p(projection);
+    Pack gradient[kDof] = {}, hessian[kDof * (kDof + 1) / 2] = {};
+    for (int i = 0; i < block.count; i += kLanes) {
+        Seen<Pack> seen;
+        for (int k = 0; k < 3; ++k) seen.turned[k] = load(block.turned[k] + i);
+        seen.inverse_depth = load(block.inverse_depth + i);
+        seen.x = load(block.x + i);
+        seen.y = load(block.y + i);
+        seen.radius_sq = load(block.radius_sq + i);
+        seen.stretch = load(block.stretch + i);
+        const Pack along_u = load(block.along_u + i), along_v = load(block.along_v + i);
+        const Pack pull = load(block.pull + i), bend = load(block.bend + i), slope = load(block.slope + i);
+        Pack along[kDof], across[kDof];
         differentiate<kDof>(p, seen, along_u, along_v, along);
         differentiate<kDof>(p, seen, -along_v, along_u, across);
-        const Doubles counted = weight * counts, slope = counted * derivative, bend = counted * curvature;
-        const Doubles pull = slope * (counts > 0.0 ? length : zero);
         int next = 0;
         for (int a = 0; a < kDof; ++a) {
             gradient[a] += pull * along[a];
-            const Doubles bent = bend * along[a], straight = slope * across[a];
+            const Pack bent = bend * along[a], straight = slope * across[a];
             for (int b = a; b < kDof; ++b) hessian[next++] += bent * along[b] + straight * across[b];
         }
     }
-    out.cost = sum(cost);
-    for (int a = 0; a < kDof; ++a) out.gradient[a] = sum(gradient[a]);
-    for (int k = 0; k < kDof * (kDof + 1) / 2; ++k) out.hessian[k] = sum(hessian[k]);
+    for (int a = 0; a < kDof; ++a) out.gradient[a] += sum(gradient[a]);
+    for (int k = 0; k < kDof * (kDof + 1) / 2; ++k) out.hessian[k] += sum(hessian[k]);
+}
+
+template <class Real>
+void accumulate_blocks(const Projection& projection, int dof, const Columns<double>& points, const double* weights,
+                       Loss loss, double loss_scale, NormalEquations& out) {
+    const auto fill = loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real> : evaluate<Loss::kCauchy, Real>;
+    const auto add = dof == 6 ? accumulate<6, Real> : accumulate<10, Real>;
+    const Packed<Doubles> p(projection);
+    Block<Real> block;
+    out = {};
+    for (int first = 0; first < points.n; first += Block<Real>::kSize) {
+        out.cost += fill(p, points, weights, loss_scale, first, block);
+        add(projection, block, out);
+    }
 }
 
 }  // namespace
 
 void reprojection_equations(const Projection& projection, int dof, const Columns<double>& points, const double* weights,
-                            Loss loss, double loss_scale, Precision, NormalEquations& out) {
-    const auto of_pose = loss == Loss::kTruncated ? accumulate<6, Loss::kTruncated> : accumulate<6, Loss::kCauchy>;
-    const auto of_all = loss == Loss::kTruncated ? accumulate<10, Loss::kTruncated> : accumulate<10, Loss::kCauchy>;
-    (dof == 6 ? of_pose : of_all)(projection, points, weights, loss_scale, out);
+                            Loss loss, double loss_scale, Precision precision, NormalEquations& out) {
+    const auto accumulate_as = precision == Precision::kSingle ? accumulate_blocks<float> : accumulate_blocks<double>;
+    accumulate_as(projection, dof, points, weights, loss, loss_scale, out);
 }
 
 void reprojection_jacobian(const Projection& projection, int dof, const Columns<double>& points, double* residual,
