@@ -145,7 +145,7 @@ inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& alon
 // weights of the loss along and across it, and the pull of the error.
 template <class Real>
 struct Block {
-    static constexpr int kSize = 256;  // fits the cache; few enough for sums in single precision
+    static constexpr int kSize = 128;  // fits the cache and a small stack; few enough for sums in single precision
     Real turned[3][kSize], inverse_depth[kSize], x[kSize], y[kSize], radius_sq[kSize], stretch[kSize];
     Real along_u[kSize], along_v[kSize], pull[kSize], bend[kSize], slope[kSize];
     int count;
