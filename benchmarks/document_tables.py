@@ -12,6 +12,7 @@ from typing import Any
 
 from published import table
 
+from caransac.bench.paper import PRESET
 from caransac.metrics import FAILURE_DEG
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
@@ -21,6 +22,7 @@ DATA = {"rootsift/val": "RootSIFT", "aliked/val": "ALIKED", "orb8k/val": "ORB"}
 KNOWN = {
     "CA-RANSAC, early stop": "caransac, default: CA-RANSAC, stops early",
     "CA-RANSAC": "caransac, all 1024 hypotheses",
+    PRESET: "caransac, the paper's own algorithm: `Options.paper()`",
     "LM-LO": "caransac, classical: LM-LO",
     "PoseLib PROSAC": "PoseLib, PROSAC",
     "MAGSAC++": "MAGSAC++ (pymagsac)",
@@ -118,8 +120,8 @@ def figure_cell(auc5: float, auc1: float, ms: float | None) -> str:
 
 
 def known_calibration(results: Results, method: str, names: list[str]) -> str:
-    """Calibration error of the confidence with known cameras; only CA-RANSAC has one."""
-    if not method.startswith("CA-RANSAC"):
+    """Calibration error of the confidence with known cameras; only the default method has one."""
+    if method not in ("CA-RANSAC", "CA-RANSAC, early stop"):
         return "no confidence"
     tables = results["calibration"]["tables"]
     return calibration_cell([tables[name]["confidence"]["ECE"] for name in names if name in tables])
@@ -411,6 +413,32 @@ def effects(name: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
             yield f"{label.partition(' = ')[2]}: " + " / ".join(f"{change:+.2f}" for change in changes)
 
 
+def lenses(results: Results) -> str:
+    """Poses through lenses that nobody told, RootSIFT."""
+    from lenses import cell_text
+
+    rows = results["lenses"]["tables"]["rootsift/val"]["rows"]
+    k1s = list(next(iter(rows.values())))
+    return table(
+        ["", *(f"k1 = {k1}" for k1 in k1s)], ([name, *(cell_text(row[k1]) for k1 in k1s)] for name, row in rows.items())
+    )
+
+
+def absolute(results: Results) -> str:
+    """Absolute poses next to the peers, RootSIFT, by the number of reference images."""
+    tables = {name: found for name, found in results["absolute"]["tables"].items() if name.startswith("rootsift")}
+    labels = next(iter(tables.values()))["rows"]
+    cells = (
+        [
+            label,
+            *(figure_cell(*(found["rows"][label][key] for key in ("AUC5", "AUC1", "ms"))) for found in tables.values()),
+        ]
+        for label in labels
+    )
+    header = [f"{name.partition(', ')[2]}, {found['queries']} queries" for name, found in tables.items()]
+    return table(["AUC@5° / AUC@1°, ms", *header], cells)
+
+
 def worked_pair(results: Results) -> str:
     """One answer from start to end."""
     from worked_pair import worked_answer, worked_table
@@ -453,6 +481,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
         interrupts,
         ablation,
         tuning,
+        lenses,
+        absolute,
         worked_pair,
         index,
     )

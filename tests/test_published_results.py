@@ -100,7 +100,7 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
     made, data, results = [], tmp_path / "data", tmp_path / "results"
     (data / "here").mkdir(parents=True)
 
-    def run(step, words, out, _log):
+    def run(step, words, out, log):
         made.append((step.name, words))
         about = {
             "commit": publish.machine.commit(),
@@ -108,7 +108,8 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
         }
         out.write_text(json.dumps({"made": about}))
         out.with_suffix(".md").write_text("")
-        return 0 if step.name != "dense" else 1
+        log.write_text("started\nno such lens\n")
+        return {"dense": 1, "lenses": publish.LEFT_OUT}.get(step.name, 0)
 
     monkeypatch.setattr(publish, "run", run)
     monkeypatch.setattr(publish, "is_same_code", lambda commit: commit == publish.machine.commit())
@@ -118,9 +119,11 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
         publish.Step("focal", data={"": ("nowhere",)}, needs=""),
         publish.Step("nothing"),
         publish.Step("dense"),
+        publish.Step("lenses"),
     ]
     first = dict(publish.publish(steps, data, results, tmp_path / "work", quick=False))
-    assert made == [("speed", ["--data", str(data / "here")]), ("dense", [])]
+    assert made == [("speed", ["--data", str(data / "here")]), ("dense", []), ("lenses", [])]
+    assert first["lenses"] == "left out: no such lens"
     assert first["speed"].startswith("made in")
     assert first["focal"] == "left out: no nowhere"
     assert first["nothing"] == "left out: no nothing.py"
@@ -128,7 +131,7 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
     assert not (results / "dense.json").exists()
     made.clear()
     assert dict(publish.publish(steps, data, results, tmp_path / "work", quick=False))["speed"] == "kept"
-    assert [name for name, _ in made] == ["dense"]
+    assert [name for name, _ in made] == ["dense", "lenses"]
     steps[0] = publish.Step("speed", words=("--max-pairs", "3"), data={"--data": ("here",)})
     assert "made in" in dict(publish.publish(steps[:1], data, results, tmp_path / "work", quick=False))["speed"]
 
