@@ -62,21 +62,17 @@ def test_kernels_run_on_small_stacks(rng):
         given = space if verbs in (ABSOLUTE_POSES, ABSOLUTE_FOCAL_POSES) else points
         models = rng.normal(size=(2, *verbs.shape))
         calls += [
-            lambda verbs=verbs, models=models, points=given: verbs.refine(models, points, RefineOptions()),
-            lambda verbs=verbs, models=models, points=given: verbs.refine(
-                models, points, RefineOptions(single_precision=True)
-            ),
-            lambda verbs=verbs, models=models, points=given: verbs.spread_consensus(models, points, 0.1, regions),
-            lambda verbs=verbs, models=models, points=given: verbs.top(models, points, 0.1, 1),
-            lambda verbs=verbs, models=models, points=given: verbs.promising(
-                models, points, points, 0.1, 2, 1, RefineOptions()
-            ),
-            lambda verbs=verbs, models=models, points=given: verbs.most_distinct(models, points, 0.1, regions, 2, 0.9),
-            lambda verbs=verbs, models=models, points=given: verbs.right_matches(models[0], points, 0.1, 1),
-            lambda verbs=verbs, models=models, points=given: verbs.information(models[0], points, np.ones(700)),
+            lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions()),
+            lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions(single_precision=True)),
+            lambda verbs=verbs, models=models, p=given: verbs.spread_consensus(models, p, 0.1, regions),
+            lambda verbs=verbs, models=models, p=given: verbs.top(models, p, 0.1, 1),
+            lambda verbs=verbs, models=models, p=given: verbs.promising(models, p, p, 0.1, 2, 1, RefineOptions()),
+            lambda verbs=verbs, models=models, p=given: verbs.most_distinct(models, p, 0.1, regions, 2, 0.9),
+            lambda verbs=verbs, models=models, p=given: verbs.right_matches(models[0], p, 0.1, 1),
+            lambda verbs=verbs, models=models, p=given: verbs.information(models[0], p, np.ones(700)),
         ]
         if verbs is not HOMOGRAPHIES:
-            calls.append(lambda verbs=verbs, models=models, points=given: verbs.jacobian(models[0], points))
+            calls.append(lambda verbs=verbs, models=models, p=given: verbs.jacobian(models[0], p))
     for call in calls:
         assert len(on_a_small_stack(call)) == 1
 

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 # How much more the priors of the focal length and of the principal point count than independent matches would let
 # them, as in `focal`: chosen on the training scenes. Points in space tell a focal length far better than another image.
 FOCAL_TEMPER, CENTRE_TEMPER = 1.0, 4.0
-VARIANCE_FACTOR = (
-    8.0  # of real errors in what independent noise predicts: two in three of the training queries are covered
-)
+VARIANCE_FACTOR = 8.0  # of real errors in what independent noise predicts: covers two in three training queries
 FLAT = 0.01  # distance of points from their plane, in depths
 FARTHEST = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
 SPREAD_IN_MEDIANS = 1.6  # as of the points of an image
