@@ -6,8 +6,8 @@
 
 namespace caransac {
 
-// The camera is relative to the one that points were normalised with, as in FocalPose; its lens moves a ray (x, y, 1) to
-// (1 + k1 r^2) (x, y) before that.
+// The camera is relative to the one that points were normalised with, as in FocalPose; its lens moves a ray (x, y, 1)
+// to (1 + k1 r^2) (x, y) before that.
 struct AbsolutePose {
     Pose pose;  // of any translation
     Intrinsics camera;

@@ -10,8 +10,8 @@
 namespace caransac {
 
 // Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once Python has it,
-// so that any number of threads may read it. A point of image 1 matches one of image 2, or one in space: the columns are
-// u1, v1, u2, v2 and, in space, w2.
+// so that any number of threads may read it. A point of image 1 matches one of image 2, or one in space: the columns
+// are u1, v1, u2, v2 and, in space, w2.
 class Correspondences {
   public:
     // points1: n x 2 finite coordinates; points2: n x dimensions, which are two in an image and three in space.

@@ -67,8 +67,8 @@ GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, 
     sorted(z, z_);
     sorted(other_z, other_z_);
     for (int i = n; i < n + kGridPadding; ++i) sorted_x[i] = sorted_y[i] = 0;
-    grid_ = {matches_.get(), sorted_x, sorted_y, point_.get(),   start_.get(),  z_.get(),         other_z_.get(),
-             n,              columns,  rows,     horizontal.low, vertical.low, columns_per_unit, rows_per_unit};
+    grid_ = {matches_.get(), sorted_x, sorted_y,       point_.get(), start_.get(),     z_.get(),     other_z_.get(), n,
+             columns,        rows,     horizontal.low, vertical.low, columns_per_unit, rows_per_unit};
 }
 
 }  // namespace caransac

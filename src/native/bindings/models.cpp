@@ -288,8 +288,7 @@ nb::class_<Kind> bind_epipolar(nb::module_& m, const char* name, const char* doc
 
 template <class Kind>
 void bind_absolute(nb::module_& m, const char* name, const char* doc) {
-    bind_kind<Kind>(m, name, doc)
-        .def_static("jacobian", &reprojection_jacobian<Kind>, "model"_a, "correspondences"_a);
+    bind_kind<Kind>(m, name, doc).def_static("jacobian", &reprojection_jacobian<Kind>, "model"_a, "correspondences"_a);
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<k
         LockRelease release;
         const std::vector<int> members =
             checked_indices(samples, correspondences.size(), "samples must hold indices of correspondences");
-        const auto chunk = std::make_unique<Chunk<kSize, kDimensions>>();  // not on the stack: that of some threads is small
+        const auto chunk =
+            std::make_unique<Chunk<kSize, kDimensions>>();  // not on the stack: that of some threads is small
         std::vector<double> models(kChunk * kMaxSolutions * kEntries);
         std::vector<int> sample(kChunk * kMaxSolutions);
         for (int first = 0; first < num_samples; first += kChunk) {

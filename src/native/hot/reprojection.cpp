@@ -141,8 +141,8 @@ inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& alon
     }
 }
 
-// A few points and what is known of them, in the precision of the sums: how they are seen, the direction of the error, the
-// weights of the loss along and across it, and the pull of the error.
+// A few points and what is known of them, in the precision of the sums: how they are seen, the direction of the error,
+// the weights of the loss along and across it, and the pull of the error.
 template <class Real>
 struct Block {
     static constexpr int kSize = 128;  // fits the cache and a small stack; few enough for sums in single precision

@@ -23,7 +23,8 @@ struct Conic {
     double xx, xy, x, yy, y, one;
     // The matrix of cofactors.
     Conic adjugate() const {
-        return {yy * one - y * y, x * y - xy * one, xy * y - x * yy, xx * one - x * x, xy * x - xx * y, xx * yy - xy * xy};
+        return {yy * one - y * y, x * y - xy * one, xy * y - x * yy,
+                xx * one - x * x, xy * x - xx * y,  xx * yy - xy * xy};
     }
     double determinant() const { return xx * (yy * one - y * y) - xy * (xy * one - x * y) + x * (xy * y - x * yy); }
     // Trace of the product of two.
@@ -199,8 +200,7 @@ int solve(const double x[6], const double X[9], double* poses) {
         last = determinant;
     }
     const double inverse = lead != 0 ? 1 / lead : 0;
-    const double root =
-        lone_root(b.adjugate().product(a) * inverse, a.adjugate().product(b) * inverse, last * inverse);
+    const double root = lone_root(b.adjugate().product(a) * inverse, a.adjugate().product(b) * inverse, last * inverse);
     double lines[2][3];
     if (!split(a.plus(root, b), lines[0], lines[1])) return 0;
     const Conic& other = ::fabs(root) < 1 ? b : a;
