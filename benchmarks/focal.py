@@ -58,10 +58,13 @@ class Answer:
     confidence: float | None = None
 
 
-def views(folder: Path, max_pairs: int | None) -> Iterator[View]:
-    """The pairs of a data set; `sizes.json` in it names the sizes of scenes whose principal point is not the middle."""
+def views(folder: Path, max_pairs: int | None, scenes: list[str] | None = None) -> Iterator[View]:
+    """The pairs of a data set, or of some of its scenes.
+
+    `sizes.json` in it names the sizes of scenes whose principal point is not the middle.
+    """
     known = json.loads((folder / "sizes.json").read_text()) if (folder / "sizes.json").exists() else SIZES
-    for pair in read_ransac_tutorial(folder, max_pairs=max_pairs):
+    for pair in read_ransac_tutorial(folder, scenes=scenes, max_pairs=max_pairs):
         order = np.argsort(pair.scores, kind="stable")
         pair = replace(pair, points1=pair.points1[order], points2=pair.points2[order], scores=pair.scores[order])
         sizes = [

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from published import data_name, destination, make_parser, origin, publish, table
 
-from caransac import Camera, FocalEstimate, Options, estimate_focal, estimate_relative_pose
+from caransac import Camera, CameraEstimate, Options, estimate_camera, estimate_relative_pose
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.metrics import FAILURE_DEG, auc
@@ -56,7 +56,7 @@ def size_of(camera: Camera) -> Size:
     return camera.width, camera.height
 
 
-def pool(pairs: list[Pair]) -> FocalEstimate:
+def pool(pairs: list[Pair]) -> CameraEstimate:
     """The focal length of a scene."""
     told = [
         {
@@ -69,10 +69,10 @@ def pool(pairs: list[Pair]) -> FocalEstimate:
         }
         for pair in pairs
     ]
-    return estimate_focal(told, size_of(pairs[0].camera1), options=OPTIONS)
+    return estimate_camera(told, size_of(pairs[0].camera1), options=OPTIONS)
 
 
-def assumed(found: FocalEstimate, size: Size) -> Camera:
+def assumed(found: CameraEstimate, size: Size) -> Camera:
     """The pooled camera for an image that may be turned."""
     width, height = size
     params = (found.camera.fx, (width - 1) / 2, (height - 1) / 2)

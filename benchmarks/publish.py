@@ -39,6 +39,7 @@ FEATURES = ("rootsift", "aliked", "orb8k")
 VAL = tuple(f"realpairs/{name}/val" for name in FEATURES)
 TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
+MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_jesus_p25", "llff_fern"))
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ STEPS = (
     Step("any_scene"),
     Step("photos", data={"--photos": ("photos/drone",)}),
     Step("reconstruction"),
+    Step("real_databases", data={"": MAPPED}, needs=""),
     Step("verification"),
     Step("faults"),
     Step("interrupts"),

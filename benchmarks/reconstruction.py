@@ -42,7 +42,7 @@ COLUMNS = {
 EXPLANATION = """\
 The same images, features and matches for all. Times are processor time of one thread for the verification, without the
 start of the programs, and of all threads for the mapper. COLMAP's threshold is its default, 4 px; that of
-`caransac verify` is 2 px by default. Pose errors are those between all pairs of registered images.
+`caransac verify` is 3 px by default. Pose errors are those between all pairs of registered images.
 """
 
 
@@ -81,6 +81,7 @@ def verify_by_colmap(database: Path, workers: int) -> None:
 TOOLS = {
     "COLMAP": partial(verify_by_colmap, workers=1),
     "caransac, 2 px": partial(verify_by_caransac, max_error_px=2.0),
+    "caransac, 3 px": partial(verify_by_caransac, max_error_px=3.0),
     "caransac, 4 px": partial(verify_by_caransac, max_error_px=4.0),
 }
 

@@ -175,7 +175,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     rows = content["rows"]
     text = f"# Verification of a COLMAP database\n\nSynthetic pairs of {content['matches_per_pair']} matches, "
     text += (
-        f"{content['workers']} workers, the start of the programs included. caransac's threshold is 2 px by default, "
+        f"{content['workers']} workers, the start of the programs included. caransac's threshold is 3 px by default, "
     )
     text += "COLMAP's 4 px. Recall: right matches that are found; precision: found ones that are right.\n\n"
     header = ["", *(name.replace("_", " ") for name in columns)]

@@ -9,7 +9,7 @@ import pycolmap
 import pytest
 
 from caransac import Camera
-from caransac.camera import PARAMETERS, as_camera
+from caransac.camera import PARAMETERS, UNKNOWN_DISTORTION_DEVIATION, as_camera, usual_distortion
 
 EXAMPLES = {
     "SIMPLE_PINHOLE": (800, 512, 384),
@@ -168,6 +168,16 @@ def test_opencvs_pair_of_matrix_and_coefficients_is_a_camera(rng, count):
         ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal_deviation": np.nan}, "focal_deviation must be"),
         ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal_deviation": "5%"}, "focal_deviation must be"),
         ({"model": "PINHOLE", "params": [1, 2, 3, 4], "focal_deviation": 1e-162}, "focal_deviation must be"),
+        ({"model": "PINHOLE", "params": [1, 2, 3, 4], "distortion_deviation": -0.1}, "distortion_deviation must be"),
+        ({"model": "PINHOLE", "params": [1, 2, 3, 4], "distortion_deviation": np.nan}, "distortion_deviation must be"),
+        (
+            {"model": "RADIAL", "params": [500, 1, 2, 0.1, 0.1], "distortion_deviation": 0.1},
+            "distortion_deviation must be 0 for this RADIAL",
+        ),
+        (
+            {"model": "SIMPLE_FISHEYE", "params": [500, 1, 2], "distortion_deviation": 0.1},
+            "distortion_deviation must be 0 for this SIMPLE_FISHEYE",
+        ),
         ("camera.txt", ""),
         (None, ""),
     ],
@@ -186,6 +196,17 @@ def test_impossible_cameras_are_refused_by_name(camera, message):
         ("RADIAL:500,320,240,0.1,1e-3", Camera("RADIAL", (500, 320, 240, 0.1, 0.001))),
         ("500,320,240±5%", Camera("SIMPLE_PINHOLE", (500, 320, 240), focal_deviation=0.05)),
         ("pinhole:640x480:500,500,320,240 +- 0.02", Camera("PINHOLE", (500, 500, 320, 240), 640, 480, 0.02)),
+        ("500,320,240;k1=-0.1", Camera("SIMPLE_RADIAL", (500, 320, 240, -0.1))),
+        ("500,320,240±5%;k1=-0.1±0.02", Camera("SIMPLE_RADIAL", (500, 320, 240, -0.1), 0, 0, 0.05, 0.02)),
+        ("500,510,320,240;k1±0.02", Camera("OPENCV", (500, 510, 320, 240, 0, 0, 0, 0), 0, 0, 0.0, 0.02)),
+        (
+            "SIMPLE_RADIAL:640x480:500,320,240,-0.1;k1 +- 0.02",
+            Camera("SIMPLE_RADIAL", (500, 320, 240, -0.1), 640, 480, 0.0, 0.02),
+        ),
+        (
+            "500,320,240;k1=unknown",
+            Camera("SIMPLE_RADIAL", (500, 320, 240, 0), distortion_deviation=UNKNOWN_DISTORTION_DEVIATION),
+        ),
     ],
 )
 def test_from_text(text, camera):
@@ -207,8 +228,28 @@ def test_from_text(text, camera):
         ("nan,320,240", "finite"),
         ("500,320,240±much", "with ±5% behind it"),
         ("500,320,240±500%", "focal_deviation must be 0 .exact. or from 1e-09 to 1"),
+        ("500,320,240;k1", "is not of the form"),
+        ("500,320,240;k1=bent", "is not of the form"),
+        ("500,320,240;k1±20", "is not of the form"),
+        ("RADIAL:500,320,240,0.1,1e-3;k1±0.1", "k1 of this RADIAL is not all of its lens"),
     ],
 )
 def test_texts_of_no_camera_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
         Camera.from_text(text)
+
+
+def test_deviations_survive_dicts_and_other_lenses():
+    camera = Camera("SIMPLE_RADIAL", (500, 320, 240, -0.1), 640, 480, 0.05, 0.02)
+    assert Camera.from_dict(camera.to_dict()) == camera
+    assert "distortion_deviation" not in Camera("SIMPLE_PINHOLE", (500, 320, 240)).to_dict()
+    assert Camera.from_matrix(np.diag([500.0, 500, 1]), distortion_deviation=0.1).distortion_deviation == 0.1
+    assert camera.adjusted(2.0, (0.0, 0.0), 0.01).distortion_deviation == 0.02
+    assert camera.with_lens(0.2, 0.0) == Camera("SIMPLE_RADIAL", (500, 320, 240, 0.2), 640, 480, 0.05)
+    assert camera.pinhole.distortion_deviation == 0
+
+
+def test_long_lenses_bend_less():
+    assert usual_distortion(0.7) == usual_distortion(0.85) == UNKNOWN_DISTORTION_DEVIATION
+    assert usual_distortion(1.7) == pytest.approx(UNKNOWN_DISTORTION_DEVIATION / 2)
+    assert Camera.of_unknown_focal(640, 480).distortion_deviation == UNKNOWN_DISTORTION_DEVIATION

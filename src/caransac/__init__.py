@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from caransac.api import (
-        FocalEstimate,
+        CameraEstimate,
         estimate,
         estimate_absolute_pose,
-        estimate_focal,
+        estimate_camera,
         estimate_fundamental,
         estimate_fundamentals,
         estimate_homography,
         estimate_relative_pose,
+        estimate_relative_pose_from_rays,
         estimate_relative_poses,
         pose_from_fundamental,
     )
@@ -46,7 +47,7 @@ __version__ = "0.2.0"
 __all__ = [
     "AbsolutePoseResult",
     "Camera",
-    "FocalEstimate",
+    "CameraEstimate",
     "FundamentalResult",
     "GeometryResult",
     "HomographyResult",
@@ -59,11 +60,12 @@ __all__ = [
     "__version__",
     "estimate",
     "estimate_absolute_pose",
-    "estimate_focal",
+    "estimate_camera",
     "estimate_fundamental",
     "estimate_fundamentals",
     "estimate_homography",
     "estimate_relative_pose",
+    "estimate_relative_pose_from_rays",
     "estimate_relative_poses",
     "load_result",
     "matches_from",
@@ -75,14 +77,15 @@ __all__ = [
 # Loaded when they are first used: the command line answers to Ctrl-C before numpy is there, which takes a while.
 _MODULES = {
     "api": (
-        "FocalEstimate",
+        "CameraEstimate",
         "estimate",
         "estimate_absolute_pose",
-        "estimate_focal",
+        "estimate_camera",
         "estimate_fundamental",
         "estimate_fundamentals",
         "estimate_homography",
         "estimate_relative_pose",
+        "estimate_relative_pose_from_rays",
         "estimate_relative_poses",
         "pose_from_fundamental",
     ),
@@ -113,17 +116,19 @@ _MOVED = {
     "parallax": "geometry.parallax",
     "types": "results",
 }
+# What finds cameras found focal lengths only.
+_RENAMED = {"FocalEstimate": "CameraEstimate", "estimate_focal": "estimate_camera"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MOVED:
+    if name in _MOVED or name in _RENAMED:
         import warnings
 
-        now = f"{__name__}.{_MOVED[name]}"
+        now = f"{__name__}.{_MOVED.get(name) or _RENAMED[name]}"
         warnings.warn(
             f"{__name__}.{name} is {now} since 0.2; the old name goes in 0.3", DeprecationWarning, stacklevel=2
         )
-        return import_module(now)
+        return import_module(now) if name in _MOVED else __getattr__(_RENAMED[name])
     for module, names in _MODULES.items():
         if name in names:
             globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)

@@ -36,6 +36,9 @@ UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal
 EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
 SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
+# Deviation of k1 of a lens of which nothing is known: phones have up to 0.02, other cameras 0.05 to 0.1.
+UNKNOWN_DISTORTION_DEVIATION = 0.05
+DEVIATIONS = "focal_deviation", "distortion_deviation"  # what a camera may be doubtful about
 FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
 
@@ -53,6 +56,9 @@ class Camera:
         focal_deviation: relative standard deviation of the focal length, 0 (exact) or from 1e-9 to 1: 0.05 for one
             known to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
             cameras must be exact.
+        distortion_deviation: standard deviation of k1, the first coefficient of radial distortion: 0 (exact) or from
+            1e-9 to 1. Estimation then finds k1 with the pose, where the matches show it. For pinholes, and models
+            without coefficients other than k1.
 
     The principal point is in the same pixel convention as the points that go with it.
     """
@@ -62,6 +68,7 @@ class Camera:
     width: int = 0
     height: int = 0
     focal_deviation: float = 0.0
+    distortion_deviation: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or self.model not in PARAMETERS:
@@ -87,9 +94,21 @@ class Camera:
         if self.is_fisheye and self.focal_deviation > 0:  # another focal length would bend its rays, not scale them
             raise ValueError(f"focal_deviation must be 0 for {self.model}: that of a fisheye is not refined")
         object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
+        check_deviation(self.distortion_deviation, "distortion_deviation")
+        if self.distortion_deviation > 0 and not self.is_simple:
+            raise ValueError(f"distortion_deviation must be 0 for this {self.model}: k1 is estimated where it is all")
+        object.__setattr__(self, "distortion_deviation", float(self.distortion_deviation))
 
     @classmethod
-    def from_matrix(cls, K: ArrayLike, *, width: int = 0, height: int = 0, focal_deviation: float = 0.0) -> Camera:
+    def from_matrix(
+        cls,
+        K: ArrayLike,
+        *,
+        width: int = 0,
+        height: int = 0,
+        focal_deviation: float = 0.0,
+        distortion_deviation: float = 0.0,
+    ) -> Camera:
         """Pinhole camera of a 3x3 calibration matrix without skew; see `Camera` for the rest."""
         K = as_reals(K, "K")
         if K.shape != (3, 3):
@@ -98,7 +117,7 @@ class Camera:
         largest = max(map(abs, (fx, skew, cx, zero, fy, cy, *zeros, one)))
         if max(map(abs, (skew, zero, *zeros, one - 1))) > 1e-9 * largest:
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
-        return cls("PINHOLE", (fx, fy, cx, cy), width, height, focal_deviation)
+        return cls("PINHOLE", (fx, fy, cx, cy), width, height, focal_deviation, distortion_deviation)
 
     @classmethod
     def from_opencv(cls, K: ArrayLike, distortion: ArrayLike | None) -> Camera:
@@ -123,42 +142,40 @@ class Camera:
         """The camera to assume for an image of which nothing but the size is known, and a deviation that says so."""
         longer = max(width, height)
         params = (UNKNOWN_FOCAL * longer, (width - 1) / 2, (height - 1) / 2)
-        return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION)
+        return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION, UNKNOWN_DISTORTION_DEVIATION)
 
     @classmethod
     def from_dict(cls, camera: Mapping[str, Any]) -> Camera:
-        """Camera of a COLMAP-style dict with model and params, and optionally width, height and focal_deviation.
+        """Camera of a COLMAP-style dict with model and params, and optionally width, height and deviations.
 
-        What ``pycolmap.Camera.todict()`` returns is one too.
+        These are focal_deviation and distortion_deviation. What ``pycolmap.Camera.todict()`` returns is one too.
         """
-        known = {"model", "params", "width", "height", "focal_deviation", "camera_id", "has_prior_focal_length"}
-        unknown = set(camera) - known
+        optional = ("width", "height", *DEVIATIONS)
+        unknown = set(camera) - {"model", "params", *optional, "camera_id", "has_prior_focal_length"}
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
             wrong = sorted(map(str, unknown | missing))
-            raise ValueError(f"a camera dict has model, params, width, height, focal_deviation; check {wrong}")
+            raise ValueError(f"a camera dict has model, params, {', '.join(optional)}; check {wrong}")
         model = getattr(camera["model"], "name", camera["model"])  # pycolmap's is an enumerator
-        return cls(
-            str(model),
-            camera["params"],
-            camera.get("width", 0),
-            camera.get("height", 0),
-            camera.get("focal_deviation", 0.0),
-        )
+        return cls(str(model), camera["params"], *(camera.get(name, 0) for name in optional))
 
     def to_dict(self) -> dict[str, Any]:
         """The COLMAP-style dict of the camera: the inverse of `from_dict`, of plain types."""
         plain = {"model": self.model, "width": self.width, "height": self.height, "params": list(self.params)}
-        return plain | ({"focal_deviation": self.focal_deviation} if self.focal_deviation else {})
+        deviations = {name: getattr(self, name) for name in DEVIATIONS}
+        return plain | {name: deviation for name, deviation in deviations.items() if deviation}
 
     @classmethod
     def from_text(cls, text: str) -> Camera:
         """Camera of ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``, the size being optional.
 
-        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``.
+        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``, and
+        behind a semicolon what is known of the lens, ``;k1=-0.05±0.02``, ``;k1±0.02`` or ``;k1=unknown``.
         """
         try:
-            plain_text, deviation = split_deviation(text)
+            front_text, semicolon, lens_text = text.partition(";")
+            lens = parse_lens(lens_text) if semicolon else (None, 0.0)
+            plain_text, deviation = split_deviation(front_text)
             *front, numbers = plain_text.split(":")
             if len(front) > 2:
                 raise ValueError("too many parts")
@@ -167,7 +184,7 @@ class Camera:
         except ValueError as error:
             raise ValueError(
                 f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
-                "behind it where the focal length is doubtful"
+                "behind it where the focal length is doubtful, and ;k1±0.02 where the lens is"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
@@ -175,7 +192,8 @@ class Camera:
                 f"camera {text!r} has {len(params)} numbers; want f,cx,cy or fx,fy,cx,cy, or name its model"
             )
         try:
-            return cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)
+            camera = cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)
+            return camera.with_lens(camera.k1 if lens[0] is None else lens[0], lens[1]) if semicolon else camera
         except ValueError as error:
             raise ValueError(f"camera {text!r}: {error}") from error
 
@@ -252,6 +270,27 @@ class Camera:
         """The camera with the same calibration matrix and a perfect lens."""
         return Camera("PINHOLE", self.intrinsics, self.width, self.height, self.focal_deviation)
 
+    @property
+    def k1(self) -> float:
+        """The first coefficient of radial distortion: 0 of a pinhole."""
+        names = PARAMETERS[self.model]
+        return self.params[names.index("k1")] if "k1" in names else 0.0
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the lens has no coefficient other than k1, and is no fisheye."""
+        names, others = PARAMETERS[self.model], self.params[_centre_place(self.model) + 2 :]
+        return not self.is_fisheye and not any(others[1:] if "k1" in names else others)
+
+    def with_lens(self, k1: float, deviation: float) -> Camera:
+        """The camera with another k1, known to a deviation: SIMPLE_RADIAL or, of two focal lengths, OPENCV."""
+        if not self.is_simple:
+            raise ValueError(f"k1 of this {self.model} is not all of its lens")
+        fx, fy, cx, cy = self.intrinsics
+        model, params = ("SIMPLE_RADIAL", (fx, cx, cy, k1)) if fx == fy else ("OPENCV", (fx, fy, cx, cy, k1, 0, 0, 0))
+        deviation = max(deviation, SMALLEST_DEVIATION) if deviation > 0 else deviation
+        return Camera(model, params, self.width, self.height, self.focal_deviation, deviation)
+
     def adjusted(self, scale: float, offset_px: tuple[float, float], focal_deviation: float) -> Camera:
         """The camera with its focal length times `scale` and its principal point moved, of another deviation."""
         change = {"cx": lambda v: v + offset_px[0], "cy": lambda v: v + offset_px[1]}
@@ -259,19 +298,17 @@ class Camera:
         names = PARAMETERS[self.model]
         params = tuple(change[name](v) if name in change else v for name, v in zip(names, self.params, strict=True))
         deviation = max(focal_deviation, SMALLEST_DEVIATION) if focal_deviation > 0 else focal_deviation
-        return Camera(self.model, params, self.width, self.height, deviation)
+        return Camera(self.model, params, self.width, self.height, deviation, self.distortion_deviation)
 
     def undistort_pixels(self, points: Array) -> Array:
         """Pixels in `pinhole` of what this camera sees at pixels: (n, 2) -> (n, 2), NaN where there is no ray."""
         return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
 
 
-def check_deviation(focal_deviation: Any) -> None:
-    """Raise a ValueError for what cannot be the relative standard deviation of a focal length."""
-    if not is_real(focal_deviation) or not (focal_deviation == 0 or SMALLEST_DEVIATION <= focal_deviation <= 1):
-        raise ValueError(
-            f"focal_deviation must be 0 (exact) or from {SMALLEST_DEVIATION:g} to 1, not {shorten(focal_deviation)}"
-        )
+def check_deviation(deviation: Any, name: str = "focal_deviation") -> None:
+    """Raise a ValueError for what cannot be the deviation of that name, relative to a focal length or of k1."""
+    if not is_real(deviation) or not (deviation == 0 or SMALLEST_DEVIATION <= deviation <= 1):
+        raise ValueError(f"{name} must be 0 (exact) or from {SMALLEST_DEVIATION:g} to 1, not {shorten(deviation)}")
 
 
 def split_deviation(text: str) -> tuple[str, float]:
@@ -285,6 +322,31 @@ def split_deviation(text: str) -> tuple[str, float]:
         return text, 0.0
     number = behind.strip()
     return front.strip(), float(number[:-1]) / 100 if number.endswith("%") else float(number)
+
+
+def parse_lens(text: str) -> tuple[float | None, float]:
+    """k1 and its deviation as written: ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``.
+
+    The name may be left out. k1 is None where the text has none. Unknown, it is 0 and as far off as lenses are.
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    plain = text.strip().removeprefix("k1").strip().removeprefix("=").strip()
+    if plain.lower() == "unknown":
+        return 0.0, UNKNOWN_DISTORTION_DEVIATION
+    front, deviation = split_deviation(plain)
+    if not front and deviation == 0:
+        raise ValueError("no number")
+    k1 = float(front) if front else None
+    if not 0 <= deviation <= 1 or (k1 is not None and not isfinite(k1)):
+        raise ValueError("not a number, or beyond what lenses have")
+    return k1, deviation
+
+
+def usual_distortion(focal: float) -> float:
+    """Deviation of k1 of a lens of which the focal length alone is known, in the longer side: less of long ones."""
+    return UNKNOWN_DISTORTION_DEVIATION * min(UNKNOWN_FOCAL / focal, 1.0)
 
 
 def mean_pixel(camera1: Camera, camera2: Camera) -> float:
@@ -355,6 +417,6 @@ def _described(value: Any) -> Mapping[str, Any] | None:
     if callable(getattr(value, "todict", None)):
         return cast(Mapping[str, Any], value.todict())
     if callable(getattr(value, "model_name", None)):
-        named = {name: getattr(value, name, 0) for name in ("width", "height", "focal_deviation")}
+        named = {name: getattr(value, name, 0) for name in ("width", "height", *DEVIATIONS)}
         return {"model": value.model_name(), "params": value.params, **{key: max(n, 0) for key, n in named.items()}}
     return None

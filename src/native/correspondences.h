@@ -25,6 +25,14 @@ class Correspondences {
     void map(Map map) {
         for (int c = 0; c < columns_; ++c) fill(c, [=, from = column(doubles_, c)](int i) { return map(c, from[i]); });
     }
+    // Moves all points of an image, 0 or 1: move(u, v) changes the coordinates of one.
+    template <class Move>
+    void map_image(int image, Move move) {
+        double *const u = column(doubles_, 2 * image), *const v = column(doubles_, 2 * image + 1);
+        for (int i = 0; i < n_; ++i) move(u[i], v[i]);
+        for (int c = 2 * image; c < 2 * image + 2; ++c)
+            fill(c, [from = column(doubles_, c)](int i) { return from[i]; });
+    }
 
     int size() const { return n_; }
     int dimensions() const { return columns_ - 2; }  // of what image 1 is matched with

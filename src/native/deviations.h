@@ -13,6 +13,28 @@ using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 
 using Prior = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+// Signed residuals, padded(n) of them, and their derivatives by a model's degrees of freedom.
+template <class Manifold>
+Slopes residual_slopes(const Manifold& at, const Columns<double>& points, double* residuals) {
+    if constexpr (std::is_same_v<Manifold, RayManifold>) {
+        Slopes slopes(points.n, Manifold::kDof);
+        ray_jacobian(at, points, residuals, slopes.data());
+        return slopes;
+    } else {
+        Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor> by_entry(points.n, 9);
+        kernels().residual_jacobian(at.matrix().data(), points, residuals, by_entry.data());
+        return by_entry * at.jacobian();
+    }
+}
+
+// The same of absolute poses, whose residuals are of two numbers: 2 n of them, and as many rows.
+template <int kDof>
+Slopes residual_slopes(const AbsoluteManifold<kDof>& at, const Columns<double>& points, double* residuals) {
+    Slopes slopes(2 * points.n, kDof);
+    kernels().reprojection_jacobian(at.model().projection(), kDof, points, residuals, slopes.data());
+    return slopes;
+}
+
 struct Deviations {
     double all, supported;
 };
@@ -50,23 +72,6 @@ void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, 
 //   prior:    information about the degrees of freedom that does not come from the points
 //   dropped:  so many points of the largest influence may agree by chance: `supported` is the deviation without them.
 //             Homographies have none dropped.
-// Derivatives of the residuals of all points, and how many numbers the residual of a point has.
-template <class Manifold>
-Slopes slopes_of(const Manifold& at, const Columns<double>& points) {
-    std::vector<double> residuals(padded(points.n));
-    Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor> by_entry(points.n, 9);
-    kernels().residual_jacobian(at.matrix().data(), points, residuals.data(), by_entry.data());
-    return by_entry * at.jacobian();
-}
-
-template <int kDof>
-Slopes slopes_of(const AbsoluteManifold<kDof>& at, const Columns<double>& points) {
-    std::vector<double> residuals(2 * static_cast<size_t>(points.n));
-    Slopes slopes(2 * points.n, kDof);
-    kernels().reprojection_jacobian(at.model().projection(), kDof, points, residuals.data(), slopes.data());
-    return slopes;
-}
-
 template <class Manifold>
 Deviations deviations(const Manifold& at, const Columns<double>& points, std::vector<double> weights,
                       const Rates& rates, double variance, const Prior& prior, int dropped) {
@@ -75,7 +80,8 @@ Deviations deviations(const Manifold& at, const Columns<double>& points, std::ve
         const double all = largest_deviation(regular_information(at_noise_one, variance, prior), rates);
         return {all, all};
     } else {
-        Slopes slopes = slopes_of(at, points);
+        std::vector<double> residuals(2 * static_cast<size_t>(padded(points.n)));  // of one number or two
+        Slopes slopes = residual_slopes(at, points, residuals.data());
         const int numbers = points.n > 0 ? static_cast<int>(slopes.rows() / points.n) : 1;
         weights = repeated(weights, numbers);
         drop_absurd(slopes, weights);

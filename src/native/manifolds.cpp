@@ -162,7 +162,7 @@ void AbsoluteManifold<kDof>::add_prior(const RefineOptions& options, double& cos
     if constexpr (kDof == 10) {
         const IntrinsicsPrior& prior = options.intrinsics;
         const double values[4] = {model_.camera.log_scale, model_.camera.x, model_.camera.y, model_.k1};
-        const double precisions[4] = {prior.log_scale[0], prior.centre[0], prior.centre[0], prior.distortion};
+        const double precisions[4] = {prior.log_scale[0], prior.centre[0], prior.centre[0], prior.k1[0]};
         for (int k = 0; k < 4; ++k) {
             const int at = 6 + k;
             if (std::isinf(precisions[k])) {  // held fixed

@@ -2,6 +2,8 @@
 // struct here.
 #pragma once
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "correspondences.h"
@@ -106,6 +108,35 @@ struct Homographies {
         std::vector<TwoWayHomography> both;
         for (const Model& model : models) both.push_back(model.both_ways());
         kernels().top_homographies(both.data(), static_cast<int>(both.size()), points, max_error_sq, k, index, totals);
+    }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+};
+
+// Rows [R | t] of relative poses of rays all around.
+struct RayPoses {
+    static constexpr int kDimensions = 2, kColumns = 4;
+    using Model = RayManifold;
+    using Manifold = RayManifold;
+    static Model read(const double* from) { return Model(read_pose(from)); }
+    static void write(const Model& model, double* to) { write_pose(model.pose(), to); }
+    static Model model_of(const Manifold& manifold) { return manifold; }
+    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
+        ray_residuals_sq(model, points, out);
+    }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        ray_scores(model, points, max_error_sq, out);
+    }
+    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+        msac_scores(model, points.columns(), max_error_sq, out);
+    }
+    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
+                    int* index, double* totals) {
+        std::vector<double> all;
+        for (const Model& model : models) all.push_back(ray_consensus(model, points, max_error_sq));
+        std::vector<int> order(models.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return all[a] > all[b]; });
+        for (int i = 0; i < k; ++i) totals[i] = all[index[i] = order[i]];
     }
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };

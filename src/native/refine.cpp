@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
 namespace caransac {
@@ -87,36 +87,39 @@ struct LinearSystem<AbsoluteManifold<kDof>> {
     }
 };
 
-template <class Manifold>
-RefineReport levenberg_marquardt(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
-    constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
-    RefineReport report{0, 0, 0};
-    if (points.columns().n < Manifold::kDof) return report;
-    LinearSystem<Manifold> system(model, points, options);
-    report.initial_cost = report.cost = system.cost;
-    double damping = 1e-4;
-    while (report.steps < options.max_steps && damping < kMaxDamping) {
-        ++report.steps;
-        auto damped = system.hessian;
-        const double floor = 1e-12 * damped.trace();
-        damped.diagonal() += damping * damped.diagonal() + Manifold::Delta::Constant(floor);
-        const typename Manifold::Delta delta = -damped.ldlt().solve(system.gradient);
-        const double length = delta.norm();
-        if (!(length > kMinStep)) break;  // converged, or not a number
-        const Manifold candidate = model.retract(delta);
-        const LinearSystem<Manifold> next(candidate, points, options);
-        if (!(next.cost < system.cost)) {
-            damping *= 10;
-            continue;
+template <>
+struct LinearSystem<RayManifold> {
+    double cost = 0;
+    Eigen::Matrix<double, 5, 5> hessian;
+    RayManifold::Delta gradient;
+
+    LinearSystem(const RayManifold& at, const WeightedPoints& points, const RefineOptions& options) {
+        constexpr double kLeastCurvature = 0.2;  // as in hot/loss.h
+        const int n = points.columns().n;
+        const double scale_sq = options.loss_scale * options.loss_scale;
+        std::vector<double> residuals(n);
+        Eigen::Matrix<double, Eigen::Dynamic, 5, Eigen::RowMajor> slopes(n, 5);
+        ray_jacobian(at, points.columns(), residuals.data(), slopes.data());
+        Eigen::VectorXd pull(n), curvature(n);
+        for (int i = 0; i < n; ++i) {
+            const double weight = points.weights()[i], square = residuals[i] * residuals[i];
+            const double growth = 1 + square / scale_sq, derivative = 1 / growth;
+            const bool inside = square < scale_sq, cauchy = options.loss == Loss::kCauchy;
+            cost += weight * (cauchy ? scale_sq * std::log(growth) : std::min(square, scale_sq));
+            pull[i] = weight * residuals[i] * (cauchy ? derivative : inside ? 1.0 : 0.0);
+            const double bend = std::max((2 - growth) * derivative * derivative, kLeastCurvature * derivative);
+            curvature[i] = weight * (cauchy ? bend : inside ? 1.0 : 0.0);
         }
-        const bool converged = system.cost - next.cost < options.min_decrease * system.cost;
-        model = candidate;
-        system = next;
-        report.cost = next.cost;
-        damping = std::max(damping * 0.1, 1e-10);
-        if (converged) break;
+        gradient = slopes.transpose() * pull;
+        hessian = slopes.transpose() * curvature.asDiagonal() * slopes;
     }
-    return report;
+};
+
+template <class Manifold>
+RefineReport minimise(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
+    if (points.columns().n < Manifold::kDof) return {0, 0, 0};
+    return levenberg_marquardt(model, options,
+                               [&](const Manifold& at) { return LinearSystem<Manifold>(at, points, options); });
 }
 
 }  // namespace
@@ -180,7 +183,7 @@ RefineReport Refiner::refine(Pose& pose) {
             const Columns<float> points = usable_.single_columns();
             kernels().rough_pose_scores(model.matrix().data(), rays_of(pose), points, max_error_sq, out);
         });
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
     pose.translation = model.pose().translation;
     return report;
@@ -192,7 +195,7 @@ RefineReport Refiner::refine(Matrix3& fundamental) {
         select([&](double max_error_sq, float* out) {
             kernels().rough_msac_scores(model.matrix().data(), usable_.single_columns(), max_error_sq, out);
         });
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
     return report;
 }
@@ -204,7 +207,7 @@ RefineReport Refiner::refine(FocalPose& focal_pose) {
             const Columns<float> points = usable_.single_columns();
             kernels().rough_pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
         });
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     focal_pose = model.model();
     Matrix3& rotation = focal_pose.pose.rotation;
     rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
@@ -216,7 +219,23 @@ RefineReport Refiner::refine(HomographyManifold& homography) {
         select([&](double max_error_sq, float* out) {
             kernels().homography_scores(homography.both_ways(), usable_.columns(), max_error_sq, out);
         });
-    return levenberg_marquardt(homography, thinned(), options_);
+    return minimise(homography, thinned(), options_);
+}
+
+RefineReport Refiner::refine(RayManifold& pose) {
+    if (options_.max_residual_sq > 0)
+        select([&](double max_error_sq, float* out) { ray_scores(pose, usable_.columns(), max_error_sq, out); });
+    const RefineReport report = minimise(pose, thinned(), options_);
+    const Eigen::Quaterniond turn(Eigen::Matrix3d(pose.pose().rotation));
+    pose = RayManifold({turn.normalized().toRotationMatrix(), pose.pose().translation});
+    return report;
+}
+
+Eigen::Matrix<double, 5, 5> Refiner::information(const RayManifold& at) const {
+    RefineOptions everything;
+    everything.loss = Loss::kTruncated;
+    everything.loss_scale = 1e50;
+    return LinearSystem<RayManifold>(at, usable_, everything).hessian;
 }
 
 template <int kDof>
@@ -226,7 +245,7 @@ RefineReport Refiner::refine(AbsolutePose& pose) {
             kernels().rough_reprojection_scores(pose.projection(), usable_.single_columns(), max_error_sq, out);
         });
     AbsoluteManifold<kDof> model(pose);
-    const RefineReport report = levenberg_marquardt(model, thinned(), options_);
+    const RefineReport report = minimise(model, thinned(), options_);
     pose = model.model();
     Matrix3& rotation = pose.pose.rotation;
     rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();

@@ -4,14 +4,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "levenberg_marquardt.h"
 #include "manifolds.h"
+#include "ray_pose.h"
 
 namespace caransac {
-
-struct RefineReport {
-    double initial_cost, cost;
-    int steps;  // accepted or not
-};
 
 // Correspondences and their weights, packed into columns of their own.
 class WeightedPoints {
@@ -67,6 +64,7 @@ class Refiner {
     Eigen::Matrix<double, kDof, kDof> information(const AbsoluteManifold<kDof>& at) const {
         return reprojection_information(at.model().projection(), kDof);
     }
+    Eigen::Matrix<double, 5, 5> information(const RayManifold& at) const;
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);
@@ -74,6 +72,7 @@ class Refiner {
     // kDof: six for a pose alone, ten with the intrinsics of its camera.
     template <int kDof>
     RefineReport refine(AbsolutePose& model);
+    RefineReport refine(RayManifold& pose);
 
   private:
     Eigen::MatrixXd reprojection_information(const Projection& projection, int dof) const;

@@ -27,7 +27,7 @@ from caransac.kernels import (
 pytestmark = pytest.mark.kernels
 
 KINDS = pytest.mark.parametrize("kind", [ABSOLUTE_POSES, ABSOLUTE_FOCAL_POSES], ids=["pose", "focal"])
-FREE = IntrinsicsPrior(distortion=0.0)
+FREE = IntrinsicsPrior()
 
 
 def random_rotations(rng, count):
@@ -214,7 +214,7 @@ def test_refinement_ignores_outliers_and_never_raises_the_cost(rng):
 
 def test_what_is_exact_stays_as_it_is(rng):
     correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.01)
-    held = IntrinsicsPrior(log_scale=(np.inf, 0.0), centre=(np.inf, 0.0), distortion=np.inf)
+    held = IntrinsicsPrior(log_scale=(np.inf, 0.0), centre=(np.inf, 0.0), k1=(np.inf, 0.0))
     start = model.copy()
     start[:, 4:] = [[0.1, 0.02], [0.03, 0], [0.01, 0]]
     refined, _ = ABSOLUTE_FOCAL_POSES.refine(start[None], correspondences, RefineOptions(intrinsics=held))
@@ -226,7 +226,7 @@ def test_a_prior_draws_the_focal_length_towards_it(rng):
     correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.001)
     found = []
     for precision in (0.0, 1.0, 1e3):
-        prior = IntrinsicsPrior(log_scale=(precision, 0.0), centre=(np.inf, 0.0), distortion=np.inf)
+        prior = IntrinsicsPrior(log_scale=(precision, 0.0), centre=(np.inf, 0.0), k1=(np.inf, 0.0))
         refined, _ = ABSOLUTE_FOCAL_POSES.refine(model[None], correspondences, RefineOptions(intrinsics=prior))
         found.append(abs(refined[0, 0, 4]))
     assert found[0] > found[1] > found[2]

@@ -30,7 +30,7 @@ ESTIMATES = {
     ),
 }
 TESTED = {
-    *("estimate_relative_poses", "estimate_fundamentals", "estimate_focal", "pose_from_fundamental", "show"),
+    *("estimate_relative_poses", "estimate_fundamentals", "estimate_camera", "pose_from_fundamental", "show"),
     *("matches_from", "matches_from_warp", "load_result"),
 }
 
@@ -160,7 +160,7 @@ def test_lists_of_anything_are_answered_or_refused(name, pairs):
 @given(pairs=st.lists(any_points(), max_size=2), size=st.one_of(ANYTHING, st.just((640, 480))))
 def test_focal_lengths_are_found_or_not(pairs, size):
     try:
-        found = caransac.estimate_focal(pairs, size, options=QUICK, workers=1)
+        found = caransac.estimate_camera(pairs, size, options=QUICK, workers=1)
     except ValueError:
         return
     assert not found.known or found.focal_px > 0

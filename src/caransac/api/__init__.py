@@ -1,27 +1,29 @@
 """The public calls: pixels in, result out."""
 
 from caransac.api.any_geometry import estimate
+from caransac.api.camera_pooling import CameraEstimate, estimate_camera
 from caransac.api.estimators import (
     estimate_fundamental,
     estimate_homography,
     estimate_relative_pose,
+    estimate_relative_pose_from_rays,
     pose_from_fundamental,
-    profile_focal,
+    profile_camera,
 )
-from caransac.api.focal_pooling import FocalEstimate, estimate_focal
 from caransac.api.localisation import estimate_absolute_pose
 from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_poses
 
 __all__ = [
-    "FocalEstimate",
+    "CameraEstimate",
     "estimate",
     "estimate_absolute_pose",
-    "estimate_focal",
+    "estimate_camera",
     "estimate_fundamental",
     "estimate_fundamentals",
     "estimate_homography",
     "estimate_relative_pose",
+    "estimate_relative_pose_from_rays",
     "estimate_relative_poses",
     "pose_from_fundamental",
-    "profile_focal",
+    "profile_camera",
 ]

@@ -43,6 +43,18 @@ def check_matches(
     return pixels1, pixels2, MatchInfo(numbers, kind, features), options
 
 
+def check_rays(rays: ArrayLike, name: str) -> Array:
+    """Directions (N, 3) as unit vectors."""
+    given = as_reals(rays, name)
+    if given.ndim != 2 or given.shape[1] != 3:
+        raise ValueError(f"{name} must have shape (N, 3), got {given.shape}")
+    largest = np.abs(given).max(axis=1, keepdims=True)
+    if not np.all(largest > 0):
+        raise ValueError(f"{name} must not have directions of length zero")
+    given = given / largest  # first, so that squares neither overflow nor vanish
+    return np.asarray(given / np.linalg.norm(given, axis=1, keepdims=True))
+
+
 def check_options(options: Options | None) -> Options:
     """Options as given, or the defaults."""
     if options is None:

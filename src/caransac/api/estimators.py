@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_same, unknown_camera
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same, unknown_camera
 from caransac.api.result_fields import report
-from caransac.camera import Camera, CameraLike, as_camera
+from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
-from caransac.options import Options, ScoreKind
+from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
-from caransac.robust.focal_profile import focal_profile
+from caransac.robust.focal_profile import CameraProfile, camera_profile
 from caransac.robust.guessed_cameras import estimate_uncalibrated
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, FocalPose, Homography, Problem
-from caransac.robust.same_camera import estimate_focal_pose
+from caransac.robust.problems import Essential, FocalPose, Homography, Problem, Spherical
+from caransac.robust.refined_cameras import refined_cameras
+from caransac.robust.same_camera import could_be_one, estimate_focal_pose
 
 
 def estimate_relative_pose(
@@ -45,7 +47,8 @@ def estimate_relative_pose(
         camera1: a `Camera`, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
             {model, params, width, height}, a pycolmap.Camera or a poselib.Camera. Lens distortion is removed from the
             points; matches beyond 85 degrees from the axis of a fisheye are never inliers. A camera with a
-            ``focal_deviation`` is refined with the pose. None for an unknown camera, with `image_size1`.
+            ``focal_deviation`` is refined with the pose, and one with a ``distortion_deviation`` gets the k1 that the
+            matches show. None for an unknown camera, with `image_size1`.
         camera2: camera of image 2.
         image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
         image_size2: size of image 2.
@@ -68,8 +71,10 @@ def estimate_relative_pose(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = camera_or_unknown(camera1, image_size1, 1), camera_or_unknown(camera2, image_size2, 2)
     if all(lens.focal_deviation == 0 for lens in lenses):
-        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses)
+        shared = could_be_one(*lenses) if check_same(same_camera) is None else bool(same_camera)
+        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, shared)
         found = estimate_model(problem, info, options)
+        problem = problem.through(found.k1)
     else:
         problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
     if found.model is None:
@@ -77,7 +82,7 @@ def estimate_relative_pose(
             R=None, t=None, E=None, **report((pixels1, pixels2), problem, found, options, started)
         )
     R, t = split_pose(problem.public(found.model[None])[0])
-    refined1, refined2 = _refined_cameras(problem, found) or lenses
+    refined1, refined2 = refined_cameras(problem, found, lenses)
     return RelativePoseResult(
         R=R,
         t=t,
@@ -88,6 +93,58 @@ def estimate_relative_pose(
         alternatives=tuple(RelativePose(*split_pose(pose)) for pose in _alternatives(problem, found)),
         **report((pixels1, pixels2), problem, found, options, started),
     )
+
+
+def estimate_relative_pose_from_rays(
+    rays1: ArrayLike,
+    rays2: ArrayLike,
+    *,
+    max_error_deg: MaxError = "auto",
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    features: ArrayLike | None = None,
+    options: Options | None = None,
+) -> RelativePoseResult:
+    """Estimate the relative pose of two cameras from the rays of their matches, also of such that see all around.
+
+    For spherical, catadioptric and any other central cameras, in any direction: distances are angles between rays and
+    epipolar planes.
+
+    Args:
+        rays1: (N, 3) directions in the frame of camera 1, of any length but zero.
+        rays2: (N, 3) directions in the frame of camera 2; row i matches row i of `rays1`.
+        max_error_deg: angle in degrees from which on a match is no inlier, or "auto" to find it with the noise.
+        scores: (N,) as in `estimate_relative_pose`.
+        score_kind: as there.
+        features: as there.
+        options: see `Options`; its ``max_error_px`` has no meaning here and must be left at "auto".
+
+    Returns:
+        The pose with ``x2 = R x1 + t``; the cameras are None, `points1` and `points2` the rays as unit vectors, and
+        `max_error_px` and `noise_px` are in degrees.
+
+    Raises:
+        ValueError: an argument has the wrong shape or impossible values; the message names it.
+    """
+    started = time.perf_counter()
+    units = check_rays(rays1, "rays1"), check_rays(rays2, "rays2")
+    if len(units[0]) != len(units[1]):
+        raise ValueError(f"rays1 and rays2 must have the same length, got {len(units[0])} and {len(units[1])}")
+    stand_ins = np.zeros((len(units[0]), 2))
+    _, _, info, options = check_matches(stand_ins, stand_ins, scores, score_kind, features, options)
+    if options.max_error_px != "auto":
+        raise ValueError("options must leave max_error_px at 'auto': give max_error_deg")
+    try:
+        options = replace(options, max_error_px=max_error_deg)
+    except ValueError as error:
+        raise ValueError(str(error).replace("max_error_px", "max_error_deg")) from error
+    problem = Spherical.from_rays(*units)
+    found = estimate_model(problem, info, options)
+    common = report(units, problem, found, options, started)
+    if found.model is None:
+        return RelativePoseResult(R=None, t=None, E=None, **common)
+    R, t = split_pose(found.model)
+    return RelativePoseResult(R=R, t=t, E=essential_from_pose(R, t), degeneracy=found.degeneracy_kind, **common)
 
 
 def estimate_fundamental(
@@ -110,7 +167,8 @@ def estimate_fundamental(
 
     Returns:
         F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
-        when the data determine none.
+        when the data determine none. Where the sizes are given and the matches show that a lens bends lines, the
+        cameras have its k1, and F is of pixels without it: of ``camera1.undistort_pixels(points1)``.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
@@ -122,7 +180,7 @@ def estimate_fundamental(
     else:
         lenses = camera_or_unknown(None, image_size1, 1), camera_or_unknown(None, image_size2, 2)
         problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
-        cameras = _refined_cameras(problem, found)
+        cameras = None if found.model is None else refined_cameras(problem, found, lenses)
     matrices = problem.fundamentals if isinstance(problem, FocalPose) else problem.public
     camera1, camera2 = cameras or (None, None)
     return FundamentalResult(
@@ -161,7 +219,7 @@ def estimate_homography(
     return HomographyResult(H=H, **report((pixels1, pixels2), problem, found, options, started))
 
 
-def profile_focal(
+def profile_camera(
     points1: ArrayLike,
     points2: ArrayLike,
     *,
@@ -172,8 +230,8 @@ def profile_focal(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
-) -> Array | None:
-    """What two images of one camera say about its focal length.
+) -> CameraProfile | None:
+    """What two images of one camera say about its focal length and its lens.
 
     Args:
         points1: (N, 2) pixels in image 1; these and the other arguments and errors as in `estimate_relative_pose`.
@@ -187,7 +245,7 @@ def profile_focal(
         options: see `Options`.
 
     Returns:
-        (k,) the log-likelihood of each focal length, the largest being 0; None where the data determine no pose.
+        The log-likelihood of each focal length, and k1; None where the data determine no pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = unknown_camera(image_size1, "image_size1"), unknown_camera(image_size2, "image_size2")
@@ -196,9 +254,9 @@ def profile_focal(
             f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
         )
     problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, True, info, options)
-    return (
-        None if found.model is None else focal_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
-    )
+    if found.model is None:
+        return None
+    return camera_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
 
 
 def pose_from_fundamental(
@@ -238,10 +296,3 @@ def pose_from_fundamental(
 def _alternatives(problem: Problem, found: Estimate) -> Array:
     """Poses (k, 3, 4) that explain the matches as well as the answer."""
     return problem.public(problem.no_models if found.degeneracy is None else found.degeneracy.alternatives)
-
-
-def _refined_cameras(problem: Problem, found: Estimate) -> tuple[Camera, Camera] | None:
-    """The cameras as refined with the answer; None where they were not doubtful."""
-    if not isinstance(problem, FocalPose) or found.model is None or found.msac_scores is None:
-        return None
-    return problem.refined_cameras(found.model, (found.msac_scores > 0).astype(float), found.noise)

@@ -49,6 +49,17 @@ def _suggest(misspelt: Sequence[str], known: Sequence[str]) -> str:
     return f"; did you mean {' and '.join(meant)}?" if meant else ""
 
 
+def _join_negative(arguments: Sequence[str]) -> list[str]:
+    """Arguments in which ``--distortion -0.05±0.02`` is one word: argparse takes the number for an option."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined and joined[-1] == "--distortion":
+            joined[-1] = f"--distortion={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
     """Read the arguments, and run the command that they name."""
     import argparse  # here, as everything else that takes a while: the guard answers to Ctrl-C from before
@@ -65,7 +76,7 @@ def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
         import_module(f"caransac.cli.{command}").add_parser(subparsers)
     if given and not given[0].startswith("-") and given[0] not in COMMANDS:
         parser.error(f"there is no command {given[0]!r}{_suggest(given[:1], COMMANDS)} (see caransac --help)")
-    parsed, unknown = parser.parse_known_args(given)
+    parsed, unknown = parser.parse_known_args(_join_negative(given))
     if unknown:  # argparse itself would print the usage of the whole program
         chosen = subparsers.choices[parsed.command]
         options = [option for action in chosen._actions for option in action.option_strings]

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera, split_deviation
+from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera, parse_lens, split_deviation
 from caransac.geometry import Array
 from caransac.io import images
 from caransac.io.images import Image
@@ -88,6 +88,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="focal length in pixels, 1200 or 1200±5%%; the principal point is the image's middle",
     )
     cameras.add_argument(
+        "--distortion",
+        action="append",
+        default=[],
+        metavar="K1",
+        help="radial distortion of the lens, k1 of COLMAP's SIMPLE_RADIAL: -0.05, or -0.05±0.02 to refine it with the "
+        "pose where the matches show it, or unknown (default: that of the camera; unknown of cameras from EXIF and of "
+        "unknown ones)",
+    )
+    cameras.add_argument(
         "--image-size",
         action="append",
         default=[],
@@ -127,6 +136,20 @@ def find_camera(
     if photo is not None:
         size, measured = photo.size, str(photo.path)
 
+    known = _find_camera(arguments, number, photo, stored, size, measured)
+    lens = _of_view(arguments.distortion, number, "--distortion")
+    return known if lens is None else known._replace(camera=_with_lens(known, lens))
+
+
+def _find_camera(
+    arguments: argparse.Namespace,
+    number: int,
+    photo: Photo | None,
+    stored: Camera | None,
+    size: Size | None,
+    measured: str,
+) -> KnownCamera:
+    """The same, of which --distortion is not asked yet."""
     text, focal = _of_view(arguments.camera, number, "--camera"), _of_view(arguments.focal, number, "--focal")
     if text is not None:
         camera = _fit(Camera.from_text(text), size, measured)
@@ -139,6 +162,23 @@ def find_camera(
     if exif is not None:
         return KnownCamera(exif, size, "exif")
     return KnownCamera(None, size, "unknown" if size is None else "estimated")
+
+
+def _with_lens(known: KnownCamera, text: str) -> Camera | None:
+    """A camera with the lens as written, -0.05, -0.05±0.02 or unknown; None where nothing else is known of it."""
+    try:
+        k1, deviation = parse_lens(text)
+    except ValueError as error:
+        raise ValueError(f"--distortion must be k1, such as -0.05 or -0.05±0.02, or unknown, not {text!r}") from error
+    camera = known.camera
+    if camera is None:
+        if known.size is None:
+            raise ValueError("--distortion needs the camera, or the size of the images: give --camera or --image-size")
+        camera = Camera.of_unknown_focal(*known.size)
+    try:
+        return camera.with_lens(camera.k1 if k1 is None else k1, deviation)
+    except ValueError as error:
+        raise ValueError(f"--distortion {text}: {error}") from error
 
 
 def _of_view(values: Sequence[str], number: int, option: str) -> str | None:
@@ -225,7 +265,7 @@ def describe_camera(given: Camera | None, found: Camera | None, source: CameraSo
         return f"focal length {_focal_text(shown)}, assumed: the matches hardly show it"
     if given is None:
         return f"focal length {_focal_text(shown)}, {SOURCE_TEXTS['estimated']}"
-    if shown != given:
+    if shown.focal_deviation and shown.mean_focal != given.mean_focal:
         return f"focal length {_focal_text(shown)}, refined; {_focal_text(given)} {SOURCE_TEXTS[source]}"
     exact = "" if shown.focal_deviation else "taken as exact, "
     return f"focal length {_focal_text(shown)}, {exact}{SOURCE_TEXTS[source]}"
@@ -233,4 +273,6 @@ def describe_camera(given: Camera | None, found: Camera | None, source: CameraSo
 
 def _focal_text(camera: Camera) -> str:
     deviation = f" ± {100 * camera.focal_deviation:.2g} %" if camera.focal_deviation else ""
-    return f"{camera.mean_focal:.1f} px{deviation}"
+    bent = camera.distortion_deviation > 0 and camera.k1 != 0
+    lens = f", k1 {camera.k1:.3f} ± {camera.distortion_deviation:.2g}" if bent else ""
+    return f"{camera.mean_focal:.1f} px{deviation}{lens}"

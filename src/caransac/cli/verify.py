@@ -12,7 +12,7 @@ from typing import get_args
 
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
-from caransac.api.focal_pooling import FocalEstimate
+from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
 from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note
@@ -129,7 +129,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--write-focals",
         action="store_true",
         help="write focal lengths that were found from all pairs of a camera into the database's cameras, as priors, "
-        "when all pairs are verified",
+        "and k1 of lenses that bend lines, as SIMPLE_RADIAL, when all pairs are verified",
     )
     run.add_argument(
         "--report",
@@ -291,7 +291,7 @@ def parse_deviation(text: str) -> float:
     return deviation
 
 
-def describe_focals(pooled: Mapping[int, FocalEstimate]) -> list[str]:
+def describe_focals(pooled: Mapping[int, CameraEstimate]) -> list[str]:
     """Lines about focal lengths that were pooled, the first few cameras one by one."""
     lines = []
     for number, found in sorted(pooled.items()):
@@ -299,7 +299,9 @@ def describe_focals(pooled: Mapping[int, FocalEstimate]) -> list[str]:
         if found.focal_px is None or found.deviation is None:
             lines.append(f"Camera {number}: focal length unknown, {UNKNOWN_REASONS[found.reason]} ({asked})")
         else:
-            lines.append(f"Camera {number}: focal length {found.focal_px:.1f} px ± {found.deviation:.1%} ({asked})")
+            lens = "" if found.k1 is None else f", k1 {found.k1:.3f} ± {found.k1_deviation:.3f}"
+            focal = f"focal length {found.focal_px:.1f} px ± {found.deviation:.1%}"
+            lines.append(f"Camera {number}: {focal}{lens} ({asked})")
     more = len(lines) - MOST_CAMERAS
     return lines if more <= 0 else [*lines[:MOST_CAMERAS], f"and {more} more cameras: see the report"]
 

@@ -323,7 +323,7 @@ def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
         extent = np.max(np.abs(np.concatenate([pixels1, pixels2]) - centre), axis=0, initial=0.5)
     width, height = np.ceil(2 * extent).astype(int).tolist()
     usual = _Camera.of_unknown_focal(width, height)
-    return replace(usual, params=(usual.fx, *centre.tolist()))
+    return replace(usual, params=(usual.fx, *centre.tolist()), distortion_deviation=0.0)  # as PoseLib has it
 
 
 def _refuse(initial: object, name: str) -> None:

@@ -183,4 +183,4 @@ def _parallax(pair: PairMatches, geometry: PairGeometry, result: AnyResult) -> f
 
 def _as_pycolmap(camera: Camera | None) -> Any:
     assert camera is not None
-    return load_pycolmap().Camera(**replace(camera, focal_deviation=0.0).to_dict())
+    return load_pycolmap().Camera(**replace(camera, focal_deviation=0.0, distortion_deviation=0.0).to_dict())

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from caransac._support.files import replacing
 from caransac._support.untrusted import check_image, read_bytes
-from caransac.camera import EXIF_FOCAL_DEVIATION, Camera
+from caransac.camera import EXIF_FOCAL_DEVIATION, Camera, usual_distortion
 from caransac.geometry import Array, Floats
 from caransac.io.descriptors import match_vectors
 
@@ -153,7 +154,10 @@ def camera_from_exif(path: str | Path, image: Image) -> Camera | None:
     `caransac.estimate_relative_pose` takes either, with the image's size for the latter.
     """
     known = _exif_focal(path)
-    return None if known is None else centred_camera(known[0], image, known[1])
+    if known is None:
+        return None
+    camera = centred_camera(known[0], image, known[1])
+    return replace(camera, distortion_deviation=usual_distortion(known[0] / max(image.shape[:2])))
 
 
 def match_images(

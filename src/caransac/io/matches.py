@@ -15,7 +15,7 @@ from caransac._support.arrays import as_matches, as_reals
 from caransac._support.files import delivering, naming, replacing, replacing_h5, save_arrays
 from caransac._support.untrusted import open_npz, read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
-from caransac.camera import Camera, as_camera
+from caransac.camera import DEVIATIONS, Camera, as_camera
 from caransac.geometry import Array
 from caransac.options import ScoreKind, check_score_kind
 
@@ -92,8 +92,9 @@ class Matches:
             if camera is not None:
                 arrays |= {f"{name}_model": np.array(camera.model), f"{name}_params": np.array(camera.params)}
                 arrays[f"{name}_size"] = np.array([camera.width, camera.height])
-                if camera.focal_deviation:
-                    arrays[f"{name}_focal_deviation"] = np.array(camera.focal_deviation)
+                for deviation in DEVIATIONS:
+                    if number := getattr(camera, deviation):
+                        arrays[f"{name}_{deviation}"] = np.array(number)
             elif size is not None:
                 arrays[f"{name}_size"] = np.array(size)
         return arrays
@@ -121,7 +122,7 @@ def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera
         str(arrays[f"{name}_model"]),
         tuple(arrays[f"{name}_params"]),
         *_stored_size(arrays, name),
-        focal_deviation=float(arrays.get(f"{name}_focal_deviation", 0.0)),
+        *(float(arrays.get(f"{name}_{deviation}", 0.0)) for deviation in DEVIATIONS),
     )
 
 
@@ -292,7 +293,7 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
 
 
 def camera_from_h5(group: UntrustedGroup) -> Camera:
-    """A camera of an h5 group: model, width, height, params, and optionally focal_deviation.
+    """A camera of an h5 group: model, width, height, params, and optionally deviations.
 
     All but params are single values, or arrays of one, as posebench has them.
     """
@@ -301,8 +302,8 @@ def camera_from_h5(group: UntrustedGroup) -> Camera:
         raise ValueError(f"model must be one text, got {len(texts)}")
     text: Any = texts[0]
     model = text.decode() if isinstance(text, bytes) else str(text)
-    deviation = _number(group, "focal_deviation") if "focal_deviation" in group else 0.0
-    return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), focal_deviation=deviation)
+    deviations = (_number(group, name) if name in group else 0.0 for name in DEVIATIONS)
+    return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), *deviations)
 
 
 def _size_from_h5(group: UntrustedGroup) -> tuple[int, int]:
@@ -327,8 +328,9 @@ def _fill_h5(file: Any, matches: Matches) -> None:
             group = file.create_group(name)
             group["model"], group["params"] = camera.model, camera.params
             group["width"], group["height"] = camera.width, camera.height
-            if camera.focal_deviation:
-                group["focal_deviation"] = camera.focal_deviation
+            for deviation in DEVIATIONS:
+                if number := getattr(camera, deviation):
+                    group[deviation] = number
         elif size is not None:
             group = file.create_group(name)
             group["width"], group["height"] = size

@@ -10,6 +10,7 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices
+from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
 from caransac.kernels.models import (
     ABSOLUTE_FOCAL_POSES,
     ABSOLUTE_POSES,
@@ -17,6 +18,7 @@ from caransac.kernels.models import (
     FUNDAMENTALS,
     HOMOGRAPHIES,
     POSES,
+    RAY_POSES,
     ModelKernels,
     positive_depths,
 )
@@ -49,6 +51,7 @@ __all__ = [
     "FUNDAMENTALS",
     "HOMOGRAPHIES",
     "POSES",
+    "RAY_POSES",
     "Activation",
     "Correspondences",
     "Indices",
@@ -61,12 +64,14 @@ __all__ = [
     "ScoreKind",
     "StateKernels",
     "calibrate",
+    "change_lenses",
     "five_point",
     "five_point_poses",
     "four_point",
     "fourier_features",
     "inner_products",
     "instruction_set",
+    "lens_information",
     "mlp",
     "most_likely",
     "neighbour_features",
@@ -76,6 +81,7 @@ __all__ = [
     "plane_poses",
     "positive_depths",
     "real_roots",
+    "refine_lens_pose",
     "sample_prosac",
     "sample_uniform",
     "seven_point",

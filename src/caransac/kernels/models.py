@@ -13,6 +13,7 @@ NativeKind = (
     type[_native.Poses]
     | type[_native.Fundamentals]
     | type[_native.FocalPoses]
+    | type[_native.RayPoses]
     | type[_native.Homographies]
     | type[_native.AbsolutePoses]
     | type[_native.AbsoluteFocalPoses]
@@ -183,6 +184,8 @@ POSES = ModelKernels(_native.Poses, (3, 4), 5)
 # [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera relative to the camera that the points were
 # normalised with: after the pose, three numbers for either camera.
 FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
+# [R | t] of rays as Lambert's azimuthal projection has them; residuals are angles in radians.
+RAY_POSES = ModelKernels(_native.RayPoses, (3, 4), 5)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
 FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
 # [R | t] of x = R X + t for points X in space: three numbers turn, three move.

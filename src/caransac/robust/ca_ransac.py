@@ -16,21 +16,21 @@ from caransac.robust.strategies import Strategies
 
 
 def ca_ransac(
-    problem: Problem, scale: Scale, prior: Round, strategies: Strategies, options: Options
+    problem: Problem, scale: Scale, history: list[Round], strategies: Strategies, options: Options
 ) -> tuple[list[Round], bool]:
     """Each round steers the next by its consensus.
 
     Args:
         problem: the matches.
         scale: of their distances to models.
-        prior: the record before any model: `prior_round`.
+        history: the records of rounds so far, that before any model the first: `prior_round`.
         strategies: the steps of a round.
         options: see `Options`.
 
     Returns:
         The records, that of the prior first, and whether no other round was needed.
     """
-    rounds, settled = [prior], False
+    rounds, settled = list(history), False
     while not settled and rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
         last = rounds[-1]
         # 1. draw minimal samples from the likely inliers

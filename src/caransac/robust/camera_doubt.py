@@ -131,7 +131,7 @@ def _free_in_space(
 ) -> tuple[float, float, float]:
     """Of an absolute pose: shift and deviation as `_free_focal`, and the logarithm of the consensus that it gains."""
     points, unit_sq = likely.correspondences, TEMPER * noise**2
-    prior = IntrinsicsPrior(log_scale=(unit_sq / FREE_DEVIATION**2, 0.0), centre=(inf, inf), distortion=inf)
+    prior = IntrinsicsPrior(log_scale=(unit_sq / FREE_DEVIATION**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
     weights = likely.share(weights)
     for scale in LETTING_GO:

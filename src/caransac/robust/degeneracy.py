@@ -9,7 +9,7 @@ from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, 
 from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
-from caransac.robust.problems import Absolute, Fundamental, Homography, Problem
+from caransac.robust.problems import Absolute, Fundamental, Homography, Problem, Spherical
 from caransac.robust.selection import likely_subset
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
@@ -31,7 +31,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
     nothing = Degeneracy(None, None, 0.0, problem.no_models, CLEAR)
-    if found.model is None or found.msac_scores is None or isinstance(problem, Homography):
+    if found.model is None or found.msac_scores is None or isinstance(problem, Homography | Spherical):
         return nothing
     if isinstance(problem, Absolute):
         return _flat_scene(problem, found)

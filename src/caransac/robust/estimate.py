@@ -27,6 +27,23 @@ class Degeneracy:
     margin: float
 
 
+@dataclass(frozen=True)
+class LensEvidence:
+    """What matches say of the lenses of two images, whether or not it is enough to believe it.
+
+    Attributes:
+        k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
+        deviations: of these, by the matches alone.
+        log_bayes_factor: logarithm of how much more probable they make the matches than the lenses as given do.
+        is_shown: whether that is enough to believe in them.
+    """
+
+    k1: tuple[float, float]
+    deviations: tuple[float, float]
+    log_bayes_factor: float
+    is_shown: bool
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
     """The answer of a method. Lengths are in the unit of the problem's points.
@@ -41,6 +58,8 @@ class Estimate:
         rounds: what every round found; empty from a method that keeps no record.
         degeneracy: what a homography says about the model; None where nobody asked.
         confidence: probability that the model is right; None from a method that cannot tell.
+        lenses: what the matches say of doubtful lenses; None where they are exact, or nobody asked.
+        k1: of the lenses that the problem must be seen `through`; None for those as given.
     """
 
     model: Array | None
@@ -52,6 +71,8 @@ class Estimate:
     rounds: tuple[Round, ...] = ()
     degeneracy: Degeneracy | None = None
     confidence: float | None = None
+    lenses: LensEvidence | None = None
+    k1: tuple[float, float] | None = None
 
     @property
     def degeneracy_kind(self) -> DegeneracyKind | None:

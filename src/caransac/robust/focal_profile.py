@@ -1,22 +1,42 @@
-"""What the matches of one pair say about the focal length of its camera, without any prior."""
+"""What the matches of one pair say about the focal length and the lens of its camera."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import RefineOptions
+from caransac.kernels import RefineOptions, refine_lens_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose
+from caransac.robust.problems.lens_doubt import LensDoubt
 from caransac.tuning import Tuning
 
 STEPS, MIN_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
 MOST_POINTS = 1000  # more say hardly more, at the same noise
+MOST_WITH_LENS = 400  # which take longer
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 
 
-def focal_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning) -> Array:
-    """Log-likelihood of focal lengths, of each with the pose and the principal points that suit it best.
+class CameraProfile(NamedTuple):
+    """What a pair says about the camera of both of its images.
+
+    Attributes:
+        focals: (k,) log-likelihoods of focal lengths, without any prior, the largest being 0, with the lens as given.
+        bent_focals: the same, each with the lens that suits it best; None where the lens is exact.
+        k1: (k,) of these lenses, of rays at the focal length that was assumed.
+        k1_deviation: of these, by the matches alone.
+    """
+
+    focals: Array
+    bent_focals: Array | None = None
+    k1: Array | None = None
+    k1_deviation: float = 0.0
+
+
+def camera_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning) -> CameraProfile:
+    """Log-likelihood of focal lengths, of each with the pose, the principal points and the lens that suit it best.
 
     The curve keeps what a mean and a deviation would lose: pairs of little depth or rotation have several minima, or
     none on one side.
@@ -26,29 +46,44 @@ def focal_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning
         found: its estimate, with an answer.
         log_scales: (k,) focal lengths as logarithms of their ratio to the camera as given, rising.
         tuning: see `Tuning`.
-
-    Returns:
-        (k,) the largest being 0.
     """
+    doubt = problem.lens_doubt
+    flat = _profile(problem if doubt is None else problem.through(doubt.given), found, log_scales, tuning)[0]
+    if doubt is None or found.lenses is None:
+        return CameraProfile(flat)
+    return CameraProfile(flat, *_profile(problem, found, log_scales, tuning, lens=doubt), found.lenses.deviations[0])
+
+
+def _profile(
+    problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning, *, lens: LensDoubt | None = None
+) -> tuple[Array, Array]:
+    """Log-likelihoods (k,), with the lens as it is or, of a doubtful one, as suits best; and k1 (k,) of these."""
     assert found.model is not None and found.msac_scores is not None
     weights = found.rounds[-1].probabilities if found.rounds else (found.msac_scores > 0).astype(np.float32)
+    if lens is not None and found.prior is not None:  # what the lens of the answer has not coloured counts as much
+        weights = np.sqrt(weights * found.prior)
     chosen = np.flatnonzero(weights > tuning.min_weight).astype(np.int32)
-    chosen = chosen[:: -(-len(chosen) // MOST_POINTS) or 1]
+    chosen = chosen[:: -(-len(chosen) // (MOST_POINTS if lens is None else MOST_WITH_LENS)) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
-    scale = tuning.loss_scale * found.noise
+    scale, intrinsics = tuning.loss_scale * found.noise, problem.held_focal_prior(found.noise)
     options = RefineOptions(
         loss_scale=scale,
         max_steps=STEPS,
         min_decrease=MIN_DECREASE,
-        intrinsics=problem.held_focal_prior(found.noise),
+        intrinsics=intrinsics if lens is None else lens.add_to(intrinsics, found.noise),
     )
-    costs = np.zeros(len(log_scales))
+    costs, lenses = np.zeros(len(log_scales)), np.zeros(len(log_scales))
     nearest = int(np.argmin(np.abs(log_scales - found.model[0, 4:].mean())))
     for way in (range(nearest, len(log_scales)), range(nearest - 1, -1, -1)):
-        model = found.model
+        model, seen, k1 = found.model, points, (0.0, 0.0) if lens is None else lens.k1
         for k in way:
             model = model.copy()
             model[0, 4:] = log_scales[k]
-            refined, cost = points.model_kernels.refine(model[None], points.correspondences, options, point_weights)
-            model, costs[k] = refined[0], cost[0, 1]
-    return np.asarray((costs.min() - costs) * COST_IN_LIKELIHOOD / scale**2)
+            if lens is None:
+                refined, cost = points.model_kernels.refine(model[None], points.correspondences, options, point_weights)
+                model, costs[k] = refined[0], cost[0, 1]
+            else:
+                rays = seen.correspondences
+                model, k1, (_, costs[k]) = refine_lens_pose(model, k1, rays, point_weights, lens.given, options)
+                seen, lenses[k] = seen.through(k1), k1[0]
+    return np.asarray((costs.min() - costs) * COST_IN_LIKELIHOOD / scale**2), lenses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from caransac.robust.ca_ransac import ca_ransac, prior_round
 from caransac.robust.confidence import confidence
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
+from caransac.robust.lens_evidence import look_through_lenses
 from caransac.robust.lm_lo import lm_lo
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
@@ -42,7 +44,9 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
     # 2. prior, 3. rounds and 4. assess, as the method has them
     found = METHODS[options.method](part, known, options)
     # 5. report on all matches
-    return found if chosen is None else widen(problem, chosen, found, options.tuning, options.keep_trace)
+    if chosen is None:
+        return found
+    return widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
@@ -53,6 +57,7 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estima
         return _too_few(problem, network, options)
     side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options)
+    problem = problem.through(found.k1)
     found = replace(found, degeneracy=find_degeneracy(problem, found, options))
     return replace(found, confidence=confidence(network, problem, found, options))
 
@@ -69,8 +74,23 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     prior = prior_round(problem, scale, *network.first(side))
     strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
-    rounds, settled = ca_ransac(problem, scale, prior, strategies, options)
-    return conclude(problem, scale, rounds, settled)
+    if problem.lens_doubt is None:
+        return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
+    # Lenses are looked through after the first round, so that the others see straight lines, and after the last.
+    look = partial(look_through_lenses, prior=prior.probabilities, scale=scale, network=network)
+    rounds, settled = ca_ransac(problem, scale, [prior], strategies, replace(options, rounds=1))
+    seen, record, _ = look(problem, rounds[-1], brief=True)
+    if seen is not problem:
+        unbent = choose_strategies(seen, scale, network, prior.probabilities, info, options)
+        others, straight = ca_ransac(seen, scale, [*rounds[:-1], record], unbent, options)
+        seen, others[-1], told = look(seen, others[-1])
+        if told is not None and told.is_shown:
+            return replace(conclude(seen, scale, others, straight), lenses=told, k1=told.k1)
+    if not settled:
+        rounds, settled = ca_ransac(problem, scale, rounds, strategies, options)
+    seen, rounds[-1], told = look(problem, rounds[-1])
+    k1 = told.k1 if told is not None and told.is_shown else None
+    return replace(conclude(seen, scale, rounds, settled), lenses=told, k1=k1)
 
 
 def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool) -> Estimate:

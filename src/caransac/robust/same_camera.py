@@ -40,9 +40,9 @@ def estimate_focal_pose(
         options: see `Options`.
 
     Returns:
-        The problem, and its estimate.
+        The problem, as seen through the lenses that were found, and its estimate.
     """
-    if same_camera is None and not _could_be_one(camera1, camera2):
+    if same_camera is None and not could_be_one(camera1, camera2):
         same_camera = False
     if same_camera is not None:
         return _estimate_as(same_camera, pixels1, pixels2, camera1, camera2, info, options)
@@ -77,7 +77,8 @@ def _estimate_as(
         for camera in (camera1, camera2)
     ]
     problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared)
-    return problem, estimate_model(problem, info, options)
+    found = estimate_model(problem, info, options)
+    return problem.through(found.k1), found
 
 
 def _log_ratio(problem: FocalPose, model: Array) -> float:
@@ -86,8 +87,10 @@ def _log_ratio(problem: FocalPose, model: Array) -> float:
     return abs(float(given + model[0, 5] - model[0, 4]))
 
 
-def _could_be_one(camera1: Camera, camera2: Camera) -> bool:
+def could_be_one(camera1: Camera, camera2: Camera) -> bool:
     """Whether two cameras may be one: equally doubtful, of the same model and focal length; an image may be turned."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
     alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < SAME_FOCAL and camera1.model == camera2.model
-    return alike and sizes[0] == sizes[1] and camera1.focal_deviation == camera2.focal_deviation
+    equally = camera1.focal_deviation == camera2.focal_deviation
+    equally &= camera1.k1 == camera2.k1 and camera1.distortion_deviation == camera2.distortion_deviation
+    return alike and sizes[0] == sizes[1] and equally

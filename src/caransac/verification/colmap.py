@@ -28,9 +28,9 @@ from caransac._support.sqlite_files import (
     read_blob,
     transaction,
 )
-from caransac.api.focal_pooling import FocalEstimate, spread_choice
+from caransac.api.camera_pooling import CameraEstimate, spread_choice
 from caransac.geometry import Floats
-from caransac.verification.colmap_cameras import ColmapCamera, read_cameras
+from caransac.verification.colmap_cameras import MODELS, ColmapCamera, read_cameras
 from caransac.verification.colmap_geometries import OUR_KEYS, GeometryTable, MatchedPair, blob
 from caransac.verification.keypoints import KeypointCache
 from caransac.verification.provenance import UNRECORDED
@@ -96,7 +96,8 @@ class ColmapDatabase:
                 of a camera, and for a fundamental matrix elsewhere; "always" trusts every camera, "never" none.
             focal_deviation: relative standard deviation of prior focal lengths with "auto", 0 to trust them exactly;
                 None for that of EXIF.
-            write_focals: write pooled focal lengths into the cameras, as priors, when all pairs are verified.
+            write_focals: write pooled focal lengths into the cameras, as priors, when all pairs are verified, and k1 of
+                lenses that bend lines, as SIMPLE_RADIAL.
             overwrite: verify all pairs again, or those that an unfinished run with the same settings and this option
                 has left. Each geometry is replaced when its successor is there.
             ratio_from_descriptors: make ratios from the SIFT descriptors, as scores.
@@ -131,7 +132,7 @@ class ColmapDatabase:
             self.close()
             raise
         self._to_replace: Sequence[int] = self.pending if overwrite else ()
-        self._write_focals, self.pooled = write_focals, dict[int, FocalEstimate]()
+        self._write_focals, self.pooled = write_focals, dict[int, CameraEstimate]()
 
     @property
     def kept(self) -> list[PairReport]:
@@ -148,7 +149,7 @@ class ColmapDatabase:
         """How many of these were verified with which settings; None stands for other software."""
         return Counter(pair.settings for pair in self._kept)
 
-    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
+    def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
         """Use pooled focal lengths from here on."""
         self.pooled = dict(found)
         self._cameras |= {number: self._cameras[number].pooled(estimate) for number, estimate in found.items()}
@@ -193,11 +194,15 @@ class ColmapDatabase:
         self._to_replace = ()
 
     def finish(self) -> None:
-        """Write pooled focal lengths where that is wanted: now, so that an interrupted run pools the same again."""
+        """Write pooled cameras where that is wanted: now, so that an interrupted run pools the same again."""
         used = {number: self._cameras[number].camera for number in self.pooled} if self._write_focals else {}
-        rows = [(blob(np.array(camera.params)), number) for number, camera in used.items() if camera is not None]
+        rows = [
+            (MODELS.index(camera.model), blob(np.array(camera.params)), number)
+            for number, camera in used.items()
+            if camera is not None
+        ]
         with explaining(self.path, OTHERWISE), transaction(self._connection):
-            command = "UPDATE cameras SET params = ?, prior_focal_length = 1 WHERE camera_id = ?"
+            command = "UPDATE cameras SET model = ?, params = ?, prior_focal_length = 1 WHERE camera_id = ?"
             self._connection.executemany(command, rows)
             self._table_of_geometries.forget_outdated()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from caransac.api.focal_pooling import FocalEstimate
-from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera, check_deviation
+from caransac.api.camera_pooling import CameraEstimate
+from caransac.camera import EXIF_FOCAL_DEVIATION, PARAMETERS, Camera, check_deviation, usual_distortion
 from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
 
 MODELS = (  # COLMAP's, by number
@@ -64,11 +64,15 @@ class ColmapCamera:
         """Whether its focal length may be found from its images."""
         return self.camera is None and self.size is not None
 
-    def pooled(self, found: FocalEstimate) -> ColmapCamera:
-        """The camera with the focal length that its pairs agree on; without one it stays as it is."""
+    def pooled(self, found: CameraEstimate) -> ColmapCamera:
+        """The camera with focal length and lens that its pairs agree on; without any it stays as it is."""
         if self.stored is None or found.focal_px is None or found.deviation is None:
             return self
         camera = self.stored.adjusted(found.focal_px / self.stored.mean_focal, (0.0, 0.0), found.deviation)
+        if found.k1 is not None and found.k1_deviation is not None and camera.is_simple and camera.k1 == 0:
+            camera = replace(camera, distortion_deviation=found.k1_deviation)
+            if found.k1 != 0:
+                camera = camera.with_lens(found.k1, found.k1_deviation)
         return replace(self, camera=camera, focal=CameraFocal(found.focal_px, found.deviation, "pooled"))
 
 
@@ -121,6 +125,11 @@ def _choose(
         camera = read_camera(camera_id, *stored)
         if not camera.is_fisheye:  # which are known exactly or not at all
             camera = replace(camera, focal_deviation=prior_deviation)
+        if (
+            prior_deviation > 0 and camera.is_simple and camera.k1 == 0
+        ):  # COLMAP's start, which says nothing of the lens
+            usual = usual_distortion(camera.mean_focal / max(camera.width, camera.height, 1))
+            camera = replace(camera, distortion_deviation=usual)
         return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, camera.focal_deviation, "prior"))
     try:
         camera = read_camera(camera_id, *stored)

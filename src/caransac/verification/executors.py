@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
-from caransac.api.focal_pooling import pool_focal
+from caransac.api.camera_pooling import pool_camera
 from caransac.camera import Camera
-from caransac.geometry import Array, Floats
+from caransac.geometry import Floats
+from caransac.robust.focal_profile import CameraProfile
 from caransac.verification.build_identity import build_identity
 from caransac.verification.cluster import open_cluster
 from caransac.verification.pair_verification import profile_batch, verify_batch
@@ -85,7 +86,7 @@ def pool_focals(
     """
     keys = [key for unknown in source.unpooled.values() for key in unknown.pairs]
     pending, ratios = frozenset(source.pending), dict[int, Floats]()
-    profiles: dict[int, Array | None] = dict.fromkeys(keys)
+    profiles: dict[int, CameraProfile | None] = dict.fromkeys(keys)
     batches = _read_batches(source, keys, _pass_over, {})
     done = 0
     for batch, asked in _run(executor, _for_workers(profile_batch, options), batches, in_flight, _pass_over):
@@ -99,7 +100,7 @@ def pool_focals(
     pooled = {}
     for number, unknown in source.unpooled.items():
         lens, told = Camera.of_unknown_focal(*unknown.image_size), [profiles[key] for key in unknown.pairs]
-        pooled[number] = pool_focal(told, lens, seed=options.estimation.seed)
+        pooled[number] = pool_camera(told, lens, seed=options.estimation.seed)
     source.learn_focals(pooled)
     return ratios
 

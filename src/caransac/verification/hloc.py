@@ -18,7 +18,7 @@ from caransac._support.arrays import as_points, as_reals
 from caransac._support.files import check_no_input, check_writable
 from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
-from caransac.api.focal_pooling import FocalEstimate
+from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Floats
 from caransac.verification.hloc_output import HlocOutput
@@ -115,7 +115,7 @@ class HlocFiles:
         self._keypoints = KeypointCache(self._read_keypoints, self._cameras.get, matches)
         self.kept_settings: Mapping[str | None, int] = Counter(kept.settings for kept in self._kept.values())
         self.unpooled: Mapping[int, UnknownCamera] = {}  # nothing tells which images are of one camera
-        self.pooled: Mapping[int, FocalEstimate] = {}
+        self.pooled: Mapping[int, CameraEstimate] = {}
         self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in self._kept]
 
     @property
@@ -129,7 +129,7 @@ class HlocFiles:
                 reports.append(report.with_focals(self._focal(pair.image1), self._focal(pair.image2)))
         return reports
 
-    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
+    def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
         """There is nothing to learn: no focal length is pooled."""
 
     def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:

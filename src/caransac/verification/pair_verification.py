@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support import interrupts
-from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_focal
-from caransac.api.focal_pooling import trial_focals
+from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_camera
+from caransac.api.camera_pooling import trial_focals
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, fundamental_from_essential, rotation_from_homography
 from caransac.io.descriptors import match_ratios
 from caransac.options import Options
 from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result
+from caransac.robust.focal_profile import CameraProfile
 from caransac.verification.build_identity import build_identity
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
 
@@ -31,14 +32,14 @@ def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, bui
 
 
 class FocalProfile(NamedTuple):
-    """What a pair says about the focal length of its camera.
+    """What a pair says about its camera.
 
     Attributes:
-        profile: see `profile_focal`; None where it says nothing.
+        profile: see `profile_camera`; None where it says nothing.
         ratios: (n,) of its descriptors, for the verification to come, as they take long to make; None without any.
     """
 
-    profile: Array | None
+    profile: CameraProfile | None
     ratios: Floats | None = None
 
 
@@ -66,7 +67,7 @@ def _profile(pair: PairMatches, options: VerificationOptions) -> FocalProfile:
     assert pair.image_sizes is not None
     size1, size2 = pair.image_sizes
     from_descriptors, pair = pair.descriptors is not None, _with_ratios(pair)
-    profile = profile_focal(
+    profile = profile_camera(
         image_size1=size1,
         image_size2=size2,
         focals_px=trial_focals(Camera.of_unknown_focal(*size1)),
@@ -101,6 +102,8 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
         plane = None
     if plane is not None or _is_accepted(found, options):
         answer: Result = found if plane is None else plane
+        if plane is not None and _is_accepted(found, options) and found.num_inliers > plane.num_inliers:
+            answer = found  # what lies off the plane counts, too
         inliers = usable[answer.inliers]
         config, matrices = _describe(found, plane)
     else:

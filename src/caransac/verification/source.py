@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from caransac.api.focal_pooling import FocalEstimate
+from caransac.api.camera_pooling import CameraEstimate
 from caransac.verification.records import CameraFocal, PairGeometry, PairMatches, PairReport, UnknownCamera
 
 
@@ -38,11 +38,11 @@ class Source(Protocol):
         ...
 
     @property
-    def pooled(self) -> Mapping[int, FocalEstimate]:
+    def pooled(self) -> Mapping[int, CameraEstimate]:
         """What was found out about the focal lengths of these."""
         ...
 
-    def learn_focals(self, found: Mapping[int, FocalEstimate]) -> None:
+    def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
         """Use pooled focal lengths from here on; called once, before any pair is verified."""
         ...
 

@@ -213,11 +213,9 @@ std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const 
     {
         LockRelease release;
         const Manifold at(Kind::read(model.data()));
-        using Entries = Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor>;
         using Parameters = Eigen::Matrix<double, Eigen::Dynamic, Manifold::kDof, Eigen::RowMajor>;
-        Entries by_entry(n, 9);
-        kernels().residual_jacobian(at.matrix().data(), correspondences.columns(), residuals.data(), by_entry.data());
-        Eigen::Map<Parameters>(derivatives.data(), n, Manifold::kDof) = by_entry * at.jacobian();
+        Eigen::Map<Parameters>(derivatives.data(), n, Manifold::kDof) =
+            residual_slopes(at, correspondences.columns(), residuals.data());
     }
     return {std::move(residuals).to_numpy({n}), std::move(derivatives).to_numpy({n, Manifold::kDof})};
 }
@@ -298,6 +296,7 @@ void bind_models(nb::module_& m) {
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
     bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
+    bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of rays all around, 3 x 4.");
     bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.")
         .def_static("plane_poses", &plane_poses, "model"_a, "correspondences"_a);
     bind_absolute<AbsolutePoses>(m, "AbsolutePoses", "Absolute poses [R | t], 3 x 4.");

@@ -20,6 +20,7 @@ NB_MODULE(_native, m) {
     bind_solvers(m);
     bind_refine_options(m);
     bind_models(m);
+    bind_lenses(m);
     bind_sampler(m);
     bind_selection(m);
     bind_learned(m);

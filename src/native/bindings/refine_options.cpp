@@ -43,27 +43,41 @@ void bind_refine_options(nb::module_& m) {
                                 "    centre: the same for the principal points.\n"
                                 "    log_scale_difference: for the squared difference of the two log_scales.\n"
                                 "    centre_difference: for that of the principal points.\n"
-                                "    distortion: for the squared k1 of an absolute pose; infinity holds it fixed.")
+                                "    k1: for what the k1 of either lens is more than given, squared.\n"
+                                "    k1_difference: for the squared difference of the two.")
         .def(
             "__init__",
             [](IntrinsicsPrior* self, std::pair<double, double> log_scale, std::pair<double, double> centre,
-               double log_scale_difference, double centre_difference, double distortion) {
+               double log_scale_difference, double centre_difference, std::pair<double, double> k1,
+               double k1_difference) {
                 const IntrinsicsPrior prior{{log_scale.first, log_scale.second},
                                             {centre.first, centre.second},
                                             log_scale_difference,
                                             centre_difference,
-                                            distortion};
-                for (const double precision :
-                     {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1]})
-                    require(precision >= 0, "log_scale and centre must not be negative");
-                require(distortion >= 0, "distortion must not be negative");
-                require(log_scale_difference >= 0 && std::isfinite(log_scale_difference) && centre_difference >= 0 &&
-                            std::isfinite(centre_difference),
-                        "differences must be finite and not negative");
+                                            {k1.first, k1.second},
+                                            k1_difference};
+                for (const double precision : {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1],
+                                               prior.k1[0], prior.k1[1]})
+                    require(precision >= 0, "log_scale, centre and k1 must not be negative");
+                for (const double precision : {log_scale_difference, centre_difference, k1_difference})
+                    require(precision >= 0 && std::isfinite(precision), "differences must be finite and not negative");
                 new (self) IntrinsicsPrior(prior);
             },
             nb::kw_only(), "log_scale"_a = std::pair(0.0, 0.0), "centre"_a = std::pair(0.0, 0.0),
-            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0, "distortion"_a = 0.0);
+            "log_scale_difference"_a = 0.0, "centre_difference"_a = 0.0, "k1"_a = std::pair(0.0, 0.0),
+            "k1_difference"_a = 0.0)
+        .def(
+            "with_lenses",
+            [](IntrinsicsPrior prior, std::pair<double, double> k1, double k1_difference) {
+                require(k1.first >= 0 && k1.second >= 0, "k1 must not be negative");
+                require(k1_difference >= 0 && std::isfinite(k1_difference),
+                        "differences must be finite and not negative");
+                prior.k1[0] = k1.first;
+                prior.k1[1] = k1.second;
+                prior.k1_difference = k1_difference;
+                return prior;
+            },
+            "k1"_a, "k1_difference"_a, "The same with what is known of the lenses.");
     nb::class_<RefineOptions>(m, "RefineOptions",
                               "How models are refined.\n\n"
                               "Args:\n"

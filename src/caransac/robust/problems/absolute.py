@@ -245,7 +245,7 @@ class AbsoluteFocal(Absolute):
         return IntrinsicsPrior(
             log_scale=(precision(FOCAL_TEMPER * variance, self.doubt.focal), 0.0),
             centre=(precision(CENTRE_TEMPER * variance, self.doubt.centre), 0.0),
-            distortion=np.inf,
+            k1=(np.inf, 0.0),
         )
 
     @property

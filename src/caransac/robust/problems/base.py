@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions
+from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, change_lenses
+from caransac.robust.problems.lens_doubt import LensDoubt
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -41,6 +43,7 @@ class Problem(ABC):
         by_score: share of the samples that are drawn by the scores of the matches alone, whatever is believed.
         pixel: size of a pixel in the unit of the points.
         usable: (N,) which points as given the problem has; None for all.
+        lens_doubt: what is known of the lenses that its rays are seen through; None where they are exact.
     """
 
     name: ClassVar[str]
@@ -57,11 +60,13 @@ class Problem(ABC):
         correspondences: Correspondences,
         pixel: float = 1.0,
         usable: NDArray[np.bool_] | None = None,
+        lens_doubt: LensDoubt | None = None,
     ) -> None:
         """The problem of the usable ones of the matches as given."""
         self.correspondences = correspondences
         self.pixel = pixel
         self.usable = usable
+        self.lens_doubt = lens_doubt
 
     def subset(self, index: Indices) -> Self:
         """The same problem of some of its points only, in the given order; `spreads` stay those of all."""
@@ -69,6 +74,16 @@ class Problem(ABC):
         chosen = self._copy()
         chosen.correspondences, chosen.usable = self.correspondences.subset(index), None
         return chosen
+
+    def through(self, k1: tuple[float, float] | None) -> Self:
+        """The same problem of what the pixels are through other lenses; None for those it is seen through."""
+        if self.lens_doubt is None or k1 is None or k1 == self.lens_doubt.k1:
+            return self
+        _ = self.extent  # of the cameras as given, so that lengths mean the same
+        seen = self._copy()
+        seen.correspondences = change_lenses(self.correspondences, self.lens_doubt.k1, k1)
+        seen.lens_doubt = replace(self.lens_doubt, k1=k1)
+        return seen
 
     def _copy(self) -> Self:
         """The same, to be changed: copy.copy takes four times as long."""

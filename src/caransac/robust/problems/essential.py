@@ -6,6 +6,7 @@ from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
 from caransac.robust.problems.base import Problem
+from caransac.robust.problems.lens_doubt import LensDoubt
 from caransac.robust.problems.rays import pack_rays
 
 
@@ -17,10 +18,15 @@ class Essential(Problem):
     model_kernels = POSES
 
     @classmethod
-    def from_pixels(cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera) -> Essential:
-        """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable."""
+    def from_pixels(
+        cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, shared: bool = False
+    ) -> Essential:
+        """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable.
+
+        Whether the cameras are one matters where their lenses are doubtful.
+        """
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
-        return cls(rays, mean_pixel(camera1, camera2), usable)
+        return cls(rays, mean_pixel(camera1, camera2), usable, LensDoubt.of(camera1, camera2, shared))
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""

@@ -13,6 +13,7 @@ from caransac.camera import UNKNOWN_FOCAL, Camera, mean_pixel
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import Problem, with_prior
+from caransac.robust.problems.lens_doubt import LensDoubt
 from caransac.robust.problems.rays import pack_rays
 
 # Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
@@ -71,7 +72,7 @@ class FocalPose(Problem):
         usable: NDArray[np.bool_] | None = None,
         centre_deviation: float = CENTRE_DEVIATION,
     ) -> None:
-        super().__init__(correspondences, mean_pixel(*cameras), usable)
+        super().__init__(correspondences, mean_pixel(*cameras), usable, LensDoubt.of(*cameras, shared))
         self.cameras, self.shared = cameras, shared
         self._doubts = Doubt.of(cameras[0], centre_deviation), Doubt.of(cameras[1], centre_deviation)
 

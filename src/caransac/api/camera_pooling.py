@@ -1,10 +1,10 @@
-"""The focal length of one camera, pooled over many pairs of its images."""
+"""One camera, its focal length and its lens, pooled over many pairs of its images."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Sized
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.api.arguments import ImageSize, unknown_camera
-from caransac.api.estimators import profile_focal
+from caransac.api.estimators import profile_camera
 from caransac.api.many_pairs import PairNames, estimate_all
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import Options
+from caransac.robust.focal_profile import CameraProfile
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 
@@ -37,11 +38,15 @@ LARGEST_DEVIATION = 0.035  # relative, of the pooled focal length
 RESAMPLES = 200  # of the bootstrap
 SHARED_IMAGES = 1.75  # how much more resampled images spread on the training scenes than pairs do, which share them
 COMMON_DEVIATION = 0.01  # relative: what all pairs of a camera err by together, its lens and principal point
+# The same of k1: values that are tried, and what pairs of a camera err by together.
+K1_STEPS = np.arange(-0.5, 0.5001, 0.005)
+LARGEST_K1_DEVIATION, COMMON_K1_DEVIATION = 0.04, 0.01
+BENT = 2.0  # deviations: a lens of less is taken for a flat one
 
 
 @dataclass(frozen=True)
-class FocalEstimate:
-    """What pairs of images say together about the focal length of their one camera.
+class CameraEstimate:
+    """What pairs of images say together about their one camera.
 
     Attributes:
         known: whether they determine it. Pairs that see one plane, or that move along their line of sight or hardly at
@@ -51,8 +56,11 @@ class FocalEstimate:
         num_pairs: pairs that were estimated.
         num_informative: those of them that say anything about it.
         reason: "agreement" where it is known; else "too_few_informative" or "disagreement" of the pairs.
-        camera: a camera of that focal length and deviation with a centred principal point; where the focal length is
-            unknown, what to assume of any camera, with a deviation that says so.
+        camera: a camera of that focal length and deviation with a centred principal point, and of the lens that was
+            found; where the focal length is unknown, what to assume of any camera, with deviations that say so.
+        k1: radial distortion of the lens, as COLMAP's SIMPLE_RADIAL has it; None where it, or the focal length, is
+            unknown.
+        k1_deviation: its standard deviation; None where it is unknown.
     """
 
     known: bool
@@ -62,17 +70,19 @@ class FocalEstimate:
     num_informative: int
     reason: PoolingReason
     camera: Camera
+    k1: float | None = None
+    k1_deviation: float | None = None
 
 
-def estimate_focal(
+def estimate_camera(
     pairs: Iterable[object],
     image_size: ImageSize,
     *,
     options: Options | None = None,
     workers: int | Executor | None = None,
     progress: Callable[[int], object] | None = None,
-) -> FocalEstimate:
-    """Estimate the focal length of one camera from pairs of its images, or find that they do not determine it.
+) -> CameraEstimate:
+    """Estimate focal length and lens of one camera from pairs of its images, or find that they do not determine them.
 
     Args:
         pairs: as in `estimate_fundamentals`, all taken by one camera at one zoom. Of more than 200 pairs, 200 from many
@@ -92,21 +102,21 @@ def estimate_focal(
         sizes = estimate_all(_count_matches, names, chosen, options, 1, None)
         chosen = [chosen[i] for i in spread_choice(sizes, MOST_PAIRS)]
     profiles = estimate_all(partial(_profile, lens), names, chosen, options, workers, progress)
-    return pool_focal(profiles, lens, seed=0 if options is None else options.seed)
+    return pool_camera(profiles, lens, seed=0 if options is None else options.seed)
 
 
 def _count_matches(points1: Sized, **_: object) -> int:
     return len(points1)
 
 
-def _profile(lens: Camera, **arguments: Any) -> Array | None:
+def _profile(lens: Camera, **arguments: Any) -> CameraProfile | None:
     """What the pair of these arguments says about a camera."""
     size = lens.width, lens.height
     sizes = {name: arguments.pop(name, size) for name in ("image_size1", "image_size2")}
     for name, given in sizes.items():
         if unknown_camera(given, name).mean_focal != lens.mean_focal:
             raise ValueError(f"{name} must be {size} like image_size, or turned, not {given!r}")
-    return profile_focal(**sizes, focals_px=trial_focals(lens), **arguments)
+    return profile_camera(**sizes, focals_px=trial_focals(lens), **arguments)
 
 
 def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
@@ -125,25 +135,43 @@ def trial_focals(camera: Camera) -> Array:
     return np.asarray(np.exp(LOG_FOCALS) * max(camera.width, camera.height))
 
 
-def pool_focal(profiles: Sequence[Array | None], lens: Camera, *, seed: int) -> FocalEstimate:
+def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed: int) -> CameraEstimate:
     """Pool what pairs say.
 
     Each pair's likelihood is a mixture with an even one, so that a pair that is surely wrong counts as one that says
     nothing. The maximum of their product is the focal length; its spread over resampled pairs, the deviation.
 
     Args:
-        profiles: (k,) log-likelihoods of the `trial_focals` of the camera, from `profile_focal`; None of pairs without.
+        profiles: what pairs say of the `trial_focals` of the camera and of its lens, from `profile_camera`; None of
+            pairs that say nothing.
         lens: the camera, as it is to be assumed where its focal length is unknown.
         seed: of the resampling.
     """
-    told = np.array([profile for profile in profiles if profile is not None]).reshape(-1, len(LOG_FOCALS))
-    likelihoods = np.exp(told / TEMPER)
+    told = [each for each in profiles if each is not None]
+    flat = _pool_focals([each.focals for each in told], len(profiles), lens, seed)
+    bent = [each.bent_focals for each in told if each.bent_focals is not None]
+    found, (k1, deviation) = flat, _pool_k1(told, flat.focal_px, lens, seed)
+    if bent:  # a lens that all pairs together do not show would only blur the focal length
+        otherwise = _pool_focals(bent, len(profiles), lens, seed)
+        shown, spread = _pool_k1(told, otherwise.focal_px, lens, seed)
+        if shown is not None and spread is not None and abs(shown) > BENT * spread:
+            found, k1, deviation = otherwise, shown, spread
+    if found.focal_px is None or k1 is None or deviation is None:
+        return found
+    if abs(k1) <= BENT * deviation:
+        k1, deviation = 0.0, float(np.hypot(k1, deviation))
+    return replace(found, camera=found.camera.with_lens(k1, deviation), k1=k1, k1_deviation=deviation)
+
+
+def _pool_focals(told: Sequence[Array], num_pairs: int, lens: Camera, seed: int) -> CameraEstimate:
+    """The focal length alone of so many pairs, of log-likelihoods (k,) of those that tell; see `pool_camera`."""
+    likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / TEMPER)
     likelihoods /= likelihoods.mean(axis=1, keepdims=True)
     likelihoods = likelihoods[_is_informative(likelihoods)]
     count = len(likelihoods)
 
-    def unknown(reason: PoolingReason) -> FocalEstimate:
-        return FocalEstimate(False, None, None, len(profiles), count, reason, lens)
+    def unknown(reason: PoolingReason) -> CameraEstimate:
+        return CameraEstimate(False, None, None, num_pairs, count, reason, lens)
 
     if count < FEWEST_INFORMATIVE:
         return unknown("too_few_informative")
@@ -160,7 +188,36 @@ def pool_focal(profiles: Sequence[Array | None], lens: Camera, *, seed: int) -> 
     focal_px = float(np.exp(log_focal)) * max(lens.width, lens.height)
     deviation = float(np.hypot(spread, COMMON_DEVIATION))
     camera = lens.adjusted(focal_px / lens.mean_focal, (0.0, 0.0), deviation)
-    return FocalEstimate(True, focal_px, deviation, len(profiles), count, "agreement", camera)
+    return CameraEstimate(True, focal_px, deviation, num_pairs, count, "agreement", camera)
+
+
+def _pool_k1(
+    profiles: Sequence[CameraProfile], focal_px: float | None, lens: Camera, seed: int
+) -> tuple[float, float] | tuple[None, None]:
+    """k1 that pairs agree on at a focal length, as focal lengths are pooled, and its deviation; None for none."""
+    if focal_px is None:
+        return None, None
+    log_focal = np.log(focal_px / max(lens.width, lens.height))
+    told = [
+        (float(np.interp(log_focal, LOG_FOCALS, each.k1)), max(each.k1_deviation, COMMON_K1_DEVIATION))
+        for each in profiles
+        if each.k1 is not None and each.k1_deviation < WIDE
+    ]
+    prior_deviation = lens.distortion_deviation
+    if len(told) < FEWEST_INFORMATIVE or prior_deviation == 0:
+        return None, None
+    k1, deviations = np.array(told).T
+    k1 = k1 * (1 + (deviations / prior_deviation) ** 2)  # the prior, which each pair had, counts once
+    likelihoods = np.exp(-0.5 * ((K1_STEPS - k1[:, None]) / deviations[:, None]) ** 2)
+    likelihoods /= np.maximum(likelihoods.mean(axis=1, keepdims=True), 1e-12)
+    logs = np.log((1 - WRONG) * likelihoods + WRONG)
+    prior = -0.5 * (K1_STEPS / prior_deviation) ** 2
+    resamples = np.random.default_rng(seed).multinomial(len(told), np.full(len(told), 1 / len(told)), RESAMPLES)
+    best, *others = _maxima(np.concatenate([logs.sum(axis=0)[None], resamples @ logs]) + prior, K1_STEPS)
+    spread = SHARED_IMAGES * float(np.sqrt(np.mean((np.array(others) - best) ** 2) * len(told) / (len(told) - 3)))
+    deviation = float(np.hypot(spread, COMMON_K1_DEVIATION))
+    scale_sq = (focal_px / lens.mean_focal) ** 2  # rays at the focal length that was assumed are told of
+    return (float(best) * scale_sq, deviation * scale_sq) if deviation < LARGEST_K1_DEVIATION else (None, None)
 
 
 def _is_informative(likelihoods: Array) -> NDArray[np.bool_]:
@@ -173,10 +230,10 @@ def _is_informative(likelihoods: Array) -> NDArray[np.bool_]:
     return np.asarray(inside & (deviations < WIDE))
 
 
-def _maxima(logs: Array) -> Array:
-    """The log focal lengths (m,) at which functions (m, k) of the trial focal lengths are largest."""
-    at = np.clip(logs.argmax(axis=1), 1, len(LOG_FOCALS) - 2)
+def _maxima(logs: Array, steps: Array = LOG_FOCALS) -> Array:
+    """Where functions (m, k) of even steps (k,), the trial focal lengths as logarithms, are largest: (m,)."""
+    at = np.clip(logs.argmax(axis=1), 1, len(steps) - 2)
     before, here, after = (np.take_along_axis(logs, (at + k)[:, None], axis=1)[:, 0] for k in (-1, 0, 1))
     bend = np.minimum(before - 2 * here + after, -1e-12)
     shift = np.clip(0.5 * (before - after) / bend, -1, 1)
-    return np.asarray(LOG_FOCALS[at] + shift * (LOG_FOCALS[1] - LOG_FOCALS[0]))
+    return np.asarray(steps[at] + shift * (steps[1] - steps[0]))

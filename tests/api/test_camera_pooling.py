@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 import caransac
-from caransac import Options, estimate_focal, estimate_relative_pose
-from caransac.api.focal_pooling import LOG_FOCALS, pool_focal, spread_choice, trial_focals
+from caransac import Options, estimate_camera, estimate_relative_pose
+from caransac.api.camera_pooling import LOG_FOCALS, pool_camera, spread_choice, trial_focals
 from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, rotation_from_vector
+from caransac.robust.focal_profile import CameraProfile
 
 SIZE = (1024, 768)
 FOCAL = 760.0
+PINHOLE = caransac.Camera("SIMPLE_PINHOLE", (FOCAL, 511.5, 383.5))
+SIMPLE_RADIAL = caransac.Camera("SIMPLE_RADIAL", (FOCAL, 511.5, 383.5, -0.1))
 
 
 def motion(kind, rng):
@@ -47,7 +50,7 @@ def collection(kind, count, start=0, **given):
 
 @pytest.mark.parametrize("focal", [560.0, 760.0, 1300.0])
 def test_pairs_around_an_object_tell_the_focal_length(focal):
-    found = estimate_focal(collection("around", 12, focal=focal), SIZE)
+    found = estimate_camera(collection("around", 12, focal=focal), SIZE)
     assert (found.known, found.reason, found.num_pairs) == (True, "agreement", 12)
     assert found.focal_px == pytest.approx(focal, rel=0.015)
     assert abs(np.log(found.focal_px / focal)) < 2 * found.deviation < 0.05
@@ -62,7 +65,7 @@ def test_pairs_around_an_object_tell_the_focal_length(focal):
 @pytest.mark.parametrize("kind", ["forward", "planar"])
 @pytest.mark.parametrize("noise_px", [0.3, 1.0])
 def test_collections_that_do_not_show_it_are_unknown(kind, noise_px):
-    found = estimate_focal(collection(kind, 14, noise_px=noise_px), SIZE)
+    found = estimate_camera(collection(kind, 14, noise_px=noise_px), SIZE)
     assert (found.known, found.focal_px, found.deviation) == (False, None, None)
     assert found.reason in ("too_few_informative", "disagreement")
     assert found.camera.fx == UNKNOWN_FOCAL * 1024
@@ -71,21 +74,21 @@ def test_collections_that_do_not_show_it_are_unknown(kind, noise_px):
 
 def test_pairs_of_other_cameras_are_outvoted():
     right, wrong = collection("around", 14), collection("around", 3, start=50, focal=1500.0)
-    found = estimate_focal(right + wrong, SIZE)
+    found = estimate_camera(right + wrong, SIZE)
     assert found.focal_px == pytest.approx(FOCAL, rel=0.015)
     half = [*collection("around", 8), *collection("around", 8, start=50, focal=1500.0)]
-    assert estimate_focal(half, SIZE).reason == "disagreement"
+    assert estimate_camera(half, SIZE).reason == "disagreement"
 
 
 def test_pairs_that_say_nothing_do_not_count():
     nothing = [(np.zeros((3, 2)), np.zeros((3, 2))), (np.ones((40, 2)), np.ones((40, 2)))]
-    found = estimate_focal([*collection("around", 10), *collection("planar", 4), *nothing], SIZE)
+    found = estimate_camera([*collection("around", 10), *collection("planar", 4), *nothing], SIZE)
     assert found.focal_px == pytest.approx(FOCAL, rel=0.015)
     assert found.num_pairs == 16 and found.num_informative <= 12
 
 
 def test_the_pooled_camera_gives_better_poses_than_none():
-    found = estimate_focal(collection("around", 14, focal=560.0), SIZE)
+    found = estimate_camera(collection("around", 14, focal=560.0), SIZE)
     errors = []
     for seed in range(50, 58):
         points1, points2, R, t = pair_of("around", seed, focal=560.0)
@@ -103,7 +106,7 @@ def test_turned_images_bring_their_sizes():
         {"points1": points1, "points2": points2, "image_size2": SIZE[::-1]}
         for points1, points2 in collection("around", 8, size2=SIZE[::-1])
     ]
-    found = estimate_focal(turned, SIZE)
+    found = estimate_camera(turned, SIZE)
     assert found.focal_px == pytest.approx(FOCAL, rel=0.015)
 
 
@@ -111,28 +114,28 @@ def test_pairs_may_be_tuples_mappings_and_records():
     plain = collection("around", 6)
     mappings = [{"points1": points1, "points2": points2} for points1, points2 in plain]
     records = (SimpleNamespace(**mapping, camera1=np.eye(3)) for mapping in mappings)
-    found = [estimate_focal(pairs, SIZE, workers=1) for pairs in (plain, mappings, records)]
+    found = [estimate_camera(pairs, SIZE, workers=1) for pairs in (plain, mappings, records)]
     assert found[0] == found[1] == found[2]
 
 
 def test_workers_and_order_of_calls_change_nothing():
     pairs, seen = collection("around", 6), []
-    assert estimate_focal(pairs, SIZE, workers=2, progress=seen.append) == estimate_focal(pairs, SIZE, workers=1)
+    assert estimate_camera(pairs, SIZE, workers=2, progress=seen.append) == estimate_camera(pairs, SIZE, workers=1)
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
 def test_large_collections_are_thinned(monkeypatch):
     assert spread_choice([5, 9, 7], 3) == [0, 1, 2]
     assert spread_choice([5, 9, 7, 1, 3, 8], 3) == [1, 2, 4], "ranks 0, 2 and 4"
-    monkeypatch.setattr("caransac.api.focal_pooling.MOST_PAIRS", 7)
+    monkeypatch.setattr("caransac.api.camera_pooling.MOST_PAIRS", 7)
     pairs = collection("around", 9)
-    assert estimate_focal(pairs, SIZE).num_pairs == 7
+    assert estimate_camera(pairs, SIZE).num_pairs == 7
     with pytest.raises(ValueError, match=r"pairs\[8\]: points2 missing"):
-        estimate_focal([*pairs[:8], {"points1": pairs[8][0]}], SIZE)
+        estimate_camera([*pairs[:8], {"points1": pairs[8][0]}], SIZE)
 
 
 def test_no_pairs_say_nothing():
-    found = estimate_focal([], SIZE)
+    found = estimate_camera([], SIZE)
     assert (found.known, found.num_pairs, found.reason) == (False, 0, "too_few_informative")
 
 
@@ -150,7 +153,7 @@ def test_no_pairs_say_nothing():
 )
 def test_mistakes_are_named(pairs, size, message):
     with pytest.raises(ValueError, match=message):
-        estimate_focal(pairs, size)
+        estimate_camera(pairs, size)
 
 
 def test_pooling_of_known_curves():
@@ -159,17 +162,58 @@ def test_pooling_of_known_curves():
     focals = np.log(trial_focals(lens))
     np.testing.assert_allclose(focals, LOG_FOCALS + np.log(1024))
     rng = np.random.default_rng(0)
-    curves = [-0.5 * ((focals - np.log(900) - rng.normal(0, 0.02)) / 0.01) ** 2 for _ in range(30)]
-    found = pool_focal(curves, lens, seed=0)
+    curves = [CameraProfile(-0.5 * ((focals - np.log(900) - rng.normal(0, 0.02)) / 0.01) ** 2) for _ in range(30)]
+    found = pool_camera(curves, lens, seed=0)
     assert found.focal_px == pytest.approx(900, rel=0.01)
-    sure = [-0.5 * ((focals - np.log(1500)) / 0.001) ** 2]
-    assert pool_focal(curves + sure, lens, seed=0).focal_px == pytest.approx(found.focal_px, rel=0.003)
-    flat = [np.zeros(len(focals))] * 30
-    assert pool_focal(flat, lens, seed=0).num_informative == 0
-    falling = [-100.0 * np.arange(len(focals))] * 30
-    assert pool_focal(falling, lens, seed=0).reason == "too_few_informative", "a best focal length at the end is none"
+    assert found.k1 is None, "nobody asked"
+    sure = [CameraProfile(-0.5 * ((focals - np.log(1500)) / 0.001) ** 2)]
+    assert pool_camera(curves + sure, lens, seed=0).focal_px == pytest.approx(found.focal_px, rel=0.003)
+    flat = [CameraProfile(np.zeros(len(focals)))] * 30
+    assert pool_camera(flat, lens, seed=0).num_informative == 0
+    falling = [CameraProfile(-100.0 * np.arange(len(focals)))] * 30
+    assert pool_camera(falling, lens, seed=0).reason == "too_few_informative", "a best focal length at the end is none"
 
 
 def test_classical_methods_tell_it_too():
-    found = estimate_focal(collection("around", 8), SIZE, options=Options(method="lm-lo"))
+    found = estimate_camera(collection("around", 8), SIZE, options=Options(method="lm-lo"))
     assert found.focal_px == pytest.approx(FOCAL, rel=0.02)
+
+
+def test_pooling_of_known_lenses():
+    """Pairs that scatter about one k1, some of them surely wrong, and each of them drawn to zero by its prior."""
+    lens = caransac.Camera.of_unknown_focal(*SIZE)
+    focals, rng, prior = np.log(trial_focals(lens)), np.random.default_rng(1), lens.distortion_deviation
+    curve, even = -0.5 * ((focals - np.log(lens.fx)) / 0.02) ** 2, np.ones(len(focals))
+    told = [
+        CameraProfile(curve, curve, even * rng.normal(-0.1, each) / (1 + (each / prior) ** 2), each)
+        for each in rng.uniform(0.01, 0.04, 30)
+    ]
+    told += [CameraProfile(curve, curve, even * k1, 0.005) for k1 in (0.2, -0.3, 0.1, 0.25)]
+    found = pool_camera(told, lens, seed=0)
+    assert found.k1 == pytest.approx(-0.1, abs=0.015)
+    assert abs(found.k1 + 0.1) < 2 * found.k1_deviation < 0.08
+    assert found.camera.model == "SIMPLE_RADIAL"
+    assert found.camera.k1 == found.k1
+    assert found.camera.distortion_deviation == found.k1_deviation
+    open_ones = [CameraProfile(curve, curve, even * k1, 0.2) for k1 in rng.normal(0, 0.05, 30)]
+    assert pool_camera(open_ones, lens, seed=0).k1 is None
+    straight = [CameraProfile(curve, curve, even * k1, 0.02) for k1 in rng.normal(0, 0.02, 30)]
+    assert pool_camera(straight, lens, seed=0).k1 == 0
+    assert 0 < pool_camera(straight, lens, seed=0).camera.distortion_deviation < prior
+    assert pool_camera(open_ones, lens, seed=0).camera.distortion_deviation == prior
+
+
+def test_a_bent_collection_tells_its_lens():
+    pairs = []
+    for pair in collection("around", 20, noise_px=0.3):
+        bent = [SIMPLE_RADIAL.rays_to_pixels(PINHOLE.pixels_to_rays(np.asarray(each))) for each in pair[:2]]
+        pairs.append((*bent, *pair[2:]))
+    found = estimate_camera(pairs, SIZE)
+    assert found.focal_px == pytest.approx(FOCAL, rel=0.05)
+    assert found.k1 == pytest.approx(SIMPLE_RADIAL.k1, abs=0.03)
+
+
+@pytest.mark.parametrize(("old", "new"), [("estimate_focal", "estimate_camera"), ("FocalEstimate", "CameraEstimate")])
+def test_old_names_warn(old, new):
+    with pytest.warns(DeprecationWarning, match=f"caransac.{old} is caransac.{new} since 0.2"):
+        assert getattr(caransac, old) is getattr(caransac, new)

@@ -1,0 +1,67 @@
+"""What problems of cameras know of their lenses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from caransac.camera import Camera
+from caransac.geometry import Array
+from caransac.kernels import IntrinsicsPrior
+
+# Matches are not independent evidence: on the training scenes errors of k1 are two to three times what noise predicts.
+TEMPER = 4.0
+# Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
+# well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
+FOCAL_SLACK, CENTRE_SLACK = 0.003, 0.005  # deviations: relative; in focal lengths
+SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one camera
+
+
+@dataclass(frozen=True)
+class LensDoubt:
+    """The radial distortion k1 of two lenses, and how well it is known, in the unit of the rays.
+
+    Attributes:
+        given: k1 as the cameras have it.
+        deviations: of these, 0 for exact.
+        shared: whether both images come from one camera.
+        k1: of the lenses that the rays of a problem are seen through.
+    """
+
+    given: tuple[float, float]
+    deviations: tuple[float, float]
+    shared: bool
+    k1: tuple[float, float]
+
+    @classmethod
+    def of(cls, camera1: Camera, camera2: Camera, shared: bool) -> LensDoubt | None:
+        """The doubt about the lenses of two cameras; None where both are exact."""
+        if camera1.distortion_deviation == 0 and camera2.distortion_deviation == 0:
+            return None
+        given, deviations = (camera1.k1, camera2.k1), (camera1.distortion_deviation, camera2.distortion_deviation)
+        return cls(given, deviations, shared and deviations[0] == deviations[1], given)
+
+    def add_to(self, prior: IntrinsicsPrior, noise: float, *, held: bool = False) -> IntrinsicsPrior:
+        """A prior of intrinsics, and what is known of the lenses at a noise; `held` keeps them as they are."""
+        weight = TEMPER * noise**2
+        own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
+        first, second = (own / each**2 if each > 0 and not held else inf for each in self.deviations)
+        return prior.with_lenses((first, second), weight / SAME_LENS**2 if self.shared else 0.0)
+
+    @property
+    def is_as_given(self) -> bool:
+        """Whether the rays are those of the cameras as given."""
+        return self.k1 == self.given
+
+
+def slack_prior(noise: float) -> IntrinsicsPrior:
+    """The prior of intrinsics that are said to be exact, at a noise."""
+    weight = TEMPER * noise**2
+    return IntrinsicsPrior(log_scale=(weight / FOCAL_SLACK**2,) * 2, centre=(weight / CENTRE_SLACK**2,) * 2)
+
+
+def slack_information() -> Array:
+    """The same as information (6,), in the order of the degrees of freedom."""
+    return np.array([FOCAL_SLACK, CENTRE_SLACK, CENTRE_SLACK] * 2) ** -2.0

@@ -1,0 +1,77 @@
+// Lenses that are only nearly known: rays through others, and poses refined with them.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "lens_pose.h"
+#include "model_arrays.h"
+
+namespace caransac {
+namespace {
+
+using namespace nb::literals;
+using TwoNumbers = std::pair<double, double>;
+
+Lenses lenses_of(const TwoNumbers& k1) {
+    require(std::isfinite(k1.first) && std::isfinite(k1.second), "k1 must be finite");
+    return {{k1.first, k1.second}};
+}
+
+std::vector<double> weights_of(const Numbers& weights, const Correspondences& rays) {
+    require(weights.shape(0) == static_cast<size_t>(rays.size()), "weights must have one entry for every ray");
+    std::vector<double> own(weights.data(), weights.data() + weights.size());
+    require(std::all_of(own.begin(), own.end(), [](double w) { return w >= 0 && std::isfinite(w); }),
+            "weights must be finite and not negative");
+    return own;
+}
+
+Correspondences rays_through(const Correspondences& rays, const TwoNumbers& from, const TwoNumbers& to) {
+    const Lenses before = lenses_of(from), after = lenses_of(to);
+    LockRelease release;
+    return change_lenses(rays, before, after);
+}
+
+// The refined model, k1 of its lenses, and the cost before and after.
+std::tuple<Out<double>, TwoNumbers, TwoNumbers> refine(const ModelIn<FocalPoses>& model, const TwoNumbers& k1,
+                                                       const Correspondences& rays, const Numbers& weights,
+                                                       const TwoNumbers& given, const RefineOptions& options) {
+    LensPose refined{FocalPoses::read(model.data()), lenses_of(k1)};
+    const Lenses expected = lenses_of(given);
+    Buffer<double> result(3 * FocalPoses::kColumns);
+    RefineReport report;
+    {
+        LockRelease release;
+        report = refine_lens_pose(refined, rays.columns(), weights_of(weights, rays).data(), expected, options);
+        FocalPoses::write(refined.focal_pose, result.data());
+    }
+    return {std::move(result).to_numpy({3, FocalPoses::kColumns}),
+            {refined.lenses.k1[0], refined.lenses.k1[1]},
+            {report.initial_cost, report.cost}};
+}
+
+Out<double> information(const ModelIn<FocalPoses>& model, const TwoNumbers& k1, const Correspondences& rays,
+                        const Numbers& weights) {
+    constexpr size_t kDof = LensManifold::kDof;
+    const LensPose at{FocalPoses::read(model.data()), lenses_of(k1)};
+    Buffer<double> result(kDof * kDof);
+    {
+        LockRelease release;
+        Eigen::Map<LensManifold::Square>{result.data()} =
+            lens_information(at, rays.columns(), weights_of(weights, rays).data());
+    }
+    return std::move(result).to_numpy({kDof, kDof});
+}
+
+}  // namespace
+
+void bind_lenses(nb::module_& m) {
+    m.def("change_lenses", &rays_through, "rays"_a, "before"_a, "after"_a);
+    m.def("refine_lens_pose", &refine, "model"_a, "k1"_a, "rays"_a, "weights"_a, "given"_a, "options"_a);
+    m.def("lens_information", &information, "model"_a, "k1"_a, "rays"_a, "weights"_a);
+}
+
+}  // namespace caransac

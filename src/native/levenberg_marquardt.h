@@ -1,0 +1,49 @@
+// Levenberg-Marquardt on a manifold. K. Levenberg, 1944; D. Marquardt, 1963.
+#pragma once
+
+#include <algorithm>
+
+#include <Eigen/Cholesky>
+
+#include "manifolds.h"
+
+namespace caransac {
+
+struct RefineReport {
+    double initial_cost, cost;
+    int steps;  // accepted or not
+};
+
+// Moves a model to where its cost is least; no step is taken that does not lower it.
+//   linearise: a model -> its system: cost, and the halves of its gradient and Hessian
+template <class Manifold, class Linearise>
+RefineReport levenberg_marquardt(Manifold& model, const RefineOptions& options, Linearise linearise) {
+    constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
+    auto system = linearise(model);
+    RefineReport report{system.cost, system.cost, 0};
+    double damping = 1e-4;
+    while (report.steps < options.max_steps && damping < kMaxDamping) {
+        ++report.steps;
+        auto damped = system.hessian;
+        const double floor = 1e-12 * damped.trace();
+        damped.diagonal() += damping * damped.diagonal() + Manifold::Delta::Constant(floor);
+        const typename Manifold::Delta delta = -damped.ldlt().solve(system.gradient);
+        const double length = delta.norm();
+        if (!(length > kMinStep)) break;  // converged, or not a number
+        const Manifold candidate = model.retract(delta);
+        const auto next = linearise(candidate);
+        if (!(next.cost < system.cost)) {
+            damping *= 10;
+            continue;
+        }
+        const bool converged = system.cost - next.cost < options.min_decrease * system.cost;
+        model = candidate;
+        system = next;
+        report.cost = next.cost;
+        damping = std::max(damping * 0.1, 1e-10);
+        if (converged) break;
+    }
+    return report;
+}
+
+}  // namespace caransac

@@ -1,0 +1,132 @@
+"""Poses from rays, also of cameras that see all around."""
+
+import numpy as np
+import pytest
+
+from caransac import Options, estimate_relative_pose, estimate_relative_pose_from_rays
+from caransac.geometry import pose_error_deg, rotation_from_vector
+from caransac.kernels import RAY_POSES, pack
+from caransac.robust.problems import Spherical
+from caransac.robust.problems.spherical import project_rays, rays_at
+
+
+def scene(seed, count=500, outlier_ratio=0.4, noise_deg=0.05, view_deg=180.0):
+    """Rays of points all around, within an angle to the axes, part of them wrong: rays1, rays2, R, t, inliers."""
+    rng = np.random.default_rng(seed)
+    R = rotation_from_vector(rng.normal(0, 0.6 * view_deg / 180, 3))
+    t = rng.normal(0, 1, 3)
+    t /= np.linalg.norm(t)
+    X = rng.normal(0, 1, (20 * count, 3))
+    X *= rng.uniform(2, 8, (len(X), 1)) / np.linalg.norm(X, axis=1, keepdims=True)
+    rays = [P / np.linalg.norm(P, axis=1, keepdims=True) for P in (X, X @ R.T + t)]
+    seen = np.all([each[:, 2] >= np.cos(np.radians(view_deg)) - 1e-12 for each in rays], axis=0)
+    rays = [each[seen][:count] for each in rays]
+    inliers = rng.random(len(rays[0])) >= outlier_ratio
+    wrong = rng.normal(0, 1, (int((~inliers).sum()), 3))
+    rays[1][~inliers] = wrong / np.linalg.norm(wrong, axis=1, keepdims=True)
+    noisy = [each + rng.normal(0, np.radians(noise_deg), each.shape) for each in rays]
+    return (*(each * rng.uniform(0.5, 2, (len(each), 1)) for each in noisy), R, t, inliers)
+
+
+@pytest.mark.parametrize("view_deg", [60.0, 95.0, 180.0])
+def test_poses_of_cameras_that_see_all_around(view_deg):
+    for seed in range(5):
+        rays1, rays2, R, t, inliers = scene(seed, view_deg=view_deg)
+        result = estimate_relative_pose_from_rays(rays1, rays2)
+        assert pose_error_deg(result.R, result.t, R, t) < 0.4
+        assert (result.inliers & inliers).sum() > 0.95 * inliers.sum()
+        assert (result.inliers & ~inliers).sum() < 0.15 * (~inliers).sum()
+        assert 0.015 < result.noise_px < 0.1, "in degrees"
+        assert result.confidence > 0.5
+        assert result.camera1 is None
+        np.testing.assert_allclose(np.linalg.norm(result.points1, axis=1), 1)
+
+
+def test_a_stated_angle_and_classical_methods():
+    rays1, rays2, R, t, _ = scene(1)
+    result = estimate_relative_pose_from_rays(rays1, rays2, max_error_deg=0.2)
+    assert pose_error_deg(result.R, result.t, R, t) < 0.4
+    assert result.max_error_px == pytest.approx(0.2)
+    result = estimate_relative_pose_from_rays(rays1, rays2, options=Options(method="lm-lo"))
+    assert pose_error_deg(result.R, result.t, R, t) < 0.4
+
+
+def test_a_turned_sphere_is_the_same_sphere():
+    """No direction is special: the poses of turned rays are turned."""
+    rays1, rays2, *_ = scene(2, outlier_ratio=0.2)
+    Q = rotation_from_vector(np.array([2.0, 0.7, -1.0]))
+    plain = estimate_relative_pose_from_rays(rays1, rays2)
+    turned = estimate_relative_pose_from_rays(rays1 @ Q.T, rays2 @ Q.T)
+    assert pose_error_deg(turned.R, turned.t, Q @ plain.R @ Q.T, Q @ plain.t) < 0.2
+
+
+def test_rays_of_a_pinhole_give_its_pose():
+    rays1, rays2, R, t, _ = scene(3, view_deg=40.0)
+    result = estimate_relative_pose_from_rays(rays1, rays2)
+    K = np.diag([500.0, 500.0, 1.0])
+    pixels = (rays[:, :2] / rays[:, 2:] * 500 for rays in (rays1, rays2))  # behind the camera, a wrong match stays one
+    pinhole = estimate_relative_pose(*pixels, K, K)
+    assert pose_error_deg(result.R, result.t, R, t) < 1
+    assert pose_error_deg(result.R, result.t, pinhole.R, pinhole.t) < 1
+
+
+def test_the_projection_comes_back(rng):
+    rays = rng.normal(0, 1, (1000, 3))
+    rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+    np.testing.assert_allclose(rays_at(project_rays(rays)), rays, atol=1e-9)
+    assert np.isfinite(project_rays(np.array([[0.0, 0, -1], [0, 0, 1]]))).all()
+
+
+def test_jacobians_are_the_slopes_of_the_residuals():
+    rays1, rays2, R, t, _ = scene(4, count=50, outlier_ratio=0.5)
+    problem = Spherical.from_rays(*(each / np.linalg.norm(each, axis=1, keepdims=True) for each in (rays1, rays2)))
+    model = np.concatenate([R, t[:, None]], axis=1)
+    residuals, slopes = problem.jacobian(model)
+    np.testing.assert_allclose(
+        residuals**2, RAY_POSES.residuals_sq(model[None], problem.correspondences)[0], atol=1e-14
+    )
+    for k in range(5):
+        step = np.eye(5)[k] * 1e-6
+        ahead, behind = (problem.jacobian(problem.retract(model, s))[0] for s in (step, -step))
+        np.testing.assert_allclose((ahead - behind) / 2e-6, slopes[:, k], atol=1e-5, rtol=1e-4)
+    weights = np.random.default_rng(0).random(problem.num_points)
+    expected = slopes.T @ (weights[:, None] * slopes)
+    np.testing.assert_allclose(RAY_POSES.information(model, problem.correspondences, weights), expected, rtol=1e-9)
+
+
+def test_residuals_are_angles_to_epipolar_planes():
+    rays1, rays2, R, t, _ = scene(5, count=50, outlier_ratio=0.0, noise_deg=0.01)
+    units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (rays1, rays2)]
+    model = np.concatenate([R, t[:, None]], axis=1)[None]
+    points = pack(*map(project_rays, units))
+    found = np.sqrt(RAY_POSES.residuals_sq(model, points)[0])
+    normals = np.cross(t, units[0] @ R.T)
+    angles = np.abs(np.arcsin(np.sum(units[1] * normals, axis=1) / np.linalg.norm(normals, axis=1)))
+    # Moving both rays takes the noise of either; moving one takes as much or more.
+    assert np.all(found <= angles * (1 + 1e-3))
+    assert np.all(found >= 0.1 * angles)
+
+
+@pytest.mark.parametrize(
+    ("rays1", "rays2", "named", "message"),
+    [
+        (np.zeros((9, 2)), np.ones((9, 3)), {}, "rays1 must have shape"),
+        (np.ones((9, 3)), np.zeros((9, 3)), {}, "rays2 must not have directions of length zero"),
+        (np.full((9, 3), np.nan), np.ones((9, 3)), {}, "rays1 must not contain NaN"),
+        (np.ones((9, 3)), np.ones((8, 3)), {}, "same length"),
+        (np.ones((9, 3)), np.ones((9, 3)), {"max_error_deg": -1.0}, "max_error_deg"),
+        (np.ones((9, 3)), np.ones((9, 3)), {"options": Options(max_error_px=1.0)}, "give max_error_deg"),
+        (np.ones((9, 3)), np.ones((9, 3)), {"scores": np.ones(9)}, "score_kind"),
+    ],
+)
+def test_mistakes_are_named(rays1, rays2, named, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_relative_pose_from_rays(rays1, rays2, **named)
+
+
+@pytest.mark.parametrize("count", [0, 4, 5, 30])
+def test_hopeless_data_is_a_failure(count):
+    rays = np.tile([1.0, 2.0, -3.0], (count, 1))
+    result = estimate_relative_pose_from_rays(rays, rays)
+    assert not result.success
+    assert result.R is None
