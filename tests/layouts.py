@@ -63,3 +63,34 @@ def refused(read, file, pair):
 
 
 not_finite = pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+
+
+def write_scene(folder, rng, num_images=4, num_points=150, wrong=0.2):
+    """A scene of the RANSAC Tutorial's layout whose images see the same points: its true poses and points."""
+    folder.mkdir(parents=True)
+    points = rng.uniform(-1, 1, (num_points, 3)) * (2, 1.5, 1)
+    K = np.array([[800.0, 0, 320], [0, 800, 240], [0, 0, 1]])
+    poses, pixels = {}, {}
+    for number in range(num_images):
+        angle = 0.15 * number
+        R = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+        t = np.array([0.0, 0, 6])
+        seen = (points @ R.T + t) @ K.T
+        poses[f"i{number}"] = R, t
+        pixels[f"i{number}"] = np.round(seen[:, :2] / seen[:, 2:] + 0.2 * rng.normal(size=(num_points, 2)), 2)
+    files = ("matches", "match_conf", "K1_K2", "R", "T")
+    handles = {name: h5py.File(folder / f"{name}.h5", "w") for name in files}
+    for name, (R, t) in poses.items():
+        handles["R"][name], handles["T"][name] = R, t[:, None]
+    names = sorted(poses)
+    for a in names:
+        for b in names[names.index(a) + 1 :]:
+            partner = np.arange(num_points)
+            mixed = rng.random(num_points) < wrong
+            partner[mixed] = rng.integers(num_points, size=mixed.sum())
+            handles["matches"][f"{a}-{b}"] = np.c_[pixels[a], pixels[b][partner]]
+            handles["match_conf"][f"{a}-{b}"] = np.where(mixed, rng.uniform(0.8, 1, num_points), 0.5)[:, None]
+            handles["K1_K2"][f"{a}-{b}"] = np.stack([K, K])[None]
+    for handle in handles.values():
+        handle.close()
+    return poses, points

@@ -1,7 +1,7 @@
-"""Robust two-view geometry: relative pose, fundamental matrix and homography from correspondences full of outliers.
+"""Robust geometry: relative and absolute pose, fundamental matrix and homography from matches full of outliers.
 
-Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``;
-arguments come in the order points1, points2, camera1, camera2.
+Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``,
+``x = R X + t`` for points X in space; arguments come in the order points1, points2, camera1, camera2.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caransac.api import (
         CameraEstimate,
         estimate,
+        estimate_absolute_pose,
         estimate_camera,
         estimate_fundamental,
         estimate_fundamentals,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from caransac.io.matches import Matches
     from caransac.options import Options
     from caransac.results import (
+        AbsolutePoseResult,
         FundamentalResult,
         GeometryResult,
         HomographyResult,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "AbsolutePoseResult",
     "Camera",
     "CameraEstimate",
     "FundamentalResult",
@@ -58,6 +61,7 @@ __all__ = [
     "Round",
     "__version__",
     "estimate",
+    "estimate_absolute_pose",
     "estimate_camera",
     "estimate_fundamental",
     "estimate_fundamentals",
@@ -77,6 +81,7 @@ _MODULES = {
     "api": (
         "CameraEstimate",
         "estimate",
+        "estimate_absolute_pose",
         "estimate_camera",
         "estimate_fundamental",
         "estimate_fundamentals",
@@ -91,6 +96,7 @@ _MODULES = {
     "io.matches": ("Matches",),
     "options": ("Options",),
     "results": (
+        "AbsolutePoseResult",
         "FundamentalResult",
         "GeometryResult",
         "HomographyResult",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Protocol, cast
 
@@ -259,6 +259,11 @@ class Camera:
         fx, fy, cx, cy = self.intrinsics
         seen = fisheye_from_rays(rays) if self.is_fisheye else rays
         return np.asarray(self.distortion.apply(seen)[0] * (fx, fy) + (cx, cy))
+
+    @property
+    def exact(self) -> Camera:
+        """The same camera without any doubt."""
+        return self if self.focal_deviation == 0 else replace(self, focal_deviation=0.0)
 
     @property
     def pinhole(self) -> Camera:

@@ -17,6 +17,7 @@ ScoreKind = Literal["ratio", "confidence"]
 MaxError = float | Literal["auto"]
 
 SAMPLES_PER_ROUND = 256  # as in training
+DEFAULT_WEIGHTS = "default"  # those of the package that were trained for the problem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +32,8 @@ class Options:
         method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
             with Levenberg-Marquardt refinement inside and at the end, sampling the best scored matches first
             (PROSAC); "lm-lo-u" is the same with uniform sampling.
-        weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file.
+        weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file; "default" for
+            those that were trained for the problem.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
         samples_per_round: minimal samples in a batch.
         oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
@@ -61,7 +63,7 @@ class Options:
     """
 
     method: MethodName = "ca-ransac"
-    weights: str | Path = "default"
+    weights: str | Path = DEFAULT_WEIGHTS
     rounds: int = 4
     samples_per_round: int = SAMPLES_PER_ROUND
     oversampling: int = 1

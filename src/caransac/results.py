@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import IO, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,8 @@ class Result:
         probabilities: (N,) probability of each match to be right, within ``max_error_px`` of the true geometry, from
             "ca-ransac"; None from the classical methods.
         confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
-            once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches),
+            once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches;
+            of an absolute pose also the camera's place, seen from the middle of the points),
             from "ca-ransac"; 0 without success; None from the classical methods.
         max_error_px: threshold of the inliers in pixels: the option, or with "auto" 3.5 times the noise, or more where
             keypoints are more precise than usual.
@@ -126,8 +127,6 @@ class Result:
             success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
-        points1: (N, 2) the pixels in image 1 that were given: a copy.
-        points2: (N, 2) the pixels in image 2.
     """
 
     success: bool
@@ -142,16 +141,9 @@ class Result:
     noise_px: float | None
     trace: tuple[Round, ...] | None = field(metadata=FULL)
     elapsed_s: float
-    points1: Array = field(metadata=FULL)
-    points2: Array = field(metadata=FULL)
 
-    _derived: ClassVar = (  # what `to_dict` has beside the fields
-        "num_matches",
-        "rotation_deg",
-        "parallax_px",
-        "rotation_deviation_deg",
-        "direction_deviation_deg",
-    )
+    _derived: ClassVar[tuple[str, ...]] = ("num_matches",)  # what `to_dict` has beside the fields
+    _points: ClassVar[dict[str, int]] = {}  # fields with the points that were given, and their dimensions
 
     def __repr__(self) -> str:
         return describe(self)
@@ -163,6 +155,67 @@ class Result:
     def num_matches(self) -> int:
         """How many matches were given."""
         return len(self.inliers)
+
+    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
+        """The result as a dict that ``json.dumps`` takes; ``caransac pose --json`` prints it.
+
+        It has the fields by their names, arrays being lists and `inliers` a list of indices; what is derived of them,
+        such as `num_matches`; and "type" and "schema", see docs/formats.md.
+
+        Args:
+            full: with the points, the trace and what else is long, so that `from_dict` can read it back.
+        """
+        derived = {name: to_plain(getattr(self, name)) for name in self._derived}
+        return {"type": type(self).__name__, "schema": SCHEMA} | fields_to_plain(self, full=full) | derived
+
+    @classmethod
+    def from_dict(cls: type[Kind], values: Mapping[str, Any]) -> Kind:
+        """The result that `to_dict` with ``full=True`` described.
+
+        Raises:
+            ValueError: it is none, or none of this class; the message names what is wrong.
+        """
+        return _from_dict(cls, values)
+
+    def save(self, path: str | Path | IO[bytes] | IO[str]) -> None:
+        """Write everything to a file in JSON, for `load`: to a path, or to a file that is open for writing."""
+        with delivering(path, ".json") as temporary:
+            temporary.write_text(json.dumps(self.to_dict(full=True), allow_nan=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls: type[Kind], path: str | Path) -> Kind:
+        """Read what `save` wrote; `caransac.load_result` reads a result of any class.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it holds no result, or none of this class; the message says why.
+        """
+        path = Path(path)
+        text = read_text(path)
+        with naming(path):
+            return _from_dict(cls, parse_json(text))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class TwoViewResult(Result):
+    """What every estimation from matches of two images reports.
+
+    Attributes:
+        points1: (N, 2) the pixels in image 1 that were given: a copy.
+        points2: (N, 2) the pixels in image 2.
+    """
+
+    points1: Array = field(metadata=FULL)
+    points2: Array = field(metadata=FULL)
+
+    _derived: ClassVar[tuple[str, ...]] = (
+        "num_matches",
+        "rotation_deg",
+        "parallax_px",
+        "rotation_deviation_deg",
+        "direction_deviation_deg",
+    )
+    _points: ClassVar[dict[str, int]] = {"points1": 2, "points2": 2}
 
     @property
     def rotation_deg(self) -> float | None:
@@ -214,48 +267,40 @@ class Result:
         R, t, camera1, camera2 = (getattr(self, name, None) for name in ("R", "t", "camera1", "camera2"))
         return None if R is None or t is None or camera1 is None or camera2 is None else (R, t, camera1, camera2)
 
-    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
-        """The result as a dict that ``json.dumps`` takes; ``caransac pose --json`` prints it.
 
-        It has the fields by their names, arrays being lists and `inliers` a list of indices; what is derived of them,
-        such as `num_matches`; and "type" and "schema", see docs/formats.md.
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class AbsolutePoseResult(Result):
+    """Absolute pose of a camera among points in space: ``x = R X + t``.
 
-        Args:
-            full: with the points, the trace and what else is long, so that `from_dict` can read it back.
-        """
-        derived = {name: to_plain(getattr(self, name)) for name in self._derived}
-        return {"type": type(self).__name__, "schema": SCHEMA} | fields_to_plain(self, full=full) | derived
+    Attributes:
+        R: (3, 3) rotation, None without success.
+        t: (3,) translation in the unit of the points, None without success.
+        camera: the camera, as given where it was exact, else as refined, with the ``focal_deviation`` that is left;
+            None without success.
+        covariance: (6, 6) of a rotation vector in radians that turns from the left, ``exp(w) R``, and of the
+            translation; (7, 7) with the logarithm of a doubtful focal length. None without success.
+        points2d: (N, 2) the pixels that were given: a copy.
+        points3d: (N, 3) the points in space.
+    """
 
-    @classmethod
-    def from_dict(cls: type[Kind], values: Mapping[str, Any]) -> Kind:
-        """The result that `to_dict` with ``full=True`` described.
+    R: Array | None
+    t: Array | None
+    camera: Camera | None = None
+    covariance: Array | None = None
+    points2d: Array = field(metadata=FULL)
+    points3d: Array = field(metadata=FULL)
 
-        Raises:
-            ValueError: it is none, or none of this class; the message names what is wrong.
-        """
-        return _from_dict(cls, values)
+    _derived: ClassVar[tuple[str, ...]] = ("num_matches", "centre")
+    _points: ClassVar[dict[str, int]] = {"points2d": 2, "points3d": 3}
 
-    def save(self, path: str | Path | IO[bytes] | IO[str]) -> None:
-        """Write everything to a file in JSON, for `load`: to a path, or to a file that is open for writing."""
-        with delivering(path, ".json") as temporary:
-            temporary.write_text(json.dumps(self.to_dict(full=True), allow_nan=False), encoding="utf-8")
-
-    @classmethod
-    def load(cls: type[Kind], path: str | Path) -> Kind:
-        """Read what `save` wrote; `caransac.load_result` reads a result of any class.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it holds no result, or none of this class; the message says why.
-        """
-        path = Path(path)
-        text = read_text(path)
-        with naming(path):
-            return _from_dict(cls, parse_json(text))
+    @property
+    def centre(self) -> Array | None:
+        """(3,) where the camera is among the points; None without success."""
+        return None if self.R is None or self.t is None else np.asarray(-self.R.T @ self.t)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class RelativePoseResult(Result):
+class RelativePoseResult(TwoViewResult):
     """Relative pose of camera 2 from camera 1: ``x2 = R x1 + t``.
 
     Attributes:
@@ -291,7 +336,7 @@ class RelativePoseResult(Result):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class FundamentalResult(Result):
+class FundamentalResult(TwoViewResult):
     """Fundamental matrix of pixel coordinates: ``x2^T F x1 = 0``.
 
     Attributes:
@@ -311,7 +356,7 @@ class FundamentalResult(Result):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class HomographyResult(Result):
+class HomographyResult(TwoViewResult):
     """Homography of pixel coordinates: ``x2 ~ H x1``.
 
     Attributes:
@@ -322,7 +367,7 @@ class HomographyResult(Result):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class GeometryResult(Result):
+class GeometryResult(TwoViewResult):
     """What two images have in common, whatever that is.
 
     Attributes:
@@ -374,7 +419,10 @@ class GeometryResult(Result):
 AnyResult = RelativePoseResult | FundamentalResult
 
 
-def load_result(path: str | Path) -> RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult:
+SomeResult = RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult | AbsolutePoseResult
+
+
+def load_result(path: str | Path) -> SomeResult:
     """Read a result of any class that ``result.save(path)`` wrote.
 
     Raises:
@@ -382,7 +430,7 @@ def load_result(path: str | Path) -> RelativePoseResult | FundamentalResult | Ho
         ValueError: it holds no result; the message says why.
     """
     found = Result.load(path)
-    assert isinstance(found, RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult)
+    assert isinstance(found, SomeResult)
     return found
 
 
@@ -390,19 +438,18 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
     """The result that a dict describes, if it is of the class that is wanted; a ValueError otherwise."""
     if not isinstance(values, Mapping):
         raise ValueError("a result must be a dict, as to_dict(full=True) returns it")
-    classes = (RelativePoseResult, FundamentalResult, HomographyResult, GeometryResult)
-    names = {each.__name__: each for each in classes if issubclass(each, wanted)}
+    names = {each.__name__: each for each in get_args(SomeResult) if issubclass(each, wanted)}
     found = names.get(values["type"]) if isinstance(values.get("type"), str) else None
     if found is None:
         raise ValueError(f"type must be {' or '.join(names)}, not {shorten(values.get('type'))}")
     if values.get("schema") != SCHEMA:
         raise ValueError(f"schema must be {SCHEMA}, not {shorten(values.get('schema'))}: another version wrote it")
     count: Any = values.get("num_matches")
-    missing = [name for name in SHARED if name not in values]
+    missing = [name for name in (*found._points, "trace") if name not in values]
     if missing:
         raise ValueError(f"{missing[0]} is missing; to_dict(full=True) and save() keep it")
-    if not is_integer(count) or not all(_length(values[name]) == count for name in ("points1", "points2")):
-        raise ValueError(f"points1 and points2 must have num_matches rows, {shorten(count)}")
+    if not is_integer(count) or not all(_length(values[name]) == count for name in found._points):
+        raise ValueError(f"{' and '.join(found._points)} must have num_matches rows, {shorten(count)}")
     shared = set()
     if isinstance(values.get("epipolar"), Mapping):
         shared = set(SHARED) - set(values["epipolar"])
@@ -410,12 +457,13 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
     read = found(**fields_from_plain(found, values, count))
     if isinstance(read, GeometryResult):
         read = replace(read, epipolar=replace(read.epipolar, **{name: getattr(read, name) for name in shared}))
-    for name, shape in {**SHAPES, "points1": (count, 2), "points2": (count, 2), "probabilities": (count,)}.items():
+    points = {name: (count, dimensions) for name, dimensions in found._points.items()}
+    for name, shape in {**SHAPES, **points, "probabilities": (count,)}.items():
         array = getattr(read, name, None)
         if array is not None and array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    covariance = getattr(read, "covariance", None)
-    if covariance is not None and covariance.shape != (len(read.covariance_of),) * 2:  # type: ignore[union-attr]
+    covariance, numbers = getattr(read, "covariance", None), getattr(read, "covariance_of", None)
+    if covariance is not None and numbers is not None and covariance.shape != (len(numbers),) * 2:
         raise ValueError(f"covariance must be of the numbers of covariance_of, got {covariance.shape}")
     assert isinstance(read, wanted)
     return read

@@ -10,19 +10,20 @@
 namespace caransac {
 
 // Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once Python has it,
-// so that any number of threads may read it.
+// so that any number of threads may read it. A point of image 1 matches one of image 2, or one in space: the columns
+// are u1, v1, u2, v2 and, in space, w2.
 class Correspondences {
   public:
-    // points1, points2: n x 2 finite coordinates.
-    Correspondences(const double* points1, const double* points2, int n);
+    // points1: n x 2 finite coordinates; points2: n x dimensions, which are two in an image and three in space.
+    Correspondences(const double* points1, const double* points2, int n, int dimensions = 2);
     Correspondences(const Correspondences& other);
     Correspondences(Correspondences&& other) = default;
     // Some of them, in the given order. index: numbers from 0 to size() - 1.
     Correspondences subset(const std::vector<int>& index) const;
-    // Moves all of them while they are made: map(c, value) is the new value of column c, of u1, v1, u2, v2.
+    // Moves all of them while they are made: map(c, value) is the new value of column c.
     template <class Map>
     void map(Map map) {
-        for (int c = 0; c < 4; ++c) fill(c, [=, from = column(doubles_, c)](int i) { return map(c, from[i]); });
+        for (int c = 0; c < columns_; ++c) fill(c, [=, from = column(doubles_, c)](int i) { return map(c, from[i]); });
     }
     // Moves all points of an image, 0 or 1: move(u, v) changes the coordinates of one.
     template <class Move>
@@ -34,18 +35,20 @@ class Correspondences {
     }
 
     int size() const { return n_; }
+    int dimensions() const { return columns_ - 2; }  // of what image 1 is matched with
     Columns<double> columns() const { return view(doubles_); }
     Columns<float> single_columns() const { return view(floats_); }
 
   private:
-    explicit Correspondences(int n);
+    Correspondences(int n, int columns);
     template <class Real>
     Real* column(const std::unique_ptr<Real[]>& data, int c) const {
         return data.get() + static_cast<size_t>(c) * padded(n_);
     }
     template <class Real>
     Columns<Real> view(const std::unique_ptr<Real[]>& data) const {
-        return {column(data, 0), column(data, 1), column(data, 2), column(data, 3), n_};
+        const Real* w2 = columns_ == 5 ? column(data, 4) : nullptr;
+        return {column(data, 0), column(data, 1), column(data, 2), column(data, 3), n_, w2};
     }
     template <class Value>
     void fill(int c, Value value) {
@@ -57,7 +60,7 @@ class Correspondences {
         }
     }
 
-    int n_;
+    int n_, columns_;
     std::unique_ptr<double[]> doubles_;
     std::unique_ptr<float[]> floats_;
 };

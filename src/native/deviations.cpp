@@ -35,6 +35,13 @@ double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates)
     return std::sqrt(std::max(solver.eigenvalues()[covariance.rows() - 1], 0.0));
 }
 
+std::vector<double> repeated(const std::vector<double>& weights, int times) {
+    if (times == 1) return weights;
+    std::vector<double> result;
+    for (const double weight : weights) result.insert(result.end(), times, weight);
+    return result;
+}
+
 void drop_absurd(Slopes& slopes, std::vector<double>& weights) {
     constexpr double kLongest = 1e12;
     for (Eigen::Index i = 0; i < slopes.rows(); ++i) {
@@ -49,24 +56,26 @@ Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& 
     return slopes.transpose() * weighted;
 }
 
-void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, std::vector<double>& weights,
-                      Eigen::MatrixXd& at_noise_one) {
-    const int n = static_cast<int>(weights.size());
+void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, int numbers,
+                      std::vector<double>& weights, Eigen::MatrixXd& at_noise_one) {
+    const int n = static_cast<int>(weights.size()) / numbers;
     const Eigen::MatrixXd covariance =
         information.ldlt().solve(Eigen::MatrixXd::Identity(information.rows(), information.cols()));
     const Slopes carried = slopes * covariance;
-    Eigen::VectorXd influence = carried.cwiseProduct(slopes).rowwise().sum().cwiseProduct(as_vector(weights));
-    for (double& each : influence)
-        if (std::isnan(each)) each = 0;  // nothing could be sorted by it
+    const Eigen::VectorXd by_row = carried.cwiseProduct(slopes).rowwise().sum().cwiseProduct(as_vector(weights));
+    std::vector<double> influence(n);
+    for (Eigen::Index row = 0; row < by_row.size(); ++row)
+        if (!std::isnan(by_row[row])) influence[row / numbers] += by_row[row];  // nothing could be sorted by NaN
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
     count = std::min(count, n);
     std::partial_sort(order.begin(), order.begin() + count, order.end(),
                       [&](int a, int b) { return influence[a] != influence[b] ? influence[a] > influence[b] : a < b; });
     for (int i = 0; i < count; ++i) {
-        const int dropped = order[i];
-        at_noise_one -= weights[dropped] * slopes.row(dropped).transpose() * slopes.row(dropped);
-        weights[dropped] = 0;
+        for (int dropped = numbers * order[i]; dropped < numbers * (order[i] + 1); ++dropped) {
+            at_noise_one -= weights[dropped] * slopes.row(dropped).transpose() * slopes.row(dropped);
+            weights[dropped] = 0;
+        }
     }
 }
 

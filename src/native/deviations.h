@@ -27,6 +27,14 @@ Slopes residual_slopes(const Manifold& at, const Columns<double>& points, double
     }
 }
 
+// The same of absolute poses, whose residuals are of two numbers: 2 n of them, and as many rows.
+template <int kDof>
+Slopes residual_slopes(const AbsoluteManifold<kDof>& at, const Columns<double>& points, double* residuals) {
+    Slopes slopes(2 * points.n, kDof);
+    kernels().reprojection_jacobian(at.model().projection(), kDof, points, residuals, slopes.data());
+    return slopes;
+}
+
 struct Deviations {
     double all, supported;
 };
@@ -40,6 +48,9 @@ Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double 
 
 double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates);
 
+// Every weight so many times in a row.
+std::vector<double> repeated(const std::vector<double>& weights, int times);
+
 // Takes points whose derivatives are too long, or no numbers, out of these and of the weights.
 void drop_absurd(Slopes& slopes, std::vector<double>& weights);
 
@@ -48,8 +59,9 @@ Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& 
 
 // Takes the `count` points of the largest influence, of equal ones the first, out of the weights and of the information
 // at noise one.
-void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, std::vector<double>& weights,
-                      Eigen::MatrixXd& at_noise_one);
+// A point has so many numbers in its residual, one row of slopes for each.
+void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, int numbers,
+                      std::vector<double>& weights, Eigen::MatrixXd& at_noise_one);
 
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -59,7 +71,7 @@ void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, 
 //   variance: of the residuals
 //   prior:    information about the degrees of freedom that does not come from the points
 //   dropped:  so many points of the largest influence may agree by chance: `supported` is the deviation without them.
-//             Residuals of more than one number, those of homographies, have none dropped.
+//             Homographies have none dropped.
 template <class Manifold>
 Deviations deviations(const Manifold& at, const Columns<double>& points, std::vector<double> weights,
                       const Rates& rates, double variance, const Prior& prior, int dropped) {
@@ -68,14 +80,16 @@ Deviations deviations(const Manifold& at, const Columns<double>& points, std::ve
         const double all = largest_deviation(regular_information(at_noise_one, variance, prior), rates);
         return {all, all};
     } else {
-        std::vector<double> residuals(padded(points.n));
+        std::vector<double> residuals(2 * static_cast<size_t>(padded(points.n)));  // of one number or two
         Slopes slopes = residual_slopes(at, points, residuals.data());
+        const int numbers = points.n > 0 ? static_cast<int>(slopes.rows() / points.n) : 1;
+        weights = repeated(weights, numbers);
         drop_absurd(slopes, weights);
         Eigen::MatrixXd at_noise_one = information_of(slopes, weights);
         const auto information = [&] { return regular_information(at_noise_one, variance, prior); };
         const double all = largest_deviation(information(), rates);
         for (const int part : {dropped - dropped / 2, dropped / 2})  // points hide behind each other
-            drop_influential(information(), slopes, part, weights, at_noise_one);
+            drop_influential(information(), slopes, part, numbers, weights, at_noise_one);
         return {all, largest_deviation(information(), rates)};
     }
 }

@@ -25,7 +25,8 @@ double saturated(double value) { return std::clamp(value, -kFarthest, kFarthest)
 
 }  // namespace
 
-GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n)
+GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n,
+                       const double* z, const double* other_z)
     : matches_(new Match[n]), coordinates_(new float[2 * static_cast<size_t>(n + kGridPadding)]), point_(new int[n]) {
     Interval horizontal, vertical;
     for (int i = 0; i < n; ++i) {
@@ -58,8 +59,15 @@ GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, 
         sorted_y[at] = static_cast<float>(match.y);
         point_[at] = i;
     }
+    const auto sorted = [&](const double* from, std::unique_ptr<double[]>& to) {
+        if (from == nullptr) return;
+        to.reset(new double[n]);
+        for (int at = 0; at < n; ++at) to[at] = saturated(from[point_[at]]);
+    };
+    sorted(z, z_);
+    sorted(other_z, other_z_);
     for (int i = n; i < n + kGridPadding; ++i) sorted_x[i] = sorted_y[i] = 0;
-    grid_ = {matches_.get(), sorted_x, sorted_y,       point_.get(), start_.get(),     n,
+    grid_ = {matches_.get(), sorted_x, sorted_y,       point_.get(), start_.get(),     z_.get(),     other_z_.get(), n,
              columns,        rows,     horizontal.low, vertical.low, columns_per_unit, rows_per_unit};
 }
 

@@ -7,16 +7,19 @@
 
 namespace caransac {
 
-// Sorts (x, y) of one image, and carries along where the points are in the other image.
+// Sorts (x, y) of one image, and carries along where the points are in the other image; z and other_z are null but in
+// space.
 class GridBuffer {
   public:
-    GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n);
+    GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n,
+               const double* z = nullptr, const double* other_z = nullptr);
     const Grid& view() const { return grid_; }
 
   private:
     std::unique_ptr<Match[]> matches_;
     std::unique_ptr<float[]> coordinates_;
     std::unique_ptr<int[]> point_, start_;
+    std::unique_ptr<double[]> z_, other_z_;
     Grid grid_;
 };
 

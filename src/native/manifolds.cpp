@@ -142,6 +142,46 @@ void FocalManifold::add_prior(const RefineOptions& options, double& cost, Delta&
         }
 }
 
+template <int kDof>
+AbsoluteManifold<kDof> AbsoluteManifold<kDof>::retract(const Delta& delta) const {
+    AbsolutePose moved = model_;
+    moved.pose.rotation = rotation_exp(delta.template head<3>()) * model_.pose.rotation;
+    moved.pose.translation += delta.template segment<3>(3);
+    if constexpr (kDof == 10) {
+        moved.camera.log_scale += delta[6];
+        moved.camera.x += delta[7];
+        moved.camera.y += delta[8];
+        moved.k1 += delta[9];
+    }
+    return AbsoluteManifold(moved);
+}
+
+template <int kDof>
+void AbsoluteManifold<kDof>::add_prior(const RefineOptions& options, double& cost, Delta& gradient,
+                                       Eigen::Matrix<double, kDof, kDof>& hessian) const {
+    if constexpr (kDof == 10) {
+        const IntrinsicsPrior& prior = options.intrinsics;
+        const double values[4] = {model_.camera.log_scale, model_.camera.x, model_.camera.y, model_.k1};
+        const double precisions[4] = {prior.log_scale[0], prior.centre[0], prior.centre[0], prior.k1[0]};
+        for (int k = 0; k < 4; ++k) {
+            const int at = 6 + k;
+            if (std::isinf(precisions[k])) {  // held fixed
+                hessian.row(at).setZero();
+                hessian.col(at).setZero();
+                hessian(at, at) = 1;
+                gradient[at] = 0;
+                continue;
+            }
+            cost += precisions[k] * values[k] * values[k];
+            gradient[at] += precisions[k] * values[k];
+            hessian(at, at) += precisions[k];
+        }
+    }
+}
+
+template class AbsoluteManifold<6>;
+template class AbsoluteManifold<10>;
+
 HomographyManifold::HomographyManifold(const Matrix3& homography) : matrix_(homography / homography.norm()) {
     inverse_ = matrix_.inverse();
 }

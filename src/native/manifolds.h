@@ -1,6 +1,7 @@
 // Models as points of manifolds: what a small step in each of their degrees of freedom does.
 #pragma once
 
+#include "absolute_pose.h"
 #include "focal_pose.h"
 #include "hot/kernels.h"
 #include "pose.h"
@@ -10,6 +11,7 @@ namespace caransac {
 // How surely the intrinsics of two cameras are known: what is added to the cost for the squares of log_scale and of (x,
 // y) of either camera, and for the squares of their differences between the cameras. Infinity holds a camera's fixed.
 // The same for k1 of either lens, of models that have lenses: for the square of what it is more than given.
+// Absolute poses have one camera, the first.
 struct IntrinsicsPrior {
     double log_scale[2] = {0, 0}, centre[2] = {0, 0};
     double log_scale_difference = 0, centre_difference = 0;
@@ -85,6 +87,23 @@ class FocalManifold {
   private:
     PoseManifold pose_;
     Intrinsics camera1_, camera2_;
+};
+
+// An absolute pose, six degrees of freedom, or ten with the intrinsics of its camera.
+template <int kDegrees>
+class AbsoluteManifold {
+  public:
+    static constexpr int kDof = kDegrees;
+    using Delta = Eigen::Matrix<double, kDof, 1>;
+    explicit AbsoluteManifold(const AbsolutePose& model) : model_(model) {}
+    const AbsolutePose& model() const { return model_; }
+    // (rotation vector on the left, translation, then log_scale, x, y and k1)
+    AbsoluteManifold retract(const Delta& delta) const;
+    void add_prior(const RefineOptions& options, double& cost, Delta& gradient,
+                   Eigen::Matrix<double, kDof, kDof>& hessian) const;
+
+  private:
+    AbsolutePose model_;
 };
 
 // Homographies of Frobenius norm one: eight degrees of freedom, the directions across the matrix.

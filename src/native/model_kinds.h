@@ -15,6 +15,7 @@ namespace caransac {
 // What the kinds of epipolar models share: all of them are measured by the Sampson distance to a matrix.
 template <class Kind>
 struct Epipolar {
+    static constexpr int kDimensions = 2;  // of what image 1 is matched with
     template <class Model>
     static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
         kernels().residuals_sq(Kind::matrix(model).data(), points, out);
@@ -87,7 +88,7 @@ struct Fundamentals : Epipolar<Fundamentals> {
 
 // x2 ~ H x1, measured by the symmetric transfer error.
 struct Homographies {
-    static constexpr int kColumns = 3;
+    static constexpr int kDimensions = 2, kColumns = 3;
     using Model = HomographyManifold;
     using Manifold = HomographyManifold;
     static Model read(const double* from) { return Model(Eigen::Map<const Matrix3>(from)); }
@@ -113,7 +114,7 @@ struct Homographies {
 
 // Rows [R | t] of relative poses of rays all around.
 struct RayPoses {
-    static constexpr int kColumns = 4;
+    static constexpr int kDimensions = 2, kColumns = 4;
     using Model = RayManifold;
     using Manifold = RayManifold;
     static Model read(const double* from) { return Model(read_pose(from)); }
@@ -139,5 +140,37 @@ struct RayPoses {
     }
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
 };
+
+// x = R X + t of points in space, measured by the distance in the image. Rows [R | t] or, with the intrinsics of the
+// camera, [R | t | a | b].
+template <int kRowLength, int kDegrees>
+struct Absolutes {
+    static constexpr int kDimensions = 3, kColumns = kRowLength;
+    using Model = AbsolutePose;
+    using Manifold = AbsoluteManifold<kDegrees>;
+    static Model read(const double* from) { return read_absolute_pose(from, kColumns); }
+    static void write(const Model& model, double* to) { write_absolute_pose(model, kColumns, to); }
+    static Model model_of(const Manifold& manifold) { return manifold.model(); }
+    static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
+        kernels().reprojection_errors_sq(model.projection(), points, out);
+    }
+    static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
+        kernels().reprojection_scores(model.projection(), points, max_error_sq, out);
+    }
+    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+        kernels().rough_reprojection_scores(model.projection(), points.single_columns(), max_error_sq, out);
+    }
+    static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
+                    int* index, double* totals) {
+        std::vector<Projection> projections;
+        for (const Model& model : models) projections.push_back(model.projection());
+        kernels().top_projections(projections.data(), static_cast<int>(projections.size()), points, max_error_sq, k,
+                                  index, totals);
+    }
+    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine<kDegrees>(model); }
+};
+
+using AbsolutePoses = Absolutes<4, 6>;
+using AbsoluteFocalPoses = Absolutes<6, 10>;
 
 }  // namespace caransac

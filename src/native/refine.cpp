@@ -15,7 +15,8 @@ namespace {
 bool usable(const Columns<double>& points, int i) {
     constexpr double kFarthest = 1e6;
     return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&
-           std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest;
+           std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest &&
+           (points.w2 == nullptr || std::abs(points.w2[i]) < kFarthest);
 }
 
 // Normal equations in the manifold's own parameters.
@@ -68,6 +69,24 @@ struct LinearSystem<HomographyManifold> {
     }
 };
 
+template <int kDof>
+struct LinearSystem<AbsoluteManifold<kDof>> {
+    double cost;
+    Eigen::Matrix<double, kDof, kDof> hessian;
+    typename AbsoluteManifold<kDof>::Delta gradient;
+
+    LinearSystem(const AbsoluteManifold<kDof>& at, const WeightedPoints& points, const RefineOptions& options) {
+        NormalEquations raw;
+        kernels().reprojection_equations(at.model().projection(), kDof, points.columns(), points.weights(),
+                                         options.loss, options.loss_scale, options.precision, raw);
+        cost = raw.cost;
+        gradient = Eigen::Map<const typename AbsoluteManifold<kDof>::Delta>(raw.gradient);
+        if (!gradient.allFinite()) cost = std::numeric_limits<double>::quiet_NaN();
+        hessian = symmetric<kDof>(raw.hessian);
+        at.add_prior(options, cost, gradient, hessian);
+    }
+};
+
 template <>
 struct LinearSystem<RayManifold> {
     double cost = 0;
@@ -107,10 +126,13 @@ RefineReport minimise(Manifold& model, const WeightedPoints& points, const Refin
 
 void WeightedPoints::gather(const Columns<double>& points, const double* weights, const std::vector<int>& index) {
     count_ = static_cast<int>(index.size());
-    data_.resize(5 * static_cast<size_t>(padded(count_)));
-    const double* from[5] = {points.u1, points.v1, points.u2, points.v2, weights};
+    in_space_ = points.w2 != nullptr;
+    const int columns = in_space_ ? 6 : 5;
+    data_.resize(columns * static_cast<size_t>(padded(count_)));
+    const double* from[6] = {weights, points.u1, points.v1, points.u2, points.v2, points.w2};
     double* to = data_.data();
-    for (const double* column : from) {
+    for (int c = 0; c < columns; ++c) {
+        const double* column = from[c];
         for (const int i : index) *to++ = column == nullptr ? 1 : column[i];
         to = std::fill_n(to, padded(count_) - count_, 0.0);
     }
@@ -214,6 +236,31 @@ Eigen::Matrix<double, 5, 5> Refiner::information(const RayManifold& at) const {
     everything.loss = Loss::kTruncated;
     everything.loss_scale = 1e50;
     return LinearSystem<RayManifold>(at, usable_, everything).hessian;
+}
+
+template <int kDof>
+RefineReport Refiner::refine(AbsolutePose& pose) {
+    if (options_.max_residual_sq > 0)
+        select([&](double max_error_sq, float* out) {
+            kernels().rough_reprojection_scores(pose.projection(), usable_.single_columns(), max_error_sq, out);
+        });
+    AbsoluteManifold<kDof> model(pose);
+    const RefineReport report = minimise(model, thinned(), options_);
+    pose = model.model();
+    Matrix3& rotation = pose.pose.rotation;
+    rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
+    return report;
+}
+
+template RefineReport Refiner::refine<6>(AbsolutePose& pose);
+template RefineReport Refiner::refine<10>(AbsolutePose& pose);
+
+Eigen::MatrixXd Refiner::reprojection_information(const Projection& projection, int dof) const {
+    NormalEquations raw;
+    constexpr double kEverything = 1e100;  // no loss: all residuals count in full
+    kernels().reprojection_equations(projection, dof, usable_.columns(), usable_.weights(), Loss::kTruncated,
+                                     kEverything, Precision::kDouble, raw);
+    return dof == 6 ? Eigen::MatrixXd(symmetric<6>(raw.hessian)) : Eigen::MatrixXd(symmetric<10>(raw.hessian));
 }
 
 Eigen::Matrix<double, 8, 8> Refiner::information(const HomographyManifold& at) const {

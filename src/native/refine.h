@@ -15,14 +15,16 @@ class WeightedPoints {
   public:
     // The given points of a set; no weights are ones. Keeps its memory from one call to the next.
     void gather(const Columns<double>& points, const double* weights, const std::vector<int>& index);
-    Columns<double> columns() const { return {column(0), column(1), column(2), column(3), count_}; }
-    const double* weights() const { return column(4); }
+    Columns<double> columns() const {
+        return {column(1), column(2), column(3), column(4), count_, in_space_ ? column(5) : nullptr};
+    }
+    const double* weights() const { return column(0); }
     // The points in single precision, once they have been rounded to it.
-    void round() { rounded_.assign(data_.begin(), data_.begin() + 4 * static_cast<std::ptrdiff_t>(padded(count_))); }
+    void round() { rounded_.assign(data_.begin(), data_.end()); }
     Columns<float> single_columns() const {
-        const float* u1 = rounded_.data();
-        const int stride = padded(count_);
-        return {u1, u1 + stride, u1 + 2 * stride, u1 + 3 * stride, count_};
+        const size_t stride = padded(count_);
+        const float* u1 = rounded_.data() + stride;
+        return {u1, u1 + stride, u1 + 2 * stride, u1 + 3 * stride, count_, in_space_ ? u1 + 4 * stride : nullptr};
     }
 
   private:
@@ -30,6 +32,7 @@ class WeightedPoints {
     std::vector<double> data_;
     std::vector<float> rounded_;
     int count_ = 0;
+    bool in_space_ = false;
 };
 
 template <int kDof>
@@ -57,14 +60,22 @@ class Refiner {
         return symmetric<Manifold::kDof>(raw.hessian);
     }
     Eigen::Matrix<double, 8, 8> information(const HomographyManifold& at) const;
+    template <int kDof>
+    Eigen::Matrix<double, kDof, kDof> information(const AbsoluteManifold<kDof>& at) const {
+        return reprojection_information(at.model().projection(), kDof);
+    }
     Eigen::Matrix<double, 5, 5> information(const RayManifold& at) const;
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);
     RefineReport refine(HomographyManifold& homography);
+    // kDof: six for a pose alone, ten with the intrinsics of its camera.
+    template <int kDof>
+    RefineReport refine(AbsolutePose& model);
     RefineReport refine(RayManifold& pose);
 
   private:
+    Eigen::MatrixXd reprojection_information(const Projection& projection, int dof) const;
     template <class Score>
     void select(Score score);
     const WeightedPoints& thinned();

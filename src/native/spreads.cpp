@@ -75,8 +75,8 @@ Spread spread_of(const double* u, const double* v, int n) {
 Correspondences in_spreads(const Correspondences& correspondences, const Spread spreads[2]) {
     Correspondences moved = correspondences;
     moved.map([=](int column, double value) {
-        const Spread& spread = spreads[column / 2];
-        const double shifted = value - spread.centre[column % 2];
+        const Spread& spread = spreads[column < 2 ? 0 : 1];
+        const double shifted = column < 4 ? value - spread.centre[column % 2] : value;  // in space, that is centred
         const double scaled = spread.size > 0 ? shifted / spread.size : shifted;
         return std::clamp(scaled, -kFarthest, kFarthest);
     });

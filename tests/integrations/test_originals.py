@@ -19,12 +19,16 @@ from caransac.synthetic import make_pair
 
 # What each drop-in answers in place of the original, and how to install that.
 REPLACED = {
-    opencv: (cv2, {"findEssentialMat", "findFundamentalMat", "findHomography"}, "opencv-python-headless"),
+    opencv: (
+        cv2,
+        {"findEssentialMat", "findFundamentalMat", "findHomography", "solvePnPRansac"},
+        "opencv-python-headless",
+    ),
     poselib_drop_in: (
         poselib,
         {
             *("estimate_relative_pose", "estimate_fundamental", "estimate_shared_focal_relative_pose"),
-            *("estimate_homography", "ImagePair"),
+            *("estimate_homography", "estimate_absolute_pose", "ImagePair"),
         },
         "poselib",
     ),
@@ -32,7 +36,7 @@ REPLACED = {
         pycolmap,
         {
             *("estimate_essential_matrix", "estimate_fundamental_matrix", "verify_matches"),
-            "estimate_homography_matrix",
+            *("estimate_homography_matrix", "estimate_absolute_pose", "estimate_and_refine_absolute_pose"),
             *("estimate_two_view_geometry", "estimate_calibrated_two_view_geometry"),
         },
         "pycolmap",

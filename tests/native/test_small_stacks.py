@@ -6,8 +6,17 @@ import numpy as np
 
 import caransac
 from caransac import kernels
-from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, POSES, Activation, RefineOptions
-from caransac.synthetic import make_pair
+from caransac.kernels import (
+    ABSOLUTE_FOCAL_POSES,
+    ABSOLUTE_POSES,
+    FOCAL_POSES,
+    FUNDAMENTALS,
+    HOMOGRAPHIES,
+    POSES,
+    Activation,
+    RefineOptions,
+)
+from caransac.synthetic import make_pair, make_query
 
 SMALL_STACK = 64 * 1024  # bytes; some systems give their threads 128 KB, and callers may ask for less
 
@@ -47,20 +56,23 @@ def test_kernels_run_on_small_stacks(rng):
         lambda: states.update(np.zeros((100, 128)), np.ones((1024, 100))),
         lambda: kernels.neighbour_features(points),
     ]
-    for verbs in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES):
+    space = kernels.pack_space(rng.normal(size=(700, 2)), rng.normal(size=(700, 3)))
+    calls.append(lambda: kernels.three_point(space, np.ascontiguousarray(samples[:, :3])))
+    for verbs in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, ABSOLUTE_POSES, ABSOLUTE_FOCAL_POSES):
+        given = space if verbs in (ABSOLUTE_POSES, ABSOLUTE_FOCAL_POSES) else points
         models = rng.normal(size=(2, *verbs.shape))
         calls += [
-            lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions()),
-            lambda verbs=verbs, models=models: verbs.refine(models, points, RefineOptions(single_precision=True)),
-            lambda verbs=verbs, models=models: verbs.spread_consensus(models, points, 0.1, regions),
-            lambda verbs=verbs, models=models: verbs.top(models, points, 0.1, 1),
-            lambda verbs=verbs, models=models: verbs.promising(models, points, points, 0.1, 2, 1, RefineOptions()),
-            lambda verbs=verbs, models=models: verbs.most_distinct(models, points, 0.1, regions, 2, 0.9),
-            lambda verbs=verbs, models=models: verbs.right_matches(models[0], points, 0.1, 1),
-            lambda verbs=verbs, models=models: verbs.information(models[0], points, np.ones(700)),
+            lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions()),
+            lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions(single_precision=True)),
+            lambda verbs=verbs, models=models, p=given: verbs.spread_consensus(models, p, 0.1, regions),
+            lambda verbs=verbs, models=models, p=given: verbs.top(models, p, 0.1, 1),
+            lambda verbs=verbs, models=models, p=given: verbs.promising(models, p, p, 0.1, 2, 1, RefineOptions()),
+            lambda verbs=verbs, models=models, p=given: verbs.most_distinct(models, p, 0.1, regions, 2, 0.9),
+            lambda verbs=verbs, models=models, p=given: verbs.right_matches(models[0], p, 0.1, 1),
+            lambda verbs=verbs, models=models, p=given: verbs.information(models[0], p, np.ones(700)),
         ]
         if verbs is not HOMOGRAPHIES:
-            calls.append(lambda verbs=verbs, models=models: verbs.jacobian(models[0], points))
+            calls.append(lambda verbs=verbs, models=models, p=given: verbs.jacobian(models[0], p))
     for call in calls:
         assert len(on_a_small_stack(call)) == 1
 
@@ -68,10 +80,13 @@ def test_kernels_run_on_small_stacks(rng):
 def test_estimates_run_on_small_stacks():
     pair = make_pair(1000, outlier_ratio=0.5, seed=0)
     points = pair.points1, pair.points2
+    query = make_query(1000, outlier_ratio=0.5, seed=0)
     for call in (
         lambda: caransac.estimate_relative_pose(*points, pair.camera1, pair.camera2),
         lambda: caransac.estimate_fundamental(*points),
         lambda: caransac.estimate_homography(*points),
         lambda: caransac.estimate(*points),
+        lambda: caransac.estimate_absolute_pose(query.points2d, query.points3d, query.camera),
+        lambda: caransac.estimate_absolute_pose(query.points2d, query.points3d, image_size=(1024, 768)),
     ):
         assert len(on_a_small_stack(call)) == 1

@@ -71,9 +71,14 @@ def as_matches(
     first, second = as_points(points1, "points1"), as_points(points2, "points2")
     if len(first) != len(second):
         raise ValueError(f"points1 and points2 must have the same length, got {len(first)} and {len(second)}")
+    return first, second, check_scores(scores, len(first))
+
+
+def check_scores(scores: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
+    """Scores (count,), if there are any."""
     if scores is None:
-        return first, second, None
+        return None
     numbers = as_reals(scores, "scores")
-    if numbers.shape != (len(first),):
-        raise ValueError(f"scores must have shape ({len(first)},), one per match, got {numbers.shape}")
-    return first, second, numbers
+    if numbers.shape != (count,):
+        raise ValueError(f"scores must have shape ({count},), one per match, got {numbers.shape}")
+    return numbers

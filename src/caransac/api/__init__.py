@@ -10,11 +10,13 @@ from caransac.api.estimators import (
     pose_from_fundamental,
     profile_camera,
 )
+from caransac.api.localisation import estimate_absolute_pose
 from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_poses
 
 __all__ = [
     "CameraEstimate",
     "estimate",
+    "estimate_absolute_pose",
     "estimate_camera",
     "estimate_fundamental",
     "estimate_fundamentals",

@@ -24,6 +24,7 @@ from caransac.results import (
     RelativePose,
     RelativePoseResult,
     Result,
+    TwoViewResult,
 )
 
 POSE_FIELDS = ("alternatives", "rotation_confidence", "covariance", "covariance_of")
@@ -135,7 +136,7 @@ def _hardly_moved(found: RelativePoseResult | FundamentalResult) -> bool:
     return found.degeneracy != "rotation" and found.rotation_confidence >= SURE_ROTATION and (doubtful or little)
 
 
-def _still(found: Result) -> NDArray[np.bool_] | None:
+def _still(found: TwoViewResult) -> NDArray[np.bool_] | None:
     """Which matches (N,) have not moved, if these are nearly all of them: the images are the same."""
     moved = np.linalg.norm(found.points2 - found.points1, axis=1)
     extent = float(np.linalg.norm(found.points1.std(axis=0)))
@@ -203,7 +204,7 @@ def _result(
     reason: str | None = None,
 ) -> GeometryResult:
     """An answer, and what else the estimate of the epipolar geometry found, under its kind."""
-    common = {field.name: getattr(answer, field.name) for field in fields(Result)}
+    common = {field.name: getattr(answer, field.name) for field in fields(TwoViewResult)}
     common["elapsed_s"] = time.perf_counter() - started
     cameras = {"camera1": epipolar.camera1, "camera2": epipolar.camera2}
     known: dict[str, Any] = {"degeneracy": epipolar.degeneracy}

@@ -41,10 +41,7 @@ def check_matches(
     kind = check_score_kind(scores, score_kind)
     if numbers is not None and kind == "ratio":
         check_ratios(numbers)
-    if options is None:
-        options = DEFAULTS
-    if not isinstance(options, Options):
-        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    options = check_options(options)
     if features is not None:
         features = as_reals(features, "features")
         if features.ndim != 2 or len(features) != len(pixels1):
@@ -78,21 +75,36 @@ def check_ratios(ratios: Array) -> None:
         )
 
 
-def camera_or_unknown(camera: CameraLike | None, size: ImageSize | None, number: int, pixels: Array) -> Camera:
-    """A camera as given, or the one to assume for an image of a given size, which must contain its points (N, 2)."""
+def check_options(options: Options | None) -> Options:
+    """Options as given, or the defaults."""
+    if options is None:
+        return DEFAULTS
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
+    return options
+
+
+def camera_or_unknown(
+    camera: CameraLike | None, size: ImageSize | None, pixels: Array, number: int | None = None
+) -> Camera:
+    """A camera as given, or the one to assume for an image of a given size, which must contain its points (N, 2).
+
+    `number` is that of the image in the names of the arguments; None where there is only one.
+    """
+    suffix = "" if number is None else str(number)
     if camera is not None:
-        return as_camera(camera, f"camera{number}")
-    name = f"image_size{number}"
+        return as_camera(camera, f"camera{suffix}")
+    name = f"image_size{suffix}"
     if size is None:
         raise ValueError(
-            f"camera{number} is None: give {name}=(width, height), so that its focal length can be estimated"
+            f"camera{suffix} is None: give {name}=(width, height), so that its focal length can be estimated"
         )
-    unknown = unknown_camera(size, name)
+    unknown, points = unknown_camera(size, name), "points2d" if number is None else f"points{number}"
     if not contains((unknown.width, unknown.height), pixels):
         low, high = (f"({x:.6g}, {y:.6g})" for x, y in (pixels.min(axis=0), pixels.max(axis=0)))
         swapped = _is_swapped((unknown.width, unknown.height), pixels)
         raise ValueError(
-            f"{name}=({unknown.width}, {unknown.height}) does not contain points{number}, which lie between {low} and "
+            f"{name}=({unknown.width}, {unknown.height}) does not contain {points}, which lie between {low} and "
             f"{high}{'; width and height are swapped' if swapped else ''}: it must be (width, height) of the image "
             "that they are pixels of"
         )

@@ -308,7 +308,7 @@ def _lenses(
 ) -> tuple[Camera, Camera]:
     """The cameras of both images as given, or as to be assumed."""
     first, second = (
-        camera_or_unknown(camera, size, number, points)
+        camera_or_unknown(camera, size, points, number)
         for number, (camera, size, points) in enumerate(zip(cameras, sizes, pixels, strict=True), start=1)
     )
     return first, second

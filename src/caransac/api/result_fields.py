@@ -32,12 +32,32 @@ class CommonFields(TypedDict):
     noise_px: float | None
     trace: tuple[Round, ...] | None
     elapsed_s: float
+
+
+class TwoViewFields(CommonFields):
+    """The fields that results of two views share."""
+
     points1: Array
     points2: Array
 
 
 def report(
     pixels: tuple[Array, Array],
+    problem: Problem,
+    found: Estimate,
+    options: Options,
+    started: float,
+    show: Callable[[Array], Array] | None = None,
+) -> TwoViewFields:
+    """The fields of results of two views, over the points as given; see `report_common`."""
+    return {
+        **report_common(problem, found, options, started, show),
+        "points1": pixels[0].copy(),  # the caller's own arrays may change
+        "points2": pixels[1].copy(),
+    }
+
+
+def report_common(
     problem: Problem,
     found: Estimate,
     options: Options,
@@ -62,8 +82,6 @@ def report(
         "noise_px": None if found.probabilities is None or found.model is None else found.noise / problem.pixel,
         "trace": trace or None,
         "elapsed_s": time.perf_counter() - started,
-        "points1": pixels[0].copy(),  # the caller's own arrays may change
-        "points2": pixels[1].copy(),
     }
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 import caransac
 from caransac._support.interrupts import INTERRUPTED, InterruptGuard
 
-COMMANDS = ("pose", "view", "verify", "demo", "train", "bench", "completion")
+COMMANDS = ("pose", "view", "verify", "localize", "demo", "train", "bench", "completion")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +66,7 @@ def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
-        prog="caransac", description="Robust two-view geometry from correspondences full of outliers."
+        prog="caransac", description="Robust geometry from correspondences full of outliers."
     )
     parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")

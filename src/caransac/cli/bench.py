@@ -74,7 +74,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _add_methods(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is compared")
-    what.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"], help="E, F or both (default: E)")
+    what.add_argument(
+        "--problem",
+        nargs="+",
+        choices=["E", "F", "P"],
+        default=["E"],
+        help="E, F or both; or P for absolute poses, of queries made of the pairs of scenes (default: E)",
+    )
+    what.add_argument(
+        "--references",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with --problem P, images that a query is matched with (default: %(default)s)",
+    )
     what.add_argument(
         "--methods",
         nargs="+",
@@ -147,6 +160,8 @@ def bench(arguments: argparse.Namespace) -> int:
     if arguments.list:
         list_methods()
         return 0
+    if "P" in arguments.problem:
+        return bench_absolute(arguments)
     plan = read_plan(arguments)
     check_sources([*plan.sources, *([] if plan.tune is None else [plan.tune])])
     if arguments.images is not None:
@@ -161,6 +176,34 @@ def bench(arguments: argparse.Namespace) -> int:
             run_plan(rows, arguments.out / name, arguments, name)
         else:
             draw_figure(name, plan, arguments)
+    return 0
+
+
+def bench_absolute(arguments: argparse.Namespace) -> int:
+    """Compare estimators of absolute poses; all options but those of amount, seeds and output are for E and F."""
+    sources = [*arguments.sources, *arguments.data]
+    if arguments.problem != ["P"] or arguments.paper or arguments.budget_ms is not None:
+        raise ValueError("--problem P stands alone: leave out E and F, --paper and --budget-ms")
+    if not sources or any(not Path(source).is_dir() for source in sources):
+        raise ValueError("--problem P needs folders of scenes in the layout of the RANSAC Tutorial 2020")
+    if arguments.seeds < 1 or arguments.references < 1 or arguments.iterations < 1:
+        raise ValueError("--seeds, --references and --iterations must be at least 1")
+    try:
+        from caransac.bench.absolute_bench import run_absolute_bench
+    except ImportError as error:
+        raise _needs_extra(error) from error
+    with Progress(quiet=arguments.quiet) as progress:
+        table = run_absolute_bench(
+            sources,
+            arguments.out,
+            iterations=None if arguments.adaptive else arguments.iterations,
+            seeds=arguments.seeds,
+            max_queries=arguments.max_pairs,
+            references=arguments.references,
+            show=partial(_show_and_check, progress),
+        )
+    print(table)
+    note(arguments, f"Results: {arguments.out.resolve()}")
     return 0
 
 

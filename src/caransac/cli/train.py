@@ -48,6 +48,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         const="sample-quality",
         help="train the quality of minimal samples instead",
     )
+    task.add_argument(
+        "--absolute",
+        action="store_const",
+        dest="task",
+        const="absolute",
+        help="train the state network for absolute poses, on 2D-3D matches made of the scenes' pairs",
+    )
     _add_run(parser)
     _add_data(parser)
     _add_network(parser)

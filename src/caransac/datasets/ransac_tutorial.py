@@ -83,6 +83,12 @@ def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int
             yield pair
 
 
+def read_poses(folder: Path) -> dict[str, tuple[Array, Array]]:
+    """The true poses R (3, 3) and t (3,) of the images of a scene, ``x = R X + t``, by their names."""
+    rotations, translations = (_read_all(folder / f"{name}.h5") for name in ("R", "T"))
+    return {name: (R, translations[name].ravel()) for name, R in rotations.items() if name in translations}
+
+
 def _matches_of_table(table: Array) -> Matches:
     if table.ndim != 2 or table.shape[1] != 4:
         raise ValueError(f"want an array (N, 4) of x1 y1 x2 y2, got {table.shape}")

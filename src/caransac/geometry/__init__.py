@@ -6,6 +6,7 @@ Conventions, here and everywhere: ``x2 = R x1 + t`` with ``|t| = 1``, ``E = [t]x
 from caransac.geometry.formulas import (
     Array,
     Floats,
+    absolute_pose_error_deg,
     angle_between_deg,
     cross_matrix,
     depths,
@@ -22,6 +23,7 @@ from caransac.geometry.formulas import (
     poses_from_essential,
     quaternion_from_rotation,
     relative_pose,
+    reprojection_errors_sq,
     rotation_angle_deg,
     rotation_from_homography,
     rotation_from_vector,
@@ -33,6 +35,7 @@ from caransac.geometry.formulas import (
 __all__ = [
     "Array",
     "Floats",
+    "absolute_pose_error_deg",
     "angle_between_deg",
     "cross_matrix",
     "depths",
@@ -49,6 +52,7 @@ __all__ = [
     "poses_from_essential",
     "quaternion_from_rotation",
     "relative_pose",
+    "reprojection_errors_sq",
     "rotation_angle_deg",
     "rotation_from_homography",
     "rotation_from_vector",

@@ -199,6 +199,30 @@ def rotation_angle_deg(R: ArrayLike) -> float:
     return float(np.degrees(np.arctan2(twice_sine, np.trace(R) - 1.0)))
 
 
+def reprojection_errors_sq(R: ArrayLike, t: ArrayLike, points2d: ArrayLike, points3d: ArrayLike) -> Array:
+    """Squared distances (n,) of normalised image coordinates (n, 2) to where points (n, 3) are seen.
+
+    Infinite for points behind the camera.
+    """
+    seen = np.asarray(points3d, float) @ np.asarray(R, float).T + np.asarray(t, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors_sq = np.sum((seen[:, :2] / seen[:, 2:] - np.asarray(points2d, float)) ** 2, axis=1)
+    return np.asarray(np.where(seen[:, 2] > 0, errors_sq, np.inf))
+
+
+def absolute_pose_error_deg(
+    R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayLike, points3d: ArrayLike
+) -> float:
+    """Error of an absolute pose: of its rotation or, if larger, of its place seen from the middle of the points.
+
+    The place is off by the angle whose tangent is its distance to the truth in median depths of the points (n, 3).
+    """
+    R, t, true_R, true_t = (np.asarray(each, float) for each in (R, t, true_R, true_t))
+    depth = max(abs(float(np.median(np.asarray(points3d, float) @ true_R[2] + true_t[2]))), 1e-9)
+    place = float(np.linalg.norm(R.T @ t - true_R.T @ true_t))
+    return max(rotation_angle_deg(R @ true_R.T), float(np.degrees(np.arctan(place / depth))))
+
+
 def pose_error_deg(R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayLike) -> float:
     """Error of a relative pose: the larger of rotation error and translation direction error, in degrees.
 

@@ -1,8 +1,11 @@
-"""OpenCV's findEssentialMat, findFundamentalMat and findHomography, answered by caransac. OpenCV itself is not needed.
+"""OpenCV's robust estimators, answered by caransac. OpenCV itself is not needed.
 
     from caransac.integrations import opencv as cv2
     E, mask = cv2.findEssentialMat(points1, points2, K, cv2.RANSAC, 0.999, 1.0)
     _, R, t, _ = cv2.recoverPose(E, points1, points2, K, mask=mask)
+    found, rvec, tvec, inliers = cv2.solvePnPRansac(points3d, points2d, K, None)
+
+Here are findEssentialMat, findFundamentalMat, findHomography and solvePnPRansac.
 
 Every name that is not here (cv2.recoverPose, cv2.imread, ...) is OpenCV's, where that is installed. Arguments, defaults
 and returns are cv2's, in every call form. Three keyword arguments are new: `scores` and `score_kind` as in
@@ -40,8 +43,10 @@ from caransac.integrations.opencv_calls import (
     essential_form,
     fundamental_form,
     homography_form,
+    load_opencv,
 )
 from caransac.integrations.opencv_calls import LMEDS as LMEDS
+from caransac.integrations.opencv_pnp import solvePnPRansac as solvePnPRansac
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.options import Options, ScoreKind
 
@@ -128,7 +133,7 @@ def findFundamentalMat(
     on_device = any(map(is_umat, (points1, points2, *args, *kwargs.values())))
     request = bind("findFundamentalMat", fundamental_form(args, kwargs), args, kwargs)
     if _is_plain(request, scores, options):
-        return _opencv().findFundamentalMat(points1, points2, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
+        return load_opencv().findFundamentalMat(points1, points2, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
     settings = SETTINGS if request.asked.get("method", RANSAC) in USAC_METHODS else SETTINGS | LINE_DISTANCE
     found = api.estimate_fundamental(
         as_points(points1, "points1", homogeneous=True),
@@ -169,7 +174,7 @@ def findHomography(
     target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
     four_points = len(source) == len(target) == 4 and scores is None and options is None
     if four_points or _is_plain(request, scores, options):
-        return _opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
+        return load_opencv().findHomography(srcPoints, dstPoints, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
     found = api.estimate_homography(
         source,
         target,
@@ -183,14 +188,6 @@ def findHomography(
 def _is_plain(request: Request, scores: ArrayLike | None, options: Options | None) -> bool:
     """Whether a call asks for a method that is not robust, and for nothing that OpenCV does not have."""
     return request.asked.get("method") in NOT_ROBUST and scores is None and options is None
-
-
-def _opencv() -> Any:
-    try:
-        import cv2
-    except ImportError as error:
-        raise ImportError("a method that is not robust needs OpenCV: pip install opencv-python-headless") from error
-    return cv2
 
 
 def _scaled(matrix: Array | None) -> Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -28,11 +28,13 @@ class Request:
         asked: cv2's settings by name, those the call leaves open left out.
         mask: where the caller wants the mask, or None.
         cameras: the two cameras; none for a fundamental matrix.
+        with_params: whether the call has the form of cv2.UsacParams.
     """
 
     asked: dict[str, Any]
     mask: Any
     cameras: tuple[Camera, ...] = ()
+    with_params: bool = False
 
 
 def essential_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
@@ -58,6 +60,21 @@ def fundamental_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..
 def homography_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
     """Which form of findHomography a call has."""
     return _with_params if "params" in kwargs or any(_is_usac_params(value) for value in args) else _with_mask_inside
+
+
+def pnp_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
+    """Which form of solvePnPRansac a call has."""
+    with_params = "params" in kwargs or any(_is_usac_params(value) for value in args)
+    return _with_vectors_and_params if with_params else _with_vectors
+
+
+def load_opencv() -> Any:
+    """The module cv2."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError("a method that is not robust needs OpenCV: pip install opencv-python-headless") from error
+    return cv2
 
 
 def bind(name: str, form: Callable[..., Request], args: Sequence[Any], kwargs: dict[str, Any]) -> Request:
@@ -150,6 +167,35 @@ def _with_params(params: Any, mask: Any = None) -> Request:
     return Request({name: getattr(params, name) for name in USAC_SETTINGS}, mask)
 
 
+def _with_vectors(
+    rvec: Any = None,  # noqa: ARG001  # cv2's names: only a guess is read from these, and OpenCV reads it
+    tvec: Any = None,  # noqa: ARG001  # likewise
+    useExtrinsicGuess: Any = None,
+    iterationsCount: Any = None,
+    reprojectionError: Any = None,
+    confidence: Any = None,
+    inliers: Any = None,  # noqa: ARG001  # which cv2 does not write to
+    flags: Any = None,
+) -> Request:
+    asked = _given(
+        useExtrinsicGuess=useExtrinsicGuess,
+        iterationsCount=iterationsCount,
+        reprojectionError=reprojectionError,
+        confidence=confidence,
+        flags=flags,
+    )
+    return Request(asked, None)
+
+
+def _with_vectors_and_params(
+    rvec: Any = None,  # noqa: ARG001  # as above
+    tvec: Any = None,  # noqa: ARG001  # likewise
+    inliers: Any = None,  # noqa: ARG001  # likewise
+    params: Any = None,
+) -> Request:
+    return replace(_with_params(params), with_params=True)
+
+
 def _given(**arguments: Any) -> dict[str, Any]:
     """The arguments that were given: all but those that are None."""
     return {name: value for name, value in arguments.items() if value is not None}
@@ -185,6 +231,7 @@ SETTINGS: dict[str, Any] = {
     "maxIterations": in_rounds,
     "randomGeneratorState": means("seed"),
 }
+PNP_SETTINGS = SETTINGS | {"reprojectionError": means("max_error_px"), "iterationsCount": in_rounds}
 HOMOGRAPHY_SETTINGS = SETTINGS | {"method": _check_homography_method}
 # With both images at the same scale, a match this far from both its lines has a Sampson distance of 1 / sqrt(2) of it.
 LINE_DISTANCE = {"ransacReprojThreshold": lambda distance_px: {"max_error_px": distance_px / 2**0.5}}

@@ -1,11 +1,12 @@
-"""PoseLib's estimators of two views, answered by caransac. PoseLib itself is not needed.
+"""PoseLib's estimators of two views and of absolute poses, answered by caransac. PoseLib itself is not needed.
 
     from caransac.integrations import poselib
     pose, info = poselib.estimate_relative_pose(x1, x2, camera1, camera2, {"max_epipolar_error": 1.0}, {})
     pair, info = poselib.estimate_shared_focal_relative_pose(x1, x2, principal_point, {"max_epipolar_error": 1.0}, {})
+    pose, info = poselib.estimate_absolute_pose(points2d, points3d, camera, {"max_reproj_error": 12.0}, {})
 
-Every name that is not here (poselib.estimate_absolute_pose, poselib.Camera, ...) is PoseLib's, where that is installed;
-then poses are of its type poselib.CameraPose, too, and its functions take them.
+Every name that is not here (poselib.p3p, poselib.Camera, ...) is PoseLib's, where that is installed; then poses are of
+its type poselib.CameraPose, too, and its functions take them.
 
 Both forms of PoseLib's settings are understood: the two dicts of version 2, and the nested one of version 3,
 ``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` in their place is taken as it is.
@@ -46,7 +47,7 @@ from caransac.integrations.foreign_settings import (
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.poselib_records import ImagePair
 from caransac.options import Options, ScoreKind
-from caransac.results import RelativePoseResult, Result
+from caransac.results import AbsolutePoseResult, RelativePoseResult, Result
 
 RANSAC_SETTINGS: Meanings = {
     "max_error": means("max_error_px"),
@@ -70,6 +71,7 @@ HOMOGRAPHY_SETTINGS = {
 }
 # Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
 FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
+REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
 # The refinement has a loss and a rule to stop of its own.
 BUNDLE_SETTINGS: Meanings = {
     "max_iterations": means_nothing,
@@ -212,6 +214,50 @@ def estimate_homography(
     return np.eye(3) if found.H is None else found.H, _info(found, options)
 
 
+def estimate_absolute_pose(
+    points2D: ArrayLike,
+    points3D: ArrayLike,
+    camera_dict: Any = None,
+    ransac_opt: Mapping[str, Any] | Options | None = None,
+    bundle_opt: Mapping[str, Any] | None = None,
+    initial_pose: None = None,
+    *,
+    camera: Any = None,
+    opt: Mapping[str, Any] | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> tuple[records.CameraPose, dict[str, Any]]:
+    """``poselib.estimate_absolute_pose``.
+
+    Arguments and errors as in `estimate_relative_pose`. The threshold is `max_reproj_error`, 12 pixels by default, or
+    in nested settings `max_error`, one pixel by default, as in versions 2 and 3. With ``refine_focal_length`` in
+    `bundle_opt`, the focal length counts as known to ten per cent and is refined with the pose.
+
+    Returns:
+        The pose with ``x = R X + t``, the identity with a zero translation where the data determine none, and the same
+        dict, with these beside:
+
+        - camera: dict {model, params, width, height} of the camera, refined where it was to be (new),
+        - covariance: (6, 6) see `caransac.AbsolutePoseResult`, None without a pose (new).
+    """
+    _refuse(initial_pose, "initial_pose")
+    settings = _either(ransac_opt, opt, "ransac_opt", "opt")
+    bundle = _as_dict(bundle_opt, "bundle_opt")
+    if isinstance(settings, Mapping):
+        settings = dict(settings)
+        bundle |= _as_dict(settings.pop("bundle", None), "bundle")
+    nested = opt is not None or (isinstance(settings, Mapping) and "ransac" in settings)
+    defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
+    refine_focal = bool(bundle.pop("refine_focal_length", False))
+    options = _options(settings, bundle, HOMOGRAPHY_SETTINGS, defaults)
+    lens = _as_camera(_either(camera_dict, camera, "camera_dict", "camera"), "camera")
+    if refine_focal:
+        lens = replace(lens, focal_deviation=REFINED_FOCAL_DEVIATION)
+    found = api.estimate_absolute_pose(points2D, points3D, lens, scores=scores, score_kind=score_kind, options=options)
+    known = (found.camera or lens).exact.to_dict()
+    return _pose(found), _info(found, options) | {"camera": known, "covariance": found.covariance}
+
+
 def estimate_shared_focal_relative_pose(
     points2D_1: ArrayLike,
     points2D_2: ArrayLike,
@@ -260,7 +306,7 @@ def estimate_shared_focal_relative_pose(
     return ImagePair(_pose(found), *cameras), _info(found, options)
 
 
-def _pose(found: RelativePoseResult) -> records.CameraPose:
+def _pose(found: RelativePoseResult | AbsolutePoseResult) -> records.CameraPose:
     """The pose, or PoseLib's for none: code written for it asks a pose for R and t in any case."""
     if found.R is None or found.t is None:
         return records.make_pose(np.eye(3), np.zeros(3))

@@ -1,8 +1,9 @@
-"""pycolmap's estimators of two views and its verify_matches, answered by caransac.
+"""pycolmap's estimators of two views and of absolute poses and its verify_matches, answered by caransac.
 
     from caransac.integrations import pycolmap
     found = pycolmap.estimate_essential_matrix(points2D1, points2D2, camera1, camera2, {"max_error": 1.0})
     geometry = pycolmap.estimate_two_view_geometry(camera1, points1, camera2, points2, matches)
+    found = pycolmap.estimate_and_refine_absolute_pose(points2D, points3D, camera)
 
 Every name that is not here (pycolmap.Camera, pycolmap.Database, ...) is pycolmap's, where that is installed. Cameras
 and settings are pycolmap's objects, or dicts. Returns are pycolmap's; the dicts have `probabilities` and `confidence`
@@ -28,6 +29,10 @@ from caransac._support.sqlite_files import connect, explaining
 from caransac._support.untrusted import read_text
 from caransac.camera import as_camera
 from caransac.integrations.originals import all_names, original_attribute
+from caransac.integrations.pycolmap_absolute import estimate_absolute_pose as estimate_absolute_pose
+from caransac.integrations.pycolmap_absolute import (
+    estimate_and_refine_absolute_pose as estimate_and_refine_absolute_pose,
+)
 from caransac.integrations.pycolmap_settings import as_options, load_pycolmap
 from caransac.integrations.pycolmap_two_view import as_pair, as_two_view_settings, estimate_geometry
 from caransac.options import Options, ScoreKind

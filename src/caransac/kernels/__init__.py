@@ -12,6 +12,8 @@ from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss,
 from caransac.kernels._arrays import Indices
 from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
 from caransac.kernels.models import (
+    ABSOLUTE_FOCAL_POSES,
+    ABSOLUTE_POSES,
     FOCAL_POSES,
     FUNDAMENTALS,
     HOMOGRAPHIES,
@@ -28,13 +30,24 @@ from caransac.kernels.points import (
     normalise,
     originals,
     pack,
+    pack_space,
     sample_prosac,
     sample_uniform,
     widths,
 )
-from caransac.kernels.solvers import five_point, five_point_poses, four_point, plane_poses, real_roots, seven_point
+from caransac.kernels.solvers import (
+    five_point,
+    five_point_poses,
+    four_point,
+    plane_poses,
+    real_roots,
+    seven_point,
+    three_point,
+)
 
 __all__ = [
+    "ABSOLUTE_FOCAL_POSES",
+    "ABSOLUTE_POSES",
     "FOCAL_POSES",
     "FUNDAMENTALS",
     "HOMOGRAPHIES",
@@ -66,6 +79,7 @@ __all__ = [
     "normalise",
     "originals",
     "pack",
+    "pack_space",
     "plane_poses",
     "positive_depths",
     "real_roots",
@@ -75,6 +89,7 @@ __all__ = [
     "seven_point",
     "side_information",
     "sources_digest",
+    "three_point",
     "widths",
 ]
 

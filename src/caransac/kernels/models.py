@@ -15,6 +15,8 @@ NativeKind = (
     | type[_native.FocalPoses]
     | type[_native.RayPoses]
     | type[_native.Homographies]
+    | type[_native.AbsolutePoses]
+    | type[_native.AbsoluteFocalPoses]
 )
 
 
@@ -33,7 +35,7 @@ class ModelKernels:
     degrees_of_freedom: int
 
     def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
-        """Squared Sampson distances, or symmetric transfer errors, of all points to all models: (m, n)."""
+        """Squared Sampson distances, symmetric transfer errors or reprojection errors of all points: (m, n)."""
         return self.native.residuals_sq(reals(models), correspondences)
 
     def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
@@ -164,7 +166,10 @@ class ModelKernels:
         )
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
-        """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`."""
+        """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`.
+
+        Of absolute poses, differences in the image (n, 2) and their derivatives (n, 2, degrees of freedom).
+        """
         if issubclass(self.native, _native.Homographies):
             raise TypeError("the transfer errors of homographies have no sign to differentiate with")
         return self.native.jacobian(reals(model), correspondences)
@@ -183,6 +188,11 @@ FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
 RAY_POSES = ModelKernels(_native.RayPoses, (3, 4), 5)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
 FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
+# [R | t] of x = R X + t for points X in space: three numbers turn, three move.
+ABSOLUTE_POSES = ModelKernels(_native.AbsolutePoses, (3, 4), 6)
+# [R | t | a | b] with the intrinsics a = (log_scale, x, y), b = (k1, 0, 0) of the camera relative to the camera that
+# the points were normalised with: after the pose, four numbers.
+ABSOLUTE_FOCAL_POSES = ModelKernels(_native.AbsoluteFocalPoses, (3, 6), 10)
 # H with x2 ~ H x1, of Frobenius norm one, positive in front of the cameras; residuals are symmetric transfer errors.
 HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
 

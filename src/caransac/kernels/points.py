@@ -18,6 +18,15 @@ def pack(points1: Array, points2: Array) -> Correspondences:
     return _native.pack(reals(points1), reals(points2))
 
 
+def pack_space(points2d: Array, points3d: Array) -> Correspondences:
+    """Points (n, 2) of an image and the points (n, 3) in space that they match, as `pack`.
+
+    ``points1`` are those of the image and ``points2`` those in space; ``spreads`` and ``in_spreads`` know the first two
+    coordinates in space, of points that are centred.
+    """
+    return _native.pack_space(reals(points2d), reals(points3d))
+
+
 def calibrate(pixels1: Array, pixels2: Array, intrinsics: Array) -> Correspondences:
     """Normalised image coordinates of pixels (n, 2) of two cameras, the rows fx, fy, cx, cy of intrinsics (2, 4)."""
     return _native.calibrate(reals(pixels1), reals(pixels2), reals(intrinsics))

@@ -50,6 +50,16 @@ def four_point(correspondences: Correspondences, samples: Indices) -> tuple[Arra
     return _native.four_point(correspondences, integers(samples))
 
 
+def three_point(correspondences: Correspondences, samples: Indices) -> tuple[Array, Indices]:
+    """Absolute poses [R | t] through samples (S, 3) of points in space and their normalised image coordinates.
+
+    Returns:
+        (m, 3, 4) poses with ``x ~ R X + t`` and the sample in front of the camera, at most 4 per sample and none for a
+        degenerate one, and (m,) the sample each comes from.
+    """
+    return _native.three_point(correspondences, integers(samples))
+
+
 def real_roots(coefficients: Array) -> Array:
     """Distinct real roots of cubics or of polynomials of degree ten: what the solvers use.
 

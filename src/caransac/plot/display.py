@@ -59,7 +59,8 @@ def _facts(result: Any) -> dict[str, str]:
 
 def _cameras(result: Any) -> dict[str, str]:
     """The cameras that were refined."""
-    cameras = ((f"camera {number}", getattr(result, f"camera{number}", None)) for number in (1, 2))
+    names = {"camera": "camera", "camera 1": "camera1", "camera 2": "camera2"}
+    cameras = ((name, getattr(result, field, None)) for name, field in names.items())
     shown = {}
     for name, camera in cameras:
         if camera is not None and camera.focal_deviation > 0:

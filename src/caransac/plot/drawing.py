@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from caransac.results import Result  # which shows itself with `display`, and so loads this package
+    from caransac.results import Result, TwoViewResult  # which shows itself with `display`, and so loads this package
 
 
 def draw_matches(
@@ -132,7 +132,9 @@ def draw_flow(
     return deliver(axes, path)
 
 
-def draw_points3d(path: PictureTarget | None, result: Result, *, title: str = "", ax: Axes | None = None) -> Figure:
+def draw_points3d(
+    path: PictureTarget | None, result: TwoViewResult, *, title: str = "", ax: Axes | None = None
+) -> Figure:
     """Draw the triangulated inliers and both cameras from above, as camera 1 stands: x to the right, z ahead.
 
     The darker a point, the smaller the angle between its rays, and the less sure its depth.

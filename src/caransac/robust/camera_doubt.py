@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, essential_from_pose, split_pose
-from caransac.kernels import FOCAL_POSES, FUNDAMENTALS, IntrinsicsPrior, RefineOptions, most_likely
+from caransac.kernels import (
+    ABSOLUTE_FOCAL_POSES,
+    FOCAL_POSES,
+    FUNDAMENTALS,
+    IntrinsicsPrior,
+    RefineOptions,
+    most_likely,
+)
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Essential, Problem
+from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
 from caransac.robust.problems.focal import TEMPER
 from caransac.tuning import Tuning
 
@@ -51,13 +58,16 @@ class CameraDoubt:
 def doubt_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraDoubt:
     """Let the answer go of its cameras. The answer must exist, with its probabilities."""
     assert found.model is not None and found.probabilities is not None
-    if not isinstance(problem, Essential):
+    if not isinstance(problem, Essential | Absolute) or isinstance(problem, AbsoluteFocal):
         return CameraDoubt()
     chosen = most_likely(found.probabilities, POINTS)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     max_error = tuning.max_error * found.noise  # that which tells models apart best
-    shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
-    gain = _gain(likely, weights, found.model, max_error, tuning)
+    if isinstance(likely, Absolute):
+        shift, deviation, gain = _free_in_space(likely, weights, found.model, max_error, found.noise)
+    else:
+        shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
+        gain = _gain(likely, weights, found.model, max_error, tuning)
     unusual = max(abs(log(problem.extent / USUAL_EXTENT)) - log(USUAL_FACTOR), 0.0)
     return CameraDoubt(gain, min(abs(shift), LARGEST_SHIFT), deviation, unusual)
 
@@ -116,10 +126,28 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
     return float(freed[0, 0, 4]), _last_deviation(information)
 
 
+def _free_in_space(
+    likely: Absolute, weights: Array, model: Array, max_error: float, noise: float
+) -> tuple[float, float, float]:
+    """Of an absolute pose: shift and deviation as `_free_focal`, and the logarithm of the consensus that it gains."""
+    points, unit_sq = likely.correspondences, TEMPER * noise**2
+    prior = IntrinsicsPrior(log_scale=(unit_sq / FREE_DEVIATION**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
+    freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
+    weights = likely.share(weights)
+    for scale in LETTING_GO:
+        freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _towards(scale * max_error, prior), weights)[0]
+    scores = ABSOLUTE_FOCAL_POSES.msac_scores(freed, points, max_error)[0]
+    information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0))[:7, :7] / unit_sq
+    information = information + np.diag([1e-9] * 6 + [1 / FREE_DEVIATION**2])
+    held = max(float(likely.msac_scores(model[None], max_error).sum()), 1e-6)
+    gain = log(min(max(float(scores.sum()) / held, 1.0), MOST_GAINED))
+    return float(freed[0, 0, 4]), _last_deviation(information), gain
+
+
 def _last_deviation(information: Array) -> float:
-    """Deviation of the last number, of the information (6, 6): at most the prior's, also where rounding says else."""
+    """Deviation of the last number, of the information (f, f): at most the prior's, also where rounding says else."""
     try:
-        variance = float(np.linalg.inv(information)[5, 5])
+        variance = float(np.linalg.inv(information)[-1, -1])
     except np.linalg.LinAlgError:
         return FREE_DEVIATION
     return variance**0.5 if 0 <= variance <= FREE_DEVIATION**2 else FREE_DEVIATION

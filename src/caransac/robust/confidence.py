@@ -70,6 +70,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     index = np.flatnonzero(inliers)
     fitted = problem.subset(index.astype(np.int32))
     weights = match_weights(network, last.probabilities[index], prior[index], options.tuning.min_weight)
+    weights = fitted.share(weights)
     # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
     noise = ERRORS_IN_DEVIATION * last.noise
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)

@@ -9,7 +9,7 @@ from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, 
 from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
-from caransac.robust.problems import Fundamental, Homography, Problem, Spherical
+from caransac.robust.problems import Absolute, Fundamental, Homography, Problem, Spherical
 from caransac.robust.selection import likely_subset
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
@@ -33,6 +33,8 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     nothing = Degeneracy(None, None, 0.0, problem.no_models, CLEAR)
     if found.model is None or found.msac_scores is None or isinstance(problem, Homography | Spherical):
         return nothing
+    if isinstance(problem, Absolute):
+        return _flat_scene(problem, found)
     inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
     deviation = found.noise / problem.median_error
     plane, max_error = Homography(inliers.correspondences), ERRORS_IN_DEVIATION * deviation
@@ -83,6 +85,28 @@ def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
         )
         R = nearest_rotation(np.einsum("ni,nj->ij", rays2, rays1))
     return R if plane.inliers(R, max_error).mean() >= MIN_SHARE else None
+
+
+def _flat_scene(problem: Absolute, found: Estimate) -> Degeneracy:
+    """Whether a plane explains the points in space of an absolute pose, which from afar looks the same mirrored.
+
+    Schweighofer and Pinz, "Robust pose estimation from a planar target", TPAMI 2006.
+    """
+    assert found.model is not None and found.msac_scores is not None
+    mirrored, share = problem.mirror(found.model, found.msac_scores > 0)
+    weights = found.msac_scores.astype(float)
+    options = RefineOptions(
+        loss_scale=found.noise,
+        max_steps=STEPS,
+        min_decrease=MIN_DECREASE,
+        intrinsics=problem.intrinsics_prior(found.noise),
+    )
+    other = problem.refine(mirrored[None], options, weights)
+    margin = CLEAR
+    if np.linalg.norm(np.subtract(*problem.outcomes(np.stack([other[0], found.model])))) > np.radians(OTHER_POSE_DEG):
+        difference = found.msac_scores - problem.msac_scores(other, found.max_error)[0]
+        margin = min(CLEAR, float(difference.sum() / max(np.linalg.norm(difference), 1.0)))
+    return Degeneracy(None, None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
 
 
 def _second_poses(problem: Problem, found: Estimate, H: Array, inliers: Correspondences) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
-from caransac.options import MethodName, Options
+from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
 from caransac.results import Round
 from caransac.robust.ca_ransac import ca_ransac, prior_round
 from caransac.robust.confidence import assess_confidence
@@ -65,7 +65,7 @@ def _estimate_distinct(problem: Problem, info: MatchInfo, options: Options) -> E
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     """CA-RANSAC with its trained weights, and the confidence of its answer."""
-    network = load_network(options.weights)
+    network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
         return _too_few(problem, network, options)

@@ -31,7 +31,8 @@ def promising(problem: Problem, models: Array, probabilities: Floats, count: int
 def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
     """Where the matches lie in either image, and what each counts where models are ranked."""
     sharpness = (tuning.search_error / tuning.rank_scale) ** 2
-    return Regions(problem.correspondences, prior ** np.float32(tuning.prior_exponent), sharpness)
+    weights = problem.share(prior ** np.float32(tuning.prior_exponent))
+    return Regions(problem.correspondences, weights, sharpness)
 
 
 def most_distinct(problem: Problem, models: Array, regions: Regions, count: int, scale: Scale, noise: float) -> Array:

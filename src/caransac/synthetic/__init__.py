@@ -5,5 +5,6 @@ from caransac.synthetic.planes import random_plane
 from caransac.synthetic.point_cloud import make_pair
 from caransac.synthetic.realistic import random_pair
 from caransac.synthetic.synthetic_pair import SyntheticPair
+from caransac.synthetic.synthetic_query import SyntheticQuery, make_query
 
-__all__ = ["PlanePair", "SyntheticPair", "make_pair", "random_pair", "random_plane"]
+__all__ = ["PlanePair", "SyntheticPair", "SyntheticQuery", "make_pair", "make_query", "random_pair", "random_plane"]

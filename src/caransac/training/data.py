@@ -23,8 +23,11 @@ from caransac.robust.problems import Essential, FocalPose, Fundamental, Homograp
 from caransac.robust.same_camera import SAME_FOCAL
 from caransac.synthetic import random_pair
 from caransac.synthetic.distributions import log_uniform
+from caransac.training.recipe import Recipe
 from caransac.tuning import DEFAULT_TUNING
 
+HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
+TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)  # share of runs with a fixed threshold, and these thresholds
 MIN_INLIERS = 12  # right matches that a training pair has at least
 DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
@@ -151,6 +154,18 @@ def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera
     return (cameras[0], cameras[1]), shared
 
 
+def known_camera(camera: Camera, rng: np.random.Generator) -> Camera:
+    """A camera as somebody might know it who does not know it exactly; see `doubtful_cameras`."""
+    unknown, deviation = rng.random() < UNKNOWN_CAMERAS, log_uniform(rng, *FOCAL_DEVIATIONS)
+    cx, cy = camera.K[:2, 2]
+    width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
+    centre = np.array([cx, cy]) + rng.normal(0, CENTRE_DEVIATION, 2) * max(width, height)
+    focal = camera.mean_focal * float(np.exp(rng.normal(0, deviation)))
+    if unknown:
+        focal, deviation = UNKNOWN_FOCAL * max(width, height), UNKNOWN_FOCAL_DEVIATION
+    return Camera("SIMPLE_PINHOLE", (focal, *centre), width, height, deviation)
+
+
 def random_threshold(rng: np.random.Generator) -> MaxError:
     """A threshold that somebody might give, or "auto"."""
     return log_uniform(rng, *FIXED_ERRORS_PX) if rng.random() < FIXED_ERRORS else "auto"
@@ -205,11 +220,14 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
     if chance < DROPPED_SCORES:
         return replace(pair, scores=None)
     if chance < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
-        # No two matchers agree what a confidence is, only that more is better.
-        steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
-        confidences = 1 / (1 + np.exp(-steepness * (1 - pair.scores - middle)))
-        return replace(pair, scores=confidences, score_kind="confidence")
+        return replace(pair, scores=as_confidences(pair.scores, rng), score_kind="confidence")
     return pair
+
+
+def as_confidences(ratios: Array, rng: np.random.Generator) -> Array:
+    """Ratios (n,) as confidences: no two matchers agree what these are, only that more is better."""
+    steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
+    return np.asarray(1 / (1 + np.exp(-steepness * (1 - ratios - middle))))
 
 
 def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:
@@ -278,3 +296,21 @@ def read_pairs(folders: Sequence[Path]) -> list[Pair]:
         for folder in folders
         for pair in read_ransac_tutorial(folder)
     ]
+
+
+def read_data(
+    recipe: Recipe, vary: Callable[[Pair, np.random.Generator], Pair]
+) -> tuple[PairSource, list[Pair], list[Pair]]:
+    """Training, validation and unrelated pairs of a recipe; without real ones to validate on, synthetic ones."""
+    pairs = read_pairs([Path(folder) for folder in recipe.data])
+    if recipe.val:
+        val_pairs = read_pairs([Path(folder) for folder in recipe.val])
+    else:
+        pairs, val_pairs = [p for i, p in enumerate(pairs) if i % HELD_OUT], pairs[::HELD_OUT]
+    if not val_pairs:
+        val_pairs = [
+            synthetic_pair(np.random.default_rng([recipe.seed, VALIDATION_STREAM, i])) for i in range(recipe.val_pairs)
+        ]
+    order = np.random.default_rng(recipe.seed).permutation(len(val_pairs))[: recipe.val_pairs]
+    unrelated = read_pairs([Path(folder) for folder in recipe.unrelated])
+    return PairSource(pairs, recipe.synthetic_share, vary), [val_pairs[i] for i in order], unrelated

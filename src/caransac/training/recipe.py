@@ -9,7 +9,7 @@ import numpy as np
 
 from caransac._support.arrays import is_integer, is_real, shorten
 
-TaskName = Literal["state", "paper", "filter", "sample-quality"]
+TaskName = Literal["state", "absolute", "paper", "filter", "sample-quality"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +17,8 @@ class Recipe:
     """Everything a training run depends on, but for its length and the number of workers.
 
     Attributes:
-        task: which network is trained: the state network of CA-RANSAC, that of the paper by the paper's training, the
-            match filter, or the quality of samples.
+        task: which network is trained: the state network of CA-RANSAC, that of absolute poses, that of the paper by
+            the paper's training, the match filter, or the quality of samples.
         data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains on synthetic pairs alone.
         val: folders of scenes to validate on; none holds out every twentieth training pair.
         unrelated: folders of pairs of unrelated images, for the confidence; synthetic ones are always added.

@@ -156,8 +156,10 @@ def refinement_step(
     """One damped step of the weighted refinement from a model, differentiable in alpha and beta."""
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)
+    residuals, jacobian = residuals.reshape(len(residuals), -1), jacobian.reshape(len(jacobian), -1, jacobian.shape[-1])
     loss_scale = tuning.loss_scale * record.noise
-    squares = (residuals / loss_scale) ** 2
+    lengths = np.linalg.norm(residuals, axis=1)
+    squares = (lengths / loss_scale) ** 2
     slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
     bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)
     probability, prior_probability = (
@@ -165,10 +167,15 @@ def refinement_step(
     )
     weights = probability ** network.alpha.double() * prior_probability ** network.beta.double()
     weights = torch.where(weights > tuning.min_weight, weights, 0.0)
-    J, r = torch.from_numpy(jacobian), torch.from_numpy(slope * residuals)
-    curvature = J.T @ ((weights * torch.from_numpy(bend))[:, None] * J)
+    # The loss is curved along a residual, and not across it.
+    J, r = torch.from_numpy(jacobian), torch.from_numpy(slope * lengths)
+    along = torch.from_numpy(residuals / np.maximum(lengths, 1e-300)[:, None])
+    A = torch.einsum("nd,ndf->nf", along, J)
+    across = J - along[:, :, None] * A[:, None]
+    curvature = A.T @ ((weights * torch.from_numpy(bend))[:, None] * A)
+    curvature = curvature + torch.einsum("n,ndf,ndg->fg", weights * torch.from_numpy(slope), across, across)
     damping = DAMPING * curvature.diagonal().max().clamp(min=1e-12) * torch.eye(len(curvature))
-    step: Tensor = -torch.linalg.solve(curvature + damping, J.T @ (weights * r))
+    step: Tensor = -torch.linalg.solve(curvature + damping, A.T @ (weights * r))
     return step
 
 

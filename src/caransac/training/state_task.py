@@ -27,8 +27,8 @@ HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked
 PROBLEMS = ("essential", "fundamental", "focal", "guessed", "homography")  # that have a confidence of their own
 
 
-class StateTask(TrainingTask):
-    """The state network of CA-RANSAC.
+class LoopTask(TrainingTask):
+    """A state network: what tasks share that replay the loop.
 
     Attributes:
         layout: of the network.
@@ -49,21 +49,6 @@ class StateTask(TrainingTask):
     problems: tuple[str, ...] = PROBLEMS
     with_prior = True
 
-    def __init__(self, recipe: Recipe) -> None:
-        super().__init__(recipe)
-        self.filter = load_filter(recipe.with_filter) if recipe.with_filter else None
-
-    def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `TrainingTask.count_inputs`."""
-        widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
-        if len(widths) > 1:
-            raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
-        if max(widths) < self.layout.lifted and not self.filter:
-            raise ValueError(f"lifted: the data have {max(widths)} features, not {self.layout.lifted}")
-        if widths != {0} and source.synthetic_share > 0:
-            raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
-        return self.layout.num_inputs(max(widths) + (self.filter.num_features if self.filter else 0))
-
     def make_network(self, num_inputs: int) -> StateModule:
         """See `TrainingTask.make_network`."""
         return StateModule(num_inputs, self.recipe.width, self.layout)
@@ -75,35 +60,6 @@ class StateTask(TrainingTask):
     def random_threshold(self, rng: np.random.Generator) -> MaxError:
         """The threshold of a run."""
         return random_threshold(rng)
-
-    def example(
-        self,
-        pair: Pair,
-        problem_name: str = "essential",
-        rng: np.random.Generator | None = None,
-        max_error_px: MaxError = "auto",
-        labels: Floats | None = None,
-    ) -> Example:
-        """A pair for the loop, with what the filter says of its matches if there is one."""
-        pair = judged(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
-        return make_example(pair, problem_name, rng, max_error_px, labels, self.layout)
-
-    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
-        """See `TrainingTask.training_loss`."""
-        name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
-        pair = source.draw(rng)
-        if rng.random() < HARD_SHARE:
-            kind: SceneKind = "plane" if rng.random() < 0.5 else "few"
-            name, pair = "homography" if kind == "plane" else name, restage(pair, kind, rng).pair
-        labels = pair.right_matches()  # before noise moves them: how precise a match is does not make it wrong
-        example = self.example(with_noise(pair, rng), name, rng, self.random_threshold(rng), labels)
-        if example.problem.num_points < example.problem.sample_size:
-            return None
-        return self._replay(network, example, int(rng.integers(2**63)))
-
-    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
-        """See `TrainingTask.validation_loss`."""
-        return self._replay(network, self.example(pair), index)
 
     def _replay(self, network: TrainableModule, example: Example, seed: int) -> PairLoss | None:
         assert isinstance(network, StateModule)
@@ -146,6 +102,54 @@ class StateTask(TrainingTask):
                 calibration[f"{name}, rotation"] = add_confidence(weights, f"rotation_confidence.{name}", turned)
         progress("confidence", len(self.problems), len(self.problems), {})
         return {"confidence": {"evidence": EVIDENCE} | calibration}
+
+
+class StateTask(LoopTask):
+    """The state network of CA-RANSAC, of two views."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__(recipe)
+        self.filter = load_filter(recipe.with_filter) if recipe.with_filter else None
+
+    def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
+        """See `TrainingTask.count_inputs`."""
+        widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
+        if len(widths) > 1:
+            raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
+        if max(widths) < self.layout.lifted and not self.filter:
+            raise ValueError(f"lifted: the data have {max(widths)} features, not {self.layout.lifted}")
+        if widths != {0} and source.synthetic_share > 0:
+            raise ValueError("synthetic_share: synthetic pairs have no features of their own, so it must be 0")
+        return self.layout.num_inputs(max(widths) + (self.filter.num_features if self.filter else 0))
+
+    def example(
+        self,
+        pair: Pair,
+        problem_name: str = "essential",
+        rng: np.random.Generator | None = None,
+        max_error_px: MaxError = "auto",
+        labels: Floats | None = None,
+    ) -> Example:
+        """A pair for the loop, with what the filter says of its matches if there is one."""
+        pair = judged(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
+        return make_example(pair, problem_name, rng, max_error_px, labels, self.layout)
+
+    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
+        """See `TrainingTask.training_loss`."""
+        name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
+        pair = source.draw(rng)
+        if rng.random() < HARD_SHARE:
+            kind: SceneKind = "plane" if rng.random() < 0.5 else "few"
+            name, pair = "homography" if kind == "plane" else name, restage(pair, kind, rng).pair
+        labels = pair.right_matches()  # before noise moves them: how precise a match is does not make it wrong
+        example = self.example(with_noise(pair, rng), name, rng, self.random_threshold(rng), labels)
+        if example.problem.num_points < example.problem.sample_size:
+            return None
+        return self._replay(network, example, int(rng.integers(2**63)))
+
+    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
+        """See `TrainingTask.validation_loss`."""
+        return self._replay(network, self.example(pair), index)
 
 
 def figures_of(losses: Losses) -> Figures:

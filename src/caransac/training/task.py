@@ -13,7 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from caransac.datasets import Pair
 from caransac.geometry import Floats
-from caransac.training.data import PairSource, augment
+from caransac.training.data import augment, read_data
 from caransac.training.recipe import Recipe
 from caransac.training.trainable_module import TrainableModule
 
@@ -53,8 +53,15 @@ class TrainingTask(ABC):
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
 
+    def read_data(self) -> tuple[Any, list[Any], list[Any]]:
+        """What to draw from in training, what to validate on, and what has no truth, for the confidence.
+
+        Pairs, unless a task is about something else.
+        """
+        return read_data(self.recipe, self.augment)
+
     @abstractmethod
-    def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
+    def count_inputs(self, source: Any, others: Sequence[Any]) -> int:
         """Numbers the network reads of a match, with the data of a run.
 
         Raises:
@@ -70,11 +77,11 @@ class TrainingTask(ABC):
         return augment(pair, rng)
 
     @abstractmethod
-    def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
+    def training_loss(self, network: TrainableModule, source: Any, rng: np.random.Generator) -> PairLoss | None:
         """The loss on one pair drawn from the source; None where it has no gradient."""
 
     @abstractmethod
-    def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
+    def validation_loss(self, network: TrainableModule, pair: Any, index: int) -> PairLoss | None:
         """The loss on a given pair, the same in every call."""
 
     def summarise(self, figures: Sequence[Figures | None]) -> Figures:

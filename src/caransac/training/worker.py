@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from caransac.datasets import Pair
 from caransac.geometry import Array, Floats, rotation_angle_deg
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.confidence import evidence
 from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Homography
+from caransac.training.absolute_task import AbsoluteTask
 from caransac.training.data import (
+    EVIDENCE_STREAM,
+    TRAINING_STREAM,
     Example,
-    PairSource,
-    read_pairs,
-    synthetic_pair,
     with_noise,
     without_geometry,
 )
@@ -30,7 +28,7 @@ from caransac.training.photographs import bent, cropped
 from caransac.training.quality_task import QualityTask
 from caransac.training.recipe import Recipe
 from caransac.training.restaging import SCENE_KINDS, Restaged, SceneKind, restage
-from caransac.training.state_task import StateTask
+from caransac.training.state_task import LoopTask, StateTask
 from caransac.training.task import Figures, TrainingTask
 from caransac.training.trainable_module import TrainableModule
 
@@ -38,11 +36,10 @@ from caransac.training.trainable_module import TrainableModule
 BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
 BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
 OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal")  # hard scenes that are made twice as often as others
-HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
-TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 
 TASKS: dict[str, type[TrainingTask]] = {
     "state": StateTask,
+    "absolute": AbsoluteTask,
     "paper": PaperTask,
     "filter": FilterTask,
     "sample-quality": QualityTask,
@@ -55,9 +52,7 @@ class Worker:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.task = TASKS[recipe.task](recipe)
-        pairs, self.val_pairs = split_pairs(recipe)
-        self.source = PairSource(pairs, recipe.synthetic_share, self.task.augment)
-        self.unrelated_pairs = read_pairs([Path(folder) for folder in recipe.unrelated])
+        self.source, self.val_pairs, self.unrelated_pairs = self.task.read_data()
 
     def sizes(self) -> tuple[int, int]:
         """Numbers the network reads of a match, and the number of validation pairs."""
@@ -89,23 +84,31 @@ class Worker:
         self, weights: Mapping[str, Floats], problem_name: str, index: int
     ) -> tuple[Array, bool, bool | None] | None:
         """Evidence of one run on a pair, whether its answer was right, and its rotation; None without a model."""
-        assert isinstance(self.task, StateTask)
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
-        scene = self._evidence_scene(problem_name, rng)
-        pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
-        labels, max_error_px = pair.right_matches(), self.task.random_threshold(rng)
-        pair = bent(pair, rng) if rng.random() < bent_share(problem_name, scene) else pair
-        example = self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels)
+        example, scene = self._evidence_example(problem_name, rng)
         network, problem = StateNetwork(weights), example.problem
         if problem.num_points < problem.sample_size:
             return None
-        options = self.task.options(index, max_error_px, early_stop=True)
+        assert isinstance(self.task, LoopTask)
+        options = self.task.options(index, example.max_error_px, early_stop=True)
         found = adapt(problem, network, example.side, example.info, options)
         if found.model is None:
             return None
         problem = problem.through(found.k1)
         numbers = evidence(network, problem, assess(problem, network, found, options), options)
-        return numbers, is_right(example, scene.H, found.model), is_rotation_right(example, scene.R, found.model)
+        H, R = (None, None) if scene is None else (scene.H, scene.R)
+        return numbers, is_right(example, H, found.model), is_rotation_right(example, R, found.model)
+
+    def _evidence_example(self, problem_name: str, rng: np.random.Generator) -> tuple[Example, Restaged | None]:
+        """What the confidence is fitted to: a query, or a pair and the scene that it was made of."""
+        if isinstance(self.task, AbsoluteTask):
+            return self.task.evidence_example(self.source, self.unrelated_pairs, problem_name, rng), None
+        assert isinstance(self.task, StateTask)
+        scene = self._evidence_scene(problem_name, rng)
+        pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
+        labels, max_error_px = pair.right_matches(), self.task.random_threshold(rng)
+        pair = bent(pair, rng) if rng.random() < bent_share(problem_name, scene) else pair
+        return self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels), scene
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
         """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""
@@ -150,21 +153,6 @@ def is_rotation_right(example: Example, R: Array | None, model: Array) -> bool |
     if not example.problem.has_rotation:
         return None
     return R is not None and rotation_angle_deg(model[:, :3] @ R.T) < math.degrees(example.problem.outcome_limit)
-
-
-def split_pairs(recipe: Recipe) -> tuple[list[Pair], list[Pair]]:
-    """Training and validation pairs of a recipe; without real ones to validate on, synthetic ones."""
-    pairs = read_pairs([Path(folder) for folder in recipe.data])
-    if recipe.val:
-        val_pairs = read_pairs([Path(folder) for folder in recipe.val])
-    else:
-        pairs, val_pairs = [p for i, p in enumerate(pairs) if i % HELD_OUT], pairs[::HELD_OUT]
-    if not val_pairs:
-        val_pairs = [
-            synthetic_pair(np.random.default_rng([recipe.seed, VALIDATION_STREAM, i])) for i in range(recipe.val_pairs)
-        ]
-    order = np.random.default_rng(recipe.seed).permutation(len(val_pairs))[: recipe.val_pairs]
-    return pairs, [val_pairs[i] for i in order]
 
 
 # One worker per process, made when first called: its data are read once, and a complaint about them reaches the caller.

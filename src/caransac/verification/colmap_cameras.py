@@ -119,10 +119,10 @@ def _choose(
     if calibrated == "never":
         return ColmapCamera()
     if calibrated == "always":
-        camera = _read_camera(camera_id, *stored)
+        camera = read_camera(camera_id, *stored)
         return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, 0.0, "given"))
     if prior:
-        camera = _read_camera(camera_id, *stored)
+        camera = read_camera(camera_id, *stored)
         if not camera.is_fisheye:  # which are known exactly or not at all
             camera = replace(camera, focal_deviation=prior_deviation)
         if (
@@ -132,13 +132,14 @@ def _choose(
             camera = replace(camera, distortion_deviation=usual)
         return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, camera.focal_deviation, "prior"))
     try:
-        camera = _read_camera(camera_id, *stored)
+        camera = read_camera(camera_id, *stored)
     except ValueError:  # its focal length is not to be trusted, so that a lens we do not know is no error
         return ColmapCamera()
     return ColmapCamera() if camera.is_fisheye else ColmapCamera(camera)
 
 
-def _read_camera(camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
+def read_camera(camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
+    """A camera of a row of the table; a ValueError where it is none that is known here."""
     name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
     if name not in PARAMETERS:
         raise ValueError(

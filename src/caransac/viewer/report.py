@@ -19,7 +19,7 @@ from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera, CameraLike, as_camera
 from caransac.geometry import Array
-from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, Result
+from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, TwoViewResult
 from caransac.viewer.content import DrawnResult, describe
 from caransac.viewer.geometries import DrawnImage
 
@@ -121,7 +121,7 @@ def _drawn(result: DrawnResult | GeometryResult) -> DrawnResult:
         return result
     if result.H is None:
         return result.epipolar
-    return HomographyResult(H=result.H, **{field.name: getattr(result, field.name) for field in fields(Result)})
+    return HomographyResult(H=result.H, **{field.name: getattr(result, field.name) for field in fields(TwoViewResult)})
 
 
 def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tuple[Camera | None, Camera | None]:

@@ -65,6 +65,12 @@ inline int count_of(size_t length) {
     return static_cast<int>(length);
 }
 
+// Kernels of points in space read a column that others lack.
+inline void require_dimensions(const Correspondences& correspondences, int dimensions) {
+    require(correspondences.dimensions() == dimensions,
+            dimensions == 3 ? "correspondences must match points in space" : "correspondences must match two images");
+}
+
 // Indices copied, and then checked: nobody can change them in between.
 template <class Array>
 std::vector<int> checked_indices(const Array& indices, int end, const char* message) {

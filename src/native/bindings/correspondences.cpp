@@ -24,8 +24,8 @@ bool all_finite(const double* values, int n) {
 
 bool all_finite(const Correspondences& correspondences) {
     const Columns<double> own = correspondences.columns();
-    for (const double* column : {own.u1, own.v1, own.u2, own.v2})
-        if (!all_finite(column, own.n)) return false;
+    for (const double* column : {own.u1, own.v1, own.u2, own.v2, own.w2})
+        if (column != nullptr && !all_finite(column, own.n)) return false;
     return true;
 }
 
@@ -40,26 +40,36 @@ Correspondences pack(const Points& points1, const Points& points2) {
     return packed;
 }
 
+// Points of an image, and the points in space that they match.
+Correspondences pack_space(const Points& points2d, const In<double, Any, Dim<3>>& points3d) {
+    require(points2d.shape(0) == points3d.shape(0), "points2d and points3d must have the same length");
+    const int n = count_of(points2d.shape(0));
+    LockRelease release;
+    Correspondences packed(points2d.data(), points3d.data(), n, 3);
+    const Columns<double> own = packed.columns();
+    require(all_finite(own.u1, n) && all_finite(own.v1, n), "points2d must be finite");
+    require(all_finite(packed), "points3d must be finite");
+    return packed;
+}
+
 Correspondences subset(const Correspondences& self, const Indices& index) {
     count_of(index.shape(0));
     LockRelease release;
     return self.subset(checked_indices(index, self.size(), "index must hold indices of correspondences"));
 }
 
-// The points (n, 2) of an image, 0 or 1.
+// The points (n, 2) of an image, 0 or 1; (n, 3) in space.
 Out<double> points(const Correspondences& self, int image) {
     const Columns<double> from = self.columns();
-    const double *u = image == 0 ? from.u1 : from.u2, *v = image == 0 ? from.v1 : from.v2;
-    const size_t n = self.size();
-    Buffer<double> result(2 * n);
+    const double* const columns[2][3] = {{from.u1, from.v1, nullptr}, {from.u2, from.v2, from.w2}};
+    const size_t n = self.size(), dimensions = image == 0 ? 2 : self.dimensions();
+    Buffer<double> result(dimensions * n);
     {
         LockRelease release;
-        for (size_t i = 0; i < n; ++i) {
-            result.data()[2 * i] = u[i];
-            result.data()[2 * i + 1] = v[i];
-        }
+        for (size_t i = 0; i < n; ++i)
+            for (size_t c = 0; c < dimensions; ++c) result.data()[dimensions * i + c] = columns[image][c][i];
     }
-    return std::move(result).to_numpy({n, 2});
+    return std::move(result).to_numpy({n, dimensions});
 }
 
 // Of either image, a row: the centre, and the spread around it.
@@ -140,6 +150,7 @@ void bind_correspondences(nb::module_& m) {
         .def_prop_ro("points2", [](const Correspondences& self) { return points(self, 1); }, nb::rv_policy::move);
 
     m.def("pack", &pack, "points1"_a, "points2"_a);
+    m.def("pack_space", &pack_space, "points2d"_a, "points3d"_a);
     m.def("calibrate", &calibrate, "pixels1"_a, "pixels2"_a, "intrinsics"_a);
     m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a);
 

@@ -138,7 +138,7 @@ BeliefsOut updated_beliefs(const StateNetwork& network, const In<float, Any, Any
 
 void fill_neighbour_features(const Correspondences& correspondences, double min_distance, int stride, float* out) {
     const Columns<double> p = correspondences.columns();
-    const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n), grid2(p.u2, p.v2, p.u1, p.v1, p.n);
+    const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n, nullptr, p.w2), grid2(p.u2, p.v2, p.u1, p.v1, p.n, p.w2);
     kernels().neighbour_features(grid1.view(), min_distance, stride, out);
     kernels().neighbour_features(grid2.view(), min_distance, stride, out + kNeighbourFeaturesPerImage);
 }

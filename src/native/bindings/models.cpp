@@ -24,6 +24,7 @@ using namespace nb::literals;
 // overwritten by the next, and behind the last there is room.
 template <class Kind, class Real, class Fill>
 Out<Real> rows(const Models<Kind>& models, const Correspondences& correspondences, Fill fill) {
+    require_dimensions(correspondences, Kind::kDimensions);
     const size_t m = count_of(models.shape(0)), n = correspondences.size();
     Buffer<Real> result(m * n + kPadding);
     {
@@ -55,6 +56,7 @@ Out<double> spread_consensus_of(const Models<Kind>& models, const Correspondence
                                 const Regions& regions) {
     require(max_error > 0, "max_error must be positive");
     require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
+    require_dimensions(correspondences, Kind::kDimensions);
     const size_t m = count_of(models.shape(0));
     std::vector<double> totals;
     {
@@ -75,6 +77,7 @@ template <class Kind>
 Out<int> top_models(const Models<Kind>& models, const Correspondences& correspondences, double max_error, int k) {
     require(max_error > 0, "max_error must be positive");
     require(k > 0, "k must be positive");
+    require_dimensions(correspondences, Kind::kDimensions);
     count_of(models.shape(0));
     std::vector<int> index;
     {
@@ -90,6 +93,8 @@ Out<double> promising_models(const Models<Kind>& models, const Correspondences& 
                              double max_error, int shortlist, int count, const RefineOptions& options) {
     require(max_error > 0, "max_error must be positive");
     require(shortlist > 0 && count > 0, "shortlist and count must be positive");
+    require_dimensions(coarse, Kind::kDimensions);
+    require_dimensions(fine, Kind::kDimensions);
     count_of(models.shape(0));
     std::vector<typename Kind::Model> kept;
     {
@@ -105,6 +110,7 @@ Out<double> most_distinct_models(const Models<Kind>& models, const Correspondenc
     require(max_error > 0, "max_error must be positive");
     require(count > 0, "count must be positive");
     require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
+    require_dimensions(correspondences, Kind::kDimensions);
     count_of(models.shape(0));
     std::vector<typename Kind::Model> kept;
     {
@@ -120,6 +126,7 @@ std::pair<double, double> right_matches_of(const ModelIn<Kind>& model, const Cor
                                            double near, int dimensions) {
     require(near > 0, "near must be positive");
     require(dimensions == 1 || dimensions == 2, "dimensions must be 1 or 2");
+    require_dimensions(correspondences, Kind::kDimensions);
     LockRelease release;
     const auto found = right_matches(distances<Kind>(Kind::read(model.data()), correspondences), near, dimensions);
     return {found.count, found.median};
@@ -139,6 +146,7 @@ std::vector<double> checked_weights(const Numbers& weights, const Correspondence
 template <class Kind>
 std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Correspondences& correspondences,
                                             const std::optional<Numbers>& weights, const RefineOptions& options) {
+    require_dimensions(correspondences, Kind::kDimensions);
     const size_t m = count_of(models.shape(0));
     Buffer<double> refined(m * 3 * Kind::kColumns), costs(m * 2);
     {
@@ -161,6 +169,7 @@ template <class Kind>
 Out<double> information(const ModelIn<Kind>& model, const Correspondences& correspondences, const Numbers& weights) {
     using Manifold = typename Kind::Manifold;
     constexpr size_t kDof = Manifold::kDof;
+    require_dimensions(correspondences, Kind::kDimensions);
     Buffer<double> result(kDof * kDof);
     {
         LockRelease release;
@@ -184,6 +193,7 @@ std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const C
     require(variance > 0, "variance must be positive");
     require(dropped >= 0, "dropped must not be negative");
     require(rates.shape(1) > 0, "rates must have a column");
+    require_dimensions(correspondences, Kind::kDimensions);
     LockRelease release;
     const typename Kind::Manifold at(Kind::read(model.data()));
     const Eigen::Map<const Rates> moved(rates.data(), Kind::Manifold::kDof, static_cast<Eigen::Index>(rates.shape(1)));
@@ -197,6 +207,7 @@ std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const C
 template <class Kind>
 std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const Correspondences& correspondences) {
     using Manifold = typename Kind::Manifold;
+    require_dimensions(correspondences, Kind::kDimensions);
     const size_t n = correspondences.size();
     Buffer<double> residuals(n), derivatives(n * Manifold::kDof);
     {
@@ -207,6 +218,22 @@ std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const 
             residual_slopes(at, correspondences.columns(), residuals.data());
     }
     return {std::move(residuals).to_numpy({n}), std::move(derivatives).to_numpy({n, Manifold::kDof})};
+}
+
+// Differences (n x 2) in the image and their derivatives (n x 2 x dof) by the parameters of a model's manifold.
+template <class Kind>
+std::tuple<Out<double>, Out<double>> reprojection_jacobian(const ModelIn<Kind>& model,
+                                                           const Correspondences& correspondences) {
+    constexpr size_t kDof = Kind::Manifold::kDof;
+    require_dimensions(correspondences, Kind::kDimensions);
+    const size_t n = correspondences.size();
+    Buffer<double> residuals(n * 2), derivatives(n * 2 * kDof);
+    {
+        LockRelease release;
+        kernels().reprojection_jacobian(Kind::read(model.data()).projection(), kDof, correspondences.columns(),
+                                        residuals.data(), derivatives.data());
+    }
+    return {std::move(residuals).to_numpy({n, 2}), std::move(derivatives).to_numpy({n, 2, kDof})};
 }
 
 Out<double> plane_poses(const ModelIn<Homographies>& model, const Correspondences& correspondences) {
@@ -257,6 +284,11 @@ nb::class_<Kind> bind_epipolar(nb::module_& m, const char* name, const char* doc
     return bind_kind<Kind>(m, name, doc).def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a);
 }
 
+template <class Kind>
+void bind_absolute(nb::module_& m, const char* name, const char* doc) {
+    bind_kind<Kind>(m, name, doc).def_static("jacobian", &reprojection_jacobian<Kind>, "model"_a, "correspondences"_a);
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -267,6 +299,9 @@ void bind_models(nb::module_& m) {
     bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of rays all around, 3 x 4.");
     bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.")
         .def_static("plane_poses", &plane_poses, "model"_a, "correspondences"_a);
+    bind_absolute<AbsolutePoses>(m, "AbsolutePoses", "Absolute poses [R | t], 3 x 4.");
+    bind_absolute<AbsoluteFocalPoses>(m, "AbsoluteFocalPoses",
+                                      "Absolute poses and the intrinsics of their camera, 3 x 6.");
 }
 
 }  // namespace caransac

@@ -11,6 +11,7 @@
 #include "hot/kernels.h"
 #include "hot/real_roots.h"
 #include "hot/seven_point.h"
+#include "hot/three_point.h"
 
 namespace caransac {
 namespace {
@@ -20,16 +21,17 @@ using namespace nb::literals;
 constexpr int kChunk = 64;  // samples at a time, so that what lies between the steps stays in the cache
 
 // The coordinates of up to kChunk samples of kSize points, as the solvers read them.
-template <int kSize>
+template <int kSize, int kDimensions>
 struct Chunk {
-    double x1[kChunk * kSize * 2], x2[kChunk * kSize * 2];
+    double x1[kChunk * kSize * 2], x2[kChunk * kSize * kDimensions];
     void gather(const Columns<double>& points, const int* members, int count) {
         for (int i = 0; i < count * kSize; ++i) {
             const int from = members[i];
             x1[2 * i] = points.u1[from];
             x1[2 * i + 1] = points.v1[from];
-            x2[2 * i] = points.u2[from];
-            x2[2 * i + 1] = points.v2[from];
+            x2[kDimensions * i] = points.u2[from];
+            x2[kDimensions * i + 1] = points.v2[from];
+            if constexpr (kDimensions == 3) x2[3 * i + 2] = points.w2[from];
         }
     }
 };
@@ -38,9 +40,10 @@ struct Chunk {
 using Solutions = std::tuple<Out<double>, Out<int>>;
 
 // Solves all samples.
-template <int kSize, int kMaxSolutions, int kColumns = 3, class Solver>
+template <int kSize, int kMaxSolutions, int kColumns = 3, int kDimensions = 2, class Solver>
 Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<kSize>>& samples, Solver solver) {
     constexpr size_t kEntries = 3 * kColumns;
+    require_dimensions(correspondences, kDimensions);
     const int num_samples = count_of(samples.shape(0));
     std::vector<double> kept;
     std::vector<int> origins;
@@ -48,7 +51,8 @@ Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<k
         LockRelease release;
         const std::vector<int> members =
             checked_indices(samples, correspondences.size(), "samples must hold indices of correspondences");
-        const auto chunk = std::make_unique<Chunk<kSize>>();  // not on the stack: that of some threads is small
+        const auto chunk =
+            std::make_unique<Chunk<kSize, kDimensions>>();  // not on the stack: that of some threads is small
         std::vector<double> models(kChunk * kMaxSolutions * kEntries);
         std::vector<int> sample(kChunk * kMaxSolutions);
         for (int first = 0; first < num_samples; first += kChunk) {
@@ -80,6 +84,10 @@ Solutions seven_point(const Correspondences& correspondences, const Samples7& sa
 
 Solutions four_point(const Correspondences& correspondences, const In<int, Any, Dim<4>>& samples) {
     return solve<4, 1>(correspondences, samples, kernels().four_point);
+}
+
+Solutions three_point(const Correspondences& correspondences, const In<int, Any, Dim<3>>& samples) {
+    return solve<3, baseline::kThreePointMaxSolutions, 4, 3>(correspondences, samples, kernels().three_point);
 }
 
 // Fills rows of `roots` with the real roots of polynomials of degree N.
@@ -117,6 +125,7 @@ void bind_solvers(nb::module_& m) {
     m.def("five_point_poses", &five_point_poses, "correspondences"_a, "samples"_a);
     m.def("seven_point", &seven_point, "correspondences"_a, "samples"_a);
     m.def("four_point", &four_point, "correspondences"_a, "samples"_a);
+    m.def("three_point", &three_point, "correspondences"_a, "samples"_a);
     m.def("real_roots", &real_roots, "coefficients"_a);
 }
 

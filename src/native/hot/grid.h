@@ -13,9 +13,10 @@ struct Match {
 // reach to infinity.
 struct Grid {
     const Match* match;
-    const float *x, *y;  // of the matches once more, as searches read them; kGridPadding more can be read
-    const int* point;    // index of each correspondence before sorting
-    const int* start;    // columns * rows + 1 entries
+    const float *x, *y;         // of the matches once more, as searches read them; kGridPadding more can be read
+    const int* point;           // index of each correspondence before sorting
+    const int* start;           // columns * rows + 1 entries
+    const double *z, *other_z;  // third coordinates of the matches here and in the other image, where that is space
     int n, columns, rows;
     double left, top, columns_per_unit, rows_per_unit;
 };

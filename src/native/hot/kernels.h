@@ -8,9 +8,11 @@
 #include "neighbours.h"
 #include "normal_equations.h"
 #include "points.h"
+#include "reprojection.h"
 #include "score.h"
 #include "seven_point.h"
 #include "state_network.h"
+#include "three_point.h"
 
 // Every hot kernel, once: the table's entries have these names, the types of the functions, and this order.
 // clang-format off
@@ -19,6 +21,7 @@
     entry(five_point_poses) \
     entry(seven_point) \
     entry(four_point) \
+    entry(three_point) \
     entry(residuals_sq) \
     entry(msac_scores) \
     entry(pose_scores) \
@@ -33,6 +36,12 @@
     entry(homography_scores) \
     entry(top_homographies) \
     entry(transfer_equations) \
+    entry(reprojection_errors_sq) \
+    entry(reprojection_scores) \
+    entry(rough_reprojection_scores) \
+    entry(top_projections) \
+    entry(reprojection_equations) \
+    entry(reprojection_jacobian) \
     entry(mlp) \
     entry(explained_first) \
     entry(first_states) \

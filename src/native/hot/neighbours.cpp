@@ -99,7 +99,7 @@ struct Window {
 
 // Way from a point to a neighbour, in this image and in the other.
 struct Way {
-    float x, y, other_x, other_y;
+    float x, y, other_x, other_y, z = 0, other_z = 0;
 };
 
 // Finds the neighbours of a few points close to each other, a lane each.
@@ -156,10 +156,14 @@ class Search {
                     ways[i] = {0, 0, 1e9f, 0};  // saturates all but the distance here
                     continue;
                 }
-                const Match& to = grid_.match[index_[ordinal_of(keys[i])]];
+                const int neighbour = index_[ordinal_of(keys[i])];
+                const Match& to = grid_.match[neighbour];
                 ways[i] = {static_cast<float>(to.x - from.x), static_cast<float>(to.y - from.y),
                            static_cast<float>(to.other_x - from.other_x),
                            static_cast<float>(to.other_y - from.other_y)};
+                if (grid_.z != nullptr) ways[i].z = static_cast<float>(grid_.z[neighbour] - grid_.z[point(l)]);
+                if (grid_.other_z != nullptr)
+                    ways[i].other_z = static_cast<float>(grid_.other_z[neighbour] - grid_.other_z[point(l)]);
             }
         }
     }
@@ -243,6 +247,8 @@ inline Floats log_change(const Floats& change_sq) {
     return logarithm(smaller(square_root(change_sq), broadcast(10 * kFarthest)) + kSmallestChange);
 }
 
+// Directions in space and in an image cannot be compared: there, a way changes by its length alone.
+template <bool kInSpace>
 inline void features_of(const Way ways[kNeighbours * kFloats], Floats features[kNeighbourFeaturesPerImage]) {
     float here_sq[kNeighbours * kFloats], other_sq[kNeighbours * kFloats], moved_sq[kNeighbours * kFloats];
     for (int i = 0; i < kNeighbours * kFloats; ++i) {
@@ -251,6 +257,12 @@ inline void features_of(const Way ways[kNeighbours * kFloats], Floats features[k
         here_sq[i] = way.x * way.x + way.y * way.y;
         other_sq[i] = way.other_x * way.other_x + way.other_y * way.other_y;
         moved_sq[i] = dx * dx + dy * dy;
+        if constexpr (kInSpace) {
+            here_sq[i] += way.z * way.z;
+            other_sq[i] += way.other_z * way.other_z;
+            const float longer = ::sqrtf(other_sq[i]) - ::sqrtf(here_sq[i]);
+            moved_sq[i] = longer * longer;
+        }
     }
     Floats there_sq[kNeighbours], change_sq[kNeighbours], farthest_sq{}, close{};
     for (int k = 0; k < kNeighbours; ++k) {
@@ -286,6 +298,7 @@ inline int end_of_group(const Grid& grid, int first, int row) {
 
 void neighbour_features(const Grid& grid, double min_distance, int stride, float* out) {
     Search search(grid, min_distance);
+    const bool in_space = grid.z != nullptr || grid.other_z != nullptr;
     Way ways[kNeighbours * kFloats];
     Floats features[kNeighbourFeaturesPerImage];
     for (int first = 0, row = 0, end; first < grid.n; first = end) {
@@ -293,7 +306,10 @@ void neighbour_features(const Grid& grid, double min_distance, int stride, float
         end = end_of_group(grid, first, row);
         search.look(first, end, row);
         search.ways(ways);
-        features_of(ways, features);
+        if (in_space)
+            features_of<true>(ways, features);
+        else
+            features_of<false>(ways, features);
         for (int i = first; i < end; ++i)
             for (int f = 0; f < kNeighbourFeaturesPerImage; ++f)
                 out[static_cast<long long>(grid.point[i]) * stride + f] = lane(features[f], i - first);

@@ -136,7 +136,6 @@ void accumulate_entries(const double model[9], const double* jacobian, const Blo
     }
 }
 
-
 template <class Real>
 void accumulate_blocks(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
                        const double* weights, Loss loss, double loss_scale, NormalEquations& out) {

@@ -15,6 +15,7 @@ template <class Real>
 struct Columns {
     const Real *u1, *v1, *u2, *v2;
     int n;
+    const Real* w2 = nullptr;  // third coordinate of what matches a pixel, if that is a point in space
 };
 
 // A relative pose as cheirality needs it: the rays R x1 = first (u1, v1, 1) and x2 = (scale u2 + offset, 1).

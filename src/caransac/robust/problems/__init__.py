@@ -4,6 +4,7 @@ A new problem needs a kind of model with its kernels (src/native/bindings/models
 minimal samples are solved and how models look to users.
 """
 
+from caransac.robust.problems.absolute import Absolute, AbsoluteFocal
 from caransac.robust.problems.base import Problem, SomeProblem
 from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
@@ -11,4 +12,14 @@ from caransac.robust.problems.fundamental import Fundamental
 from caransac.robust.problems.homography import Homography
 from caransac.robust.problems.spherical import Spherical
 
-__all__ = ["Essential", "FocalPose", "Fundamental", "Homography", "Problem", "SomeProblem", "Spherical"]
+__all__ = [
+    "Absolute",
+    "AbsoluteFocal",
+    "Essential",
+    "FocalPose",
+    "Fundamental",
+    "Homography",
+    "Problem",
+    "SomeProblem",
+    "Spherical",
+]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Real = TypeVar("Real", np.float32, np.float64)
 
 SMALLEST_EXTENT = 1e-9
 LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
@@ -43,7 +44,8 @@ class Problem(ABC):
     stack them like any array.
 
     Attributes:
-        name: what its weights are called in a weights file.
+        name: what the weights of its confidence are called in a weights file.
+        weights: the weights file of the package that was trained for it.
         sample_size: points in a minimal sample.
         outcome_limit: an answer whose outcome (see `outcomes`) is farther from the truth is wrong.
         model_kernels: what can be done with its models.
@@ -59,6 +61,7 @@ class Problem(ABC):
     """
 
     name: ClassVar[str]
+    weights: ClassVar[str] = "default"
     sample_size: ClassVar[int]
     outcome_limit: ClassVar[float] = math.radians(5)
     error_dimensions: ClassVar[int] = 1
@@ -113,6 +116,10 @@ class Problem(ABC):
     def extent(self) -> float:
         """Root mean square distance from the middle of points all over the images, whatever a few absurd ones do."""
         return max(float(self.spreads[0, 2] + self.spreads[1, 2]) / 2, SMALLEST_EXTENT) if self.num_points else 1.0
+
+    def share(self, weights: NDArray[Real]) -> NDArray[Real]:
+        """Weights (n,) of matches where those of one keypoint count for one match together, at most."""
+        return weights
 
     @property
     def num_points(self) -> int:

@@ -186,8 +186,8 @@ class FocalPose(Problem):
         first, second = self._doubts
         same_frame = self.shared and self._same_size()
         return IntrinsicsPrior(
-            log_scale=(_precision(own, focal1), _precision(own, focal2)),
-            centre=(_precision(own, first.centre), _precision(own, second.centre)),
+            log_scale=(precision(own, focal1), precision(own, focal2)),
+            centre=(precision(own, first.centre), precision(own, second.centre)),
             log_scale_difference=weight / FOCAL_DIFFERENCE**2 if self.shared else 0.0,
             centre_difference=weight / CENTRE_DIFFERENCE**2 if same_frame else 0.0,
         )
@@ -218,8 +218,8 @@ class FocalPose(Problem):
         prior = np.zeros(self.model_kernels.degrees_of_freedom)
         share = 0.5 if self.shared else 1.0
         for camera, doubt in enumerate(self._doubts):
-            focal = _precision(share, doubt.focal) if focal_prior or doubt.focal == 0 else 0.0
-            centre = _precision(share, doubt.centre)
+            focal = precision(share, doubt.focal) if focal_prior or doubt.focal == 0 else 0.0
+            centre = precision(share, doubt.centre)
             prior[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
         together = np.diag(prior)
         if self.shared:
@@ -266,5 +266,6 @@ def _with_tail(doubt: Doubt) -> Doubt:
     return replace(doubt, focal=max(doubt.focal, UNKNOWN_TAIL)) if doubt.unknown else doubt
 
 
-def _precision(weight: float, deviation: float) -> float:
+def precision(weight: float, deviation: float) -> float:
+    """What is added to the cost for the square of a number of a deviation; infinity holds what is exact."""
     return weight / deviation**2 if deviation > 0 else inf

@@ -1,0 +1,16 @@
+"""Where a camera is among points in space, with a doubtful focal length."""
+
+import caransac
+from caransac.synthetic import make_query
+
+query = make_query(num_points=500, outlier_ratio=0.6, seed=1)
+camera = query.camera.adjusted(1.04, (0, 0), focal_deviation=0.05)  # four per cent too long, known to five
+
+result = caransac.estimate_absolute_pose(
+    query.points2d, query.points3d, camera, scores=query.scores, score_kind="ratio"
+)
+
+print(result)
+print("place", result.centre, "deviations", result.covariance.diagonal()[3:6] ** 0.5)
+print("focal length", result.camera.mean_focal, "px, true", query.camera.mean_focal)
+assert result.success and result.confidence > 0.9

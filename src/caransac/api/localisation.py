@@ -1,0 +1,80 @@
+"""The estimator of absolute poses: where a camera is among points in space."""
+
+from __future__ import annotations
+
+import time
+
+from numpy.typing import ArrayLike
+
+from caransac._support.arrays import as_points, as_reals, check_scores
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_options
+from caransac.api.result_fields import report_common
+from caransac.camera import CameraLike
+from caransac.geometry import split_pose
+from caransac.options import Options, ScoreKind, check_score_kind
+from caransac.results import AbsolutePoseResult
+from caransac.robust.match_info import MatchInfo
+from caransac.robust.pipeline import estimate_model
+from caransac.robust.problems import Absolute
+
+
+def estimate_absolute_pose(
+    points2d: ArrayLike,
+    points3d: ArrayLike,
+    camera: CameraLike | None = None,
+    *,
+    image_size: ImageSize | None = None,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    options: Options | None = None,
+) -> AbsolutePoseResult:
+    """Estimate the pose of a camera from pixels and the points in space that they match, with outliers.
+
+    Args:
+        points2d: (N, 2) pixels, any real dtype and strides.
+        points3d: (N, 3) points in space in any unit; row i matches row i of `points2d`. A keypoint may have several
+            rows, one for each point that it may be: they count once.
+        camera: as in `estimate_relative_pose`: a camera of any library; one with a ``focal_deviation`` is refined with
+            the pose; None for an unknown camera, with `image_size`.
+        image_size: (width, height) in pixels; needed, and used, for an unknown camera only.
+        scores: (N,) one number per match that says how good it looks, or None.
+        score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
+            better), "confidence" for a matcher's score (higher is better).
+        options: see `Options`; ``oversampling`` must be 1.
+
+    Returns:
+        The pose with ``x = R X + t``, the camera and the inliers; ``success`` is False, with a ``stop_reason``, when
+        the data determine no pose.
+
+    Raises:
+        ValueError: an argument has the wrong shape or impossible values; the message names it.
+    """
+    started = time.perf_counter()
+    pixels, space = as_points(points2d, "points2d"), as_reals(points3d, "points3d")
+    if space.ndim != 2 or space.shape[1] != 3:
+        raise ValueError(f"points3d must have shape (N, 3), got {space.shape}")
+    if len(pixels) != len(space):
+        raise ValueError(f"points2d and points3d must have the same length, got {len(pixels)} and {len(space)}")
+    info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind))
+    options = check_options(options)
+    if options.oversampling != 1:
+        raise ValueError(f"options: oversampling must be 1 for absolute poses, not {options.oversampling}")
+    lens = camera_or_unknown(camera, image_size, pixels)
+    problem = Absolute.from_pixels(pixels, space, lens)
+    found = estimate_model(problem, info, options)
+    given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change
+    if found.model is None or found.msac_scores is None:
+        common = report_common(problem, found, options, started)
+        return AbsolutePoseResult(R=None, t=None, points2d=given2d, points3d=given3d, **common)
+    R, t = split_pose(problem.public(found.model[None])[0])
+    weights = problem.share((found.msac_scores > 0).astype(float))
+    covariance = problem.covariance(found.model, weights, found.noise)
+    return AbsolutePoseResult(
+        R=R,
+        t=t,
+        camera=problem.refined_camera(found.model, covariance),
+        covariance=covariance,
+        points2d=given2d,
+        points3d=given3d,
+        **report_common(problem, found, options, started),
+    )

@@ -1,0 +1,210 @@
+"""caransac localize: where images were taken, in a COLMAP model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caransac._support.progress import Progress
+from caransac.api import estimate_absolute_pose
+from caransac.camera import Camera
+from caransac.cli import two_views
+from caransac.cli.quiet import add_quiet, note
+from caransac.geometry import quaternion_from_rotation
+from caransac.io.images import camera_from_exif, detect, read_image
+from caransac.options import Options
+from caransac.results import AbsolutePoseResult
+from caransac.verification.colmap_model import ColmapModel, Features, in_colmap_pixels
+
+MIN_CONFIDENCE = 0.5
+DESCRIPTION = """\
+Find where images were taken, among the points of a COLMAP model: their pose
+x = R X + t, with a confidence. Features come from the database where it has
+the image, else from the image itself (SIFT; needs the extra 'images'). The exit
+code is 1 when an image was not found or its confidence is below
+--min-confidence, and 2 after a mistake. Needs the extra 'colmap'."""
+EXAMPLES = """\
+examples:
+  caransac localize sparse/0 query.jpg                  database.db beside sparse
+  caransac localize sparse/0 query.jpg --database db.db --html query.html
+  caransac localize sparse/0 query.jpg --camera 1200,640,480±5% --json
+  caransac localize sparse/0 queries/*.jpg --out poses.jsonl
+
+With --out, every image has a line as soon as it is done; an interrupted run
+continues when the same command is given again.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "localize",
+        help="find where images were taken, in a COLMAP model",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder of the model: cameras, images, points3D")
+    parser.add_argument("queries", nargs="+", type=Path, metavar="IMAGE", help="images to localise")
+    add_quiet(parser)
+    parser.add_argument(
+        "--database",
+        type=Path,
+        metavar="FILE",
+        help="COLMAP's database of the model (default: database.db in the folder of the model or above it)",
+    )
+    parser.add_argument(
+        "--camera",
+        type=Camera.from_text,
+        metavar="CAMERA",
+        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, ±5%% behind it where its focal length is "
+        "doubtful (default: that of the database, of the model if it has one alone, from EXIF, or estimated)",
+    )
+    two_views.add_options(parser, Options()).add_argument(
+        "--min-confidence",
+        type=float,
+        default=MIN_CONFIDENCE,
+        metavar="P",
+        help="do not rely on a pose that is right with a lower probability (default: %(default)s)",
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print each answer as one line of JSON")
+    output.add_argument("--out", type=Path, metavar="FILE", help="write each answer as a line of JSON, and continue it")
+    output.add_argument("--html", type=Path, metavar="FILE", help="write a page with the inliers drawn; of one image")
+    parser.set_defaults(run=localize, how_to_continue="the same command continues, with --out")
+
+
+def localize(arguments: argparse.Namespace) -> int:
+    """Localise all images; returns the exit code."""
+    if not 0 <= arguments.min_confidence <= 1:
+        raise ValueError(f"--min-confidence must be from 0 to 1, not {arguments.min_confidence:g}")
+    if arguments.html is not None and len(arguments.queries) != 1:
+        raise ValueError("--html is for one image")
+    done = _read_done(arguments.out)
+    names = [str(path) for path in arguments.queries]
+    pending = [path for path in arguments.queries if str(path) not in done]
+    sure = [done[name] for name in names if name in done]
+    if len(pending) < len(names):
+        note(arguments, f"{len(names) - len(pending)} of {len(names)} images were done before")
+    if pending:
+        model = ColmapModel.read(arguments.model, _database(arguments))
+        options = two_views.read_options(arguments)
+        with Progress(quiet=arguments.quiet or len(pending) == 1) as progress:
+            for number, path in enumerate(pending, 1):
+                sure.append(_localize_one(path, model, options, arguments))
+                progress.show("localise", number, len(pending), unit="images")
+    return 0 if all(sure) else 1
+
+
+def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: argparse.Namespace) -> bool:
+    """Localise an image, and tell; returns whether the answer can be relied on."""
+    features, camera = _look_at(path, model, arguments.camera)
+    points2d, points3d, ratios = model.match(features)
+    found = estimate_absolute_pose(points2d, points3d, camera, scores=ratios, score_kind="ratio", options=options)
+    reliable = found.success and (found.confidence is None or found.confidence >= arguments.min_confidence)
+    line = json.dumps({"image": str(path), "reliable": reliable} | found.to_dict(), allow_nan=False)
+    if arguments.json:
+        print(line, flush=True)
+    elif not arguments.quiet:
+        print(as_text(path, found, reliable), flush=True)
+    if arguments.out is not None:
+        with arguments.out.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    if arguments.html is not None:
+        _write_html(arguments.html, path, found, camera)
+    if not found.success:
+        print(f"caransac: {path}: no pose: {found.stop_reason.replace('_', ' ')}", file=sys.stderr)
+    return reliable
+
+
+def _look_at(path: Path, model: ColmapModel, given: Camera | None) -> tuple[Features, Camera]:
+    """Features of an image and its camera, in COLMAP's pixels."""
+    for name in _names_of(path):
+        if (stored := model.stored(name)) is not None:
+            return stored[0], given or stored[1]
+    image = read_image(path)
+    height, width = image.shape[:2]
+    points, vectors = detect(image)
+    features = Features(points + 0.5, vectors)
+    if given is not None:
+        return features, given
+    if model.camera is not None and (model.camera.width, model.camera.height) == (width, height):
+        return features, model.camera
+    return features, in_colmap_pixels(camera_from_exif(path, image) or Camera.of_unknown_focal(width, height))
+
+
+def _names_of(path: Path) -> Iterable[str]:
+    """Names that a database may have for an image: the end of its path, the longest first."""
+    parts = path.parts
+    return ("/".join(parts[first:]) for first in range(len(parts)))
+
+
+def _database(arguments: argparse.Namespace) -> Path:
+    """The database that was given, or the one that lies where COLMAP puts it."""
+    if arguments.database is not None:
+        return Path(arguments.database)
+    places: list[Path] = [
+        folder / "database.db" for folder in (arguments.model.resolve(), *arguments.model.resolve().parents[:2])
+    ]
+    for place in places:
+        if place.exists():
+            return place
+    raise ValueError(f"no database.db in {arguments.model} nor above it: give --database")
+
+
+def _read_done(out: Path | None) -> dict[str, bool]:
+    """The images that a file has a line of, and whether these can be relied on; a line that was cut off goes."""
+    if out is None or not out.exists():
+        return {}
+    done, whole = {}, []
+    for line in out.read_text(encoding="utf-8").splitlines():
+        try:
+            entry: Any = json.loads(line)
+            done[str(entry["image"])] = bool(entry["reliable"])
+            whole.append(line)
+        except (ValueError, KeyError, TypeError):
+            if line.startswith("{"):
+                continue  # of a run that was interrupted
+            raise ValueError(f"--out {out} holds something else; choose another file") from None
+    out.write_text("".join(line + "\n" for line in whole), encoding="utf-8")
+    return done
+
+
+def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
+    """An answer for people."""
+    if found.R is None or found.t is None or found.camera is None:
+        return f"{path}: not found"
+    matrix = "\n".join("  [" + " ".join(f"{value:11.6f}" for value in row) + " ]" for row in np.c_[found.R, found.t])
+    place = ", ".join(f"{value:.4f}" for value in -found.R.T @ found.t)
+    q = " ".join(f"{value:.6f}" for value in quaternion_from_rotation(found.R))
+    share = 100 * found.num_inliers / found.num_matches
+    doubt = "" if reliable else ", low: better not rely on it"
+    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{doubt}"
+    deviation = f" ± {100 * found.camera.focal_deviation:.1f} %" if found.camera.focal_deviation else ""
+    return "\n".join(
+        [
+            f"{path}: pose of the camera, x = R X + t:",
+            matrix,
+            f"  camera's place  ({place})",
+            f"  quaternion      {q}",
+            f"  inliers         {found.num_inliers} of {found.num_matches} matches, {share:.0f} %",
+            f"  confidence      {confidence}",
+            f"  focal length    {found.camera.mean_focal:.1f} px{deviation}",
+            f"  time            {1e3 * found.elapsed_s:.0f} ms",
+        ]
+    )
+
+
+def _write_html(target: Path, path: Path, found: AbsolutePoseResult, camera: Camera) -> None:
+    from caransac.viewer.query_page import write_query_page
+
+    image = path.read_bytes() if path.is_file() else None
+    extent = np.ceil(found.points2d.max(axis=0, initial=1.0)).astype(int).tolist()
+    size = (camera.width, camera.height) if camera.width and camera.height else (extent[0], extent[1])
+    print(f"Page: {write_query_page(target, path.name, found, image, size).resolve()}", file=sys.stderr)

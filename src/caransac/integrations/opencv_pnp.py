@@ -1,0 +1,101 @@
+"""OpenCV's solvePnPRansac, answered by caransac: see `caransac.integrations.opencv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caransac import api
+from caransac._support.arrays import as_array, as_reals
+from caransac.camera import as_camera
+from caransac.geometry import Array, vector_from_rotation
+from caransac.integrations.opencv_arrays import as_points, downloaded, is_umat
+from caransac.integrations.opencv_calls import PNP_SETTINGS, as_options, bind, load_opencv, pnp_form
+from caransac.options import Options, ScoreKind
+
+PNP_DEFAULTS = {"confidence": 0.99, "reprojectionError": 8.0}  # cv2's hundred iterations would be a third of a round
+PLANAR_FLAGS = (6, 7)  # cv2.SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE: what these assume of the points is not checked here
+
+
+def solvePnPRansac(
+    objectPoints: ArrayLike,
+    imagePoints: ArrayLike,
+    cameraMatrix: ArrayLike,
+    distCoeffs: ArrayLike | None,
+    *args: Any,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+    options: Options | None = None,
+    **kwargs: Any,
+) -> tuple[Any, ...]:
+    """``cv2.solvePnPRansac`` in both its forms.
+
+        solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs[, rvec[, tvec[, useExtrinsicGuess
+                       [, iterationsCount[, reprojectionError[, confidence[, inliers[, flags]]]]]]]])
+        solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs[, rvec[, tvec[, inliers[, params]]]])
+
+    Args:
+        objectPoints: (N, 3), (N, 1, 3) or (1, N, 3) points in space, any real dtype, or a list, or a cv2.UMat.
+        imagePoints: (N, 2), (N, 1, 2) or (1, N, 2) pixels.
+        cameraMatrix: (3, 3).
+        distCoeffs: (k1, k2, p1, p2[, k3[, k4, k5, k6]]), or None.
+        *args: the rest of one of the forms; as in cv2, None stands for a default. `reprojectionError` is the threshold
+            in pixels, `iterationsCount` the largest number of hypotheses; left open, ours holds. `flags` does not
+            choose the estimator; a guess of the pose (`useExtrinsicGuess`) and the flags for planar targets,
+            SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE, are OpenCV's own business, and with `scores` or `options` they
+            raise.
+        scores: (N,) one number per match, see `caransac.estimate_absolute_pose`.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+        options: the options to start from; what the call does not state comes from here.
+        **kwargs: the same by name.
+
+    Returns:
+        Whether there is a pose; with `params` the camera matrix; rvec (3, 1), tvec (3, 1), zero without a pose; the
+        indices (k, 1) int32 of the inliers, None without a pose.
+
+    Raises:
+        ValueError: an argument has a wrong shape or value; the message names it.
+        TypeError: no form has these arguments.
+    """
+    request = bind("solvePnPRansac", pnp_form(args, kwargs), args, kwargs)
+    if request.asked.pop("useExtrinsicGuess", False) or request.asked.pop("flags", None) in PLANAR_FLAGS:
+        if scores is not None or options is not None:
+            raise ValueError(
+                "scores and options have no meaning for useExtrinsicGuess and for planar flags, OpenCV's own"
+            )
+        theirs: tuple[Any, ...] = load_opencv().solvePnPRansac(
+            objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs
+        )
+        return theirs
+    lens = downloaded(cameraMatrix), None if distCoeffs is None else downloaded(distCoeffs)
+    found = api.estimate_absolute_pose(
+        as_points(imagePoints, "imagePoints"),
+        _space(objectPoints),
+        as_camera(lens, "cameraMatrix, distCoeffs"),
+        scores=scores,
+        score_kind=score_kind,
+        options=as_options(request, options, PNP_DEFAULTS, PNP_SETTINGS),
+    )
+    on_device = any(map(is_umat, (objectPoints, imagePoints, *args, *kwargs.values())))
+    posed = found.R is not None and found.t is not None
+    rvec = vector_from_rotation(found.R) if found.R is not None else np.zeros(3)
+    tvec = found.t if found.t is not None else np.zeros(3)
+    inliers = np.flatnonzero(found.inliers).astype(np.int32)[:, None] if posed else None
+    answer: list[Any] = [rvec.reshape(3, 1), tvec.reshape(3, 1), inliers]
+    if on_device:
+        answer = [None if each is None else load_opencv().UMat(each) for each in answer]
+    return (posed, *((cameraMatrix,) if request.with_params else ()), *answer)
+
+
+def _space(points: Any) -> Array:
+    """Points (N, 3), (N, 1, 3) or (1, N, 3), and an empty list, as (N, 3)."""
+    array = as_array(downloaded(points), "objectPoints")
+    if array.size == 0:
+        return np.empty((0, 3))
+    if array.ndim == 3 and array.shape[2] == 3 and 1 in array.shape[:2]:
+        array = array.reshape(-1, 3)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(f"objectPoints must have shape (N, 3), (N, 1, 3) or (1, N, 3), got {array.shape}")
+    return as_reals(array, "objectPoints")

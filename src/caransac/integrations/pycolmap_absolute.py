@@ -1,0 +1,141 @@
+"""pycolmap's estimators of absolute poses, answered by caransac: see `caransac.integrations.pycolmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from caransac import api
+from caransac.camera import UNKNOWN_ZOOM_DEVIATION, Camera, as_camera
+from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
+from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
+from caransac.options import Options, ScoreKind
+from caransac.results import AbsolutePoseResult
+
+if TYPE_CHECKING:
+    import pycolmap
+
+MAX_ERROR_PX, MAX_NUM_TRIALS, MIN_NUM_TRIALS = 12.0, 10_000, 100  # COLMAP's defaults
+REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
+ESTIMATION_SETTINGS = ("estimate_focal_length", "ransac")
+REFINEMENT_SETTINGS: Meanings = {  # the refinement has a loss and a rule to stop of its own
+    "gradient_tolerance": means_nothing,
+    "max_num_iterations": means_nothing,
+    "loss_function_scale": means_nothing,
+    "refine_focal_length": means_nothing,  # see `estimate_and_refine_absolute_pose`
+    "refine_extra_params": must_be(False),
+    "print_summary": means_nothing,
+    "use_position_prior": must_be(False),
+    "position_prior_in_world": means_nothing,
+    "position_prior_covariance": means_nothing,
+}
+
+
+def estimate_absolute_pose(
+    points2D: ArrayLike,
+    points3D: ArrayLike,
+    camera: Any,
+    estimation_options: pycolmap.AbsolutePoseEstimationOptions | Mapping[str, Any] | Options | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> dict[str, Any] | None:
+    """``pycolmap.estimate_absolute_pose``: as `estimate_and_refine_absolute_pose`, which ours always is."""
+    return estimate_and_refine_absolute_pose(
+        points2D, points3D, camera, estimation_options, scores=scores, score_kind=score_kind
+    )
+
+
+def estimate_and_refine_absolute_pose(
+    points2D: ArrayLike,
+    points3D: ArrayLike,
+    camera: Any,
+    estimation_options: pycolmap.AbsolutePoseEstimationOptions | Mapping[str, Any] | Options | None = None,
+    refinement_options: pycolmap.AbsolutePoseRefinementOptions | Mapping[str, Any] | None = None,
+    return_covariance: bool = False,
+    *,
+    scores: ArrayLike | None = None,
+    score_kind: ScoreKind | None = None,
+) -> dict[str, Any] | None:
+    """``pycolmap.estimate_and_refine_absolute_pose``. Needs pycolmap, whose Rigid3d it returns.
+
+    Args:
+        points2D: (N, 2) pixels.
+        points3D: (N, 3) points in space; a keypoint that occurs more than once counts once.
+        camera: a pycolmap.Camera, a dict {model, params, width, height}, or what `caransac.estimate_absolute_pose`
+            takes. As in pycolmap, a focal length that is estimated or refined is written into a pycolmap.Camera.
+        estimation_options: a pycolmap.AbsolutePoseEstimationOptions, a dict of its fields, or a `caransac.Options`.
+            Of `ransac`, `max_error` (12 pixels by default), `confidence` and `random_seed` mean what they do there;
+            `max_num_trials` is the limit of hypotheses; left at 10,000, ours holds. With `estimate_focal_length`, the
+            focal length counts as known to 25 per cent.
+        refinement_options: a pycolmap.AbsolutePoseRefinementOptions or a dict of its fields. With
+            `refine_focal_length`, the focal length counts as known to ten per cent. `refine_extra_params` and
+            `use_position_prior` raise; the others have no influence.
+        return_covariance: whether to return the covariance.
+        scores: (N,) one number per match, see `caransac.estimate_absolute_pose`.
+        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+
+    Returns:
+        A dict with cam_from_world (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,) and
+        confidence, and if wanted covariance (6, 6) of rotation vector and translation; None where the data determine
+        no pose.
+
+    Raises:
+        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+        ImportError: pycolmap is not installed.
+    """
+    pycolmap = load_pycolmap()
+    options, estimate_focal = _estimation(estimation_options)
+    refinement = as_settings(refinement_options, "refinement_options", "pycolmap.AbsolutePoseRefinementOptions")
+    translate(Options(), refinement, REFINEMENT_SETTINGS, "setting of refinement_options")
+    deviation = REFINED_FOCAL_DEVIATION if refinement.get("refine_focal_length") else 0.0
+    deviation = UNKNOWN_ZOOM_DEVIATION if estimate_focal else deviation
+    lens = as_camera(camera, "camera")
+    if deviation > 0:
+        lens = replace(lens, focal_deviation=deviation)
+    found = api.estimate_absolute_pose(points2D, points3D, lens, scores=scores, score_kind=score_kind, options=options)
+    if found.R is None or found.t is None:
+        return None
+    if deviation > 0 and found.camera is not None:
+        _write_focal(camera, found.camera)
+    entries: dict[str, Any] = {"cam_from_world": pycolmap.Rigid3d(pycolmap.Rotation3d(found.R), found.t)}
+    return entries | _entries(found, return_covariance)
+
+
+def _entries(found: AbsolutePoseResult, with_covariance: bool) -> dict[str, Any]:
+    assert found.covariance is not None
+    entries = {
+        "num_inliers": found.num_inliers,
+        "inlier_mask": found.inliers,
+        "probabilities": found.probabilities,
+        "confidence": found.confidence,
+    }
+    return entries | ({"covariance": found.covariance[:6, :6]} if with_covariance else {})
+
+
+def _estimation(settings: Any) -> tuple[Options, bool]:
+    """Pycolmap's settings as options, and whether to estimate the focal length."""
+    if isinstance(settings, Options):
+        return settings, False
+    asked = as_settings(settings, "estimation_options", "pycolmap.AbsolutePoseEstimationOptions")
+    if unknown := sorted(set(asked) - set(ESTIMATION_SETTINGS)):
+        raise ValueError(
+            f"unknown setting of estimation_options {unknown[0]!r}; it has {', '.join(ESTIMATION_SETTINGS)}"
+        )
+    ransac = as_settings(asked.get("ransac"), "ransac", "pycolmap.RANSACOptions")
+    if ransac.get("max_num_trials") == MAX_NUM_TRIALS:  # as it comes
+        ransac.pop("max_num_trials")
+    return as_options({"max_error": MAX_ERROR_PX} | ransac, "ransac"), bool(asked.get("estimate_focal_length"))
+
+
+def _write_focal(camera: Any, found: Camera) -> None:
+    """Write a focal length into a pycolmap.Camera, as pycolmap does; other cameras are left alone."""
+    places = getattr(camera, "focal_length_idxs", None)
+    if places is not None:
+        params = list(camera.params)
+        for place, focal in zip(places(), (found.fx, found.fy), strict=False):
+            params[place] = focal
+        camera.params = params

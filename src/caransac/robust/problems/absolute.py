@@ -1,0 +1,265 @@
+"""The absolute pose of a camera, from keypoints and the points in space that they match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.camera import Camera
+from caransac.geometry import Array, cross_matrix
+from caransac.kernels import (
+    ABSOLUTE_FOCAL_POSES,
+    ABSOLUTE_POSES,
+    Correspondences,
+    Indices,
+    IntrinsicsPrior,
+    pack_space,
+    three_point,
+)
+from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real
+from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, Doubt, precision
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+# How much more the priors of the focal length and of the principal point count than independent matches would let
+# them, as in `focal`: chosen on the training scenes. Points in space tell a focal length far better than another image.
+FOCAL_TEMPER, CENTRE_TEMPER = 1.0, 4.0
+VARIANCE_FACTOR = 8.0  # of real errors in what independent noise predicts: covers two in three training queries
+FLAT = 0.01  # distance of points from their plane, in depths
+FARTHEST = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
+SPREAD_IN_MEDIANS = 1.6  # as of the points of an image
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Coordinates of points in space: ``X' = axes (X - centre) / scale`` are of the order of one.
+
+    The first two axes are those along which the points spread most, so that what reads two coordinates reads the
+    broadest side of the scene.
+
+    Attributes:
+        centre: (3,) medians of the points.
+        scale: their spread.
+        axes: (3, 3) rotation.
+    """
+
+    centre: Array
+    scale: float
+    axes: Array
+
+    @classmethod
+    def of(cls, points: Array) -> Frame:
+        """The frame of points (n, 3), blind to a few absurd ones."""
+        if len(points) == 0:
+            return cls(np.zeros(3), 1.0, np.eye(3))
+        centre = np.median(points, axis=0)
+        shifted = points - centre
+        distances = np.linalg.norm(shifted, axis=1)
+        scale = max(SPREAD_IN_MEDIANS * float(np.median(distances)) / 3**0.5, 1e-9 * max(float(distances.max()), 1e-9))
+        near = shifted[distances < FARTHEST * scale] / scale
+        axes = np.linalg.eigh(near.T @ near)[1][:, ::-1].T
+        return cls(centre, scale, np.asarray(axes * np.linalg.det(axes)))
+
+    def enter(self, points: Array) -> Array:
+        """Points (n, 3) in these coordinates."""
+        return np.asarray((points - self.centre) @ self.axes.T / self.scale)
+
+    def leave(self, models: Array) -> Array:
+        """Poses (m, 3, 4) of points in these coordinates as poses of the points as given."""
+        R = models[..., :3] @ self.axes
+        t = self.scale * models[..., 3] - R @ self.centre
+        return np.concatenate([R, t[..., None]], axis=-1)
+
+    def pose(self, model: Array) -> Array:
+        """A pose (3, 4) of the points as given as one of points in these coordinates: the inverse of `leave`."""
+        R = model[:, :3]
+        return np.concatenate([R @ self.axes.T, (R @ self.centre + model[:, 3])[:, None] / self.scale], axis=1)
+
+    def covariance(self, covariance: Array, model: Array) -> Array:
+        """Covariance (f, f), f >= 6, of a pose in these coordinates as that of the pose (3, 4) of the points as given.
+
+        In both, a rotation vector turns from the left, and three numbers are added to the translation.
+        """
+        rates = np.eye(len(covariance))
+        rates[3:6, :3] = cross_matrix(model[:, :3] @ self.centre)
+        rates[3:6, 3:6] *= self.scale
+        return np.asarray(rates @ covariance @ rates.T)
+
+
+class Absolute(Problem):
+    """Points of image 1 are normalised image coordinates, those of "image 2" are in space; models are poses [R | t].
+
+    Attributes:
+        frame: coordinates of the points in space.
+        camera: as given.
+        keypoints: (n,) the number of the keypoint of each match; None if all have their own.
+    """
+
+    name = "absolute"
+    weights = "absolute"
+    sample_size = 3
+    error_dimensions = 2
+    median_error = 1.177
+    model_kernels = ABSOLUTE_POSES
+
+    def __init__(
+        self,
+        correspondences: Correspondences,
+        frame: Frame,
+        camera: Camera,
+        usable: NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(correspondences, 1 / camera.mean_focal, usable)
+        self.frame, self.camera = frame, camera
+        points = self.points1
+        _, keypoints = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
+        repeated = self.num_points > 0 and keypoints.max() + 1 < self.num_points
+        self.keypoints: NDArray[np.intp] | None = keypoints if repeated else None
+
+    @classmethod
+    def from_pixels(cls, pixels: Array, points3d: Array, camera: Camera) -> Absolute:
+        """The problem of pixels (N, 2) of a camera and points (N, 3): `AbsoluteFocal` where the camera is doubtful.
+
+        Where a lens has no ray for a pixel, its match is not usable.
+        """
+        rays = camera.pixels_to_rays(pixels)
+        usable = np.asarray(np.isfinite(rays).all(axis=1))
+        rays, points3d = rays[usable], points3d[usable]
+        frame = Frame.of(points3d)
+        kind = AbsoluteFocal if camera.focal_deviation > 0 else Absolute
+        return kind(pack_space(rays, frame.enter(points3d)), frame, camera, None if usable.all() else usable)
+
+    @cached_property
+    def extent(self) -> float:
+        """See `Problem.extent`: of the image, in which errors are measured."""
+        return max(float(self.spreads[0, 2]), SMALLEST_EXTENT) if self.num_points else 1.0
+
+    def subset(self, index: Indices) -> Self:
+        """See `Problem.subset`."""
+        chosen = super().subset(index)
+        chosen.keypoints = None if self.keypoints is None else self.keypoints[index]
+        return chosen
+
+    def share(self, weights: NDArray[Real]) -> NDArray[Real]:
+        """See `Problem.share`: a keypoint that was matched with several images has several points in space."""
+        if self.keypoints is None:
+            return weights
+        together = np.bincount(self.keypoints, weights)[self.keypoints]
+        return np.asarray(weights / np.maximum(together, 1.0), weights.dtype)
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`."""
+        return three_point(self.correspondences, samples)[0]
+
+    def public(self, models: Array) -> Array:
+        """See `Problem.public`: poses [R | t] of the points as given."""
+        return self.frame.leave(models[..., :4])
+
+    def from_public(self, model: Array) -> Array:
+        """See `Problem.from_public`."""
+        return self.frame.pose(model)
+
+    def outcomes(self, models: Array) -> Array:
+        """See `Problem.outcomes`: the camera's place in median depths of the points, and its rotation, (m, 12)."""
+        R, t = models[..., :3], models[..., 3]
+        centres = -(R.swapaxes(1, 2) @ t[..., None])[..., 0]
+        depths = np.median(self.points2 @ R[:, 2].T + t[:, 2], axis=0)
+        places = centres / np.maximum(np.abs(depths), 1e-9)[:, None]
+        return np.concatenate([places, R.reshape(-1, 9) / 2**0.5], axis=1)
+
+    def mirror(self, model: Array, inliers: NDArray[np.bool_]) -> tuple[Array, float]:
+        """The pose that shows the plane of the inliers (n,) tilted the other way, and the share of them on it."""
+        points = self.points2[inliers]
+        centre = points.mean(axis=0)
+        normal = np.linalg.svd(points - centre, full_matrices=False)[2][2]
+        R, t = model[:, :3], model[:, 3]
+        seen = R @ centre + t
+        depths = np.maximum(points @ R[2] + t[2], 1e-9)
+        share = float(np.mean(np.abs((points - centre) @ normal) < FLAT * depths))
+        ahead = seen / max(float(np.linalg.norm(seen)), 1e-9)
+        turned = (np.eye(3) - 2 * np.outer(ahead, ahead)) @ R @ (np.eye(3) - 2 * np.outer(normal, normal))
+        mirrored = model.copy()
+        mirrored[:, :3], mirrored[:, 3] = turned, seen - turned @ centre
+        return mirrored, share
+
+    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
+        """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
+
+        Of a rotation vector from the left and of the translation; (7, 7) with the logarithm of a doubtful focal length.
+        """
+        information = self.information(model, weights, VARIANCE_FACTOR**0.5 * noise / self.median_error)
+        covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
+        return self.frame.covariance(covariance, self.public(model[None])[0])
+
+    def refined_camera(self, model: Array, covariance: Array) -> Camera:  # noqa: ARG002  # for doubtful cameras
+        """The camera of a model, with the deviation that is left: as given."""
+        return self.camera
+
+
+class AbsoluteFocal(Absolute):
+    """The same of a camera whose focal length is doubtful or unknown; models are [R | t | a | b], (3, 6).
+
+    The intrinsics a = (log_scale, x, y) are as those of `FocalPose`; of b = (k1, 0, 0) the lens is held as given.
+    """
+
+    name = "absolute_focal"
+    model_kernels = ABSOLUTE_FOCAL_POSES
+
+    @cached_property
+    def doubt(self) -> Doubt:
+        """How well the camera is known."""
+        return Doubt.of(self.camera, CENTRE_DEVIATION)
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
+        guesses = [step * self.doubt.focal for step in GUESSES] if self.doubt.focal > SHARP else [0.0]
+        solved = []
+        for turn, log_scale in enumerate(guesses):
+            own = samples[turn :: len(guesses)]
+            given = self.correspondences.subset(own.ravel())
+            points = pack_space(given.points1 * exp(-log_scale), given.points2)
+            poses, _ = three_point(points, np.arange(own.size, dtype=np.int32).reshape(own.shape))
+            intrinsics = np.zeros((len(poses), 3, 2))
+            intrinsics[:, 0, 0] = log_scale
+            solved.append(np.concatenate([poses, intrinsics], axis=2))
+        return np.concatenate(solved)
+
+    def from_public(self, model: Array) -> Array:
+        """See `Problem.from_public`: with the camera as given."""
+        return np.concatenate([self.frame.pose(model), np.zeros((3, 2))], axis=1)
+
+    def intrinsics_prior(
+        self,
+        noise: float,
+        model: Array | None = None,  # noqa: ARG002  # points in space tell the focal length: the prior is as stated
+        weights: Array | None = None,  # noqa: ARG002  # likewise
+    ) -> IntrinsicsPrior:
+        """See `Problem.intrinsics_prior`."""
+        variance = (noise / self.median_error) ** 2
+        return IntrinsicsPrior(
+            log_scale=(precision(FOCAL_TEMPER * variance, self.doubt.focal), 0.0),
+            centre=(precision(CENTRE_TEMPER * variance, self.doubt.centre), 0.0),
+            k1=(np.inf, 0.0),
+        )
+
+    @property
+    def prior_information(self) -> Array:
+        """See `Problem.prior_information`: what is known of the camera."""
+        centre = precision(1.0, self.doubt.centre)
+        return np.diag([0.0] * 6 + [precision(1.0, self.doubt.focal), centre, centre, np.inf])
+
+    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
+        """See `Absolute.covariance`; principal point and lens are left out."""
+        return super().covariance(model, weights, noise)[:7, :7]
+
+    def refined_camera(self, model: Array, covariance: Array) -> Camera:
+        """See `Absolute.refined_camera`."""
+        log_scale, x, y = model[:, 4]
+        deviation = min(float(np.sqrt(max(covariance[6, 6], 0.0))), 1.0)
+        return self.camera.adjusted(exp(log_scale), (x * self.camera.fx, y * self.camera.fy), deviation)

@@ -1,0 +1,151 @@
+"""A COLMAP model as something to be localised in: its points in space, and how they look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac._support.sqlite_files import check_schema, connect, explaining, read_blob
+from caransac.camera import EXIF_FOCAL_DEVIATION, Camera, as_camera
+from caransac.geometry import Array, Floats
+from caransac.io.descriptors import match_vectors
+from caransac.verification.colmap_cameras import read_camera
+
+KEYS = {"cameras": "camera_id", "images": "image_id", "keypoints": "image_id", "descriptors": "image_id"}
+OTHERWISE = "is not a COLMAP database with features: {error}"
+PIXEL_CENTRE = 0.5  # of the top-left pixel in COLMAP; (0, 0) in OpenCV
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Keypoints of an image.
+
+    Attributes:
+        points2d: (n, 2) pixels in COLMAP's convention.
+        vectors: (n, 128) RootSIFT descriptors of length one.
+    """
+
+    points2d: Array
+    vectors: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ColmapModel:
+    """A sparse model with the descriptors of its points.
+
+    Attributes:
+        points3d: (n, 3) points in space.
+        vectors: (n, 128) the mean descriptor of each, of length one.
+        database: the database that the model was made from.
+        camera: the camera of all images of the model, where they have one; else None.
+    """
+
+    points3d: Array
+    vectors: Floats
+    database: Path
+    camera: Camera | None
+
+    @classmethod
+    def read(cls, folder: str | Path, database: str | Path) -> ColmapModel:
+        """A model of COLMAP's files, cameras, images and points3D, and the database with its features.
+
+        Raises:
+            ImportError: pycolmap is not installed, which reads the model.
+            ValueError: the files are something else.
+            OSError: they are missing.
+        """
+        folder, database = Path(folder), Path(database)
+        for path, what in ((folder, "folder of a model"), (database, "database")):
+            if not path.exists():
+                raise FileNotFoundError(f"no such {what}: {path}")
+        model = _read_model(folder)
+        points = sorted(model.points3D.items())
+        if not points:
+            raise ValueError(f"{folder} has no points")
+        seen: dict[int, list[tuple[int, int]]] = {}
+        for row, (_, point) in enumerate(points):
+            for element in point.track.elements:
+                seen.setdefault(element.image_id, []).append((element.point2D_idx, row))
+        vectors = np.zeros((len(points), 128), np.float32)
+        with _open(database) as connection:
+            for image_id, observations in sorted(seen.items()):
+                index, rows = np.array(observations).T
+                found = _read_descriptors(connection, image_id)
+                if found is None or len(found) <= index.max():
+                    raise ValueError(f"{database} does not have the features of image {image_id} that {folder} uses")
+                np.add.at(vectors, rows, found[index])
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        cameras = {number: model.cameras[number] for number in {image.camera_id for image in model.images.values()}}
+        camera = as_camera(next(iter(cameras.values())), "camera") if len(cameras) == 1 else None
+        space = np.array([point.xyz for _, point in points])
+        return cls(space, np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32), database, camera)
+
+    def match(self, features: Features) -> tuple[Array, Array, Array]:
+        """Pixels (m, 2), points (m, 3) that look most alike, and the ratio (m,) to the second-nearest."""
+        index2d, index3d, ratios_sq = match_vectors(features.vectors, self.vectors)
+        return features.points2d[index2d], self.points3d[index3d], np.sqrt(ratios_sq)
+
+    def stored(self, name: str) -> tuple[Features, Camera] | None:
+        """Features and camera of an image that the database has, by its name there; None if it has not."""
+        with _open(self.database) as connection:
+            row = connection.execute("SELECT image_id, camera_id FROM images WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                return None
+            image_id, camera_id = row
+            vectors = _read_descriptors(connection, image_id)
+            blob = read_blob(connection, "keypoints", "image_id", image_id, 4)
+            if vectors is None or blob is None or len(vectors) != blob[0]:
+                return None
+            points = np.frombuffer(blob[2], np.float32).reshape(blob[0], blob[1])[:, :2].astype(float)
+            return Features(points, vectors), _camera_of(connection, camera_id)
+
+
+def in_colmap_pixels(camera: Camera) -> Camera:
+    """A camera whose top-left pixel has its centre at (0, 0) as COLMAP has it, at (0.5, 0.5)."""
+    return camera.adjusted(1.0, (PIXEL_CENTRE, PIXEL_CENTRE), camera.focal_deviation)
+
+
+def _read_model(folder: Path) -> Any:
+    try:
+        import pycolmap
+    except ImportError as error:
+        raise ImportError("reading a COLMAP model needs pycolmap: pip install 'caransac[colmap]'") from error
+    try:
+        return pycolmap.Reconstruction(str(folder))
+    except Exception as error:  # whatever pycolmap throws at files that are something else
+        raise ValueError(f"{folder} is not a COLMAP model: {' '.join(str(error).split())[:200]}") from error
+
+
+@contextmanager
+def _open(database: Path) -> Iterator[Any]:
+    with explaining(database, OTHERWISE), closing(connect(database)) as connection:
+        check_schema(connection, KEYS, database)
+        yield connection
+
+
+def _read_descriptors(connection: Any, image_id: int) -> NDArray[np.float32] | None:
+    """The descriptors (n, 128) of an image, as RootSIFT of length one."""
+    blob = read_blob(connection, "descriptors", "image_id", image_id, 1)
+    if blob is None:
+        return None
+    rows, columns, data = blob
+    if columns != 128:
+        raise ValueError(f"descriptors of {columns} numbers are not SIFT's, which have 128")
+    vectors = np.frombuffer(data, np.uint8).reshape(rows, columns).astype(np.float32)
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), np.float32)
+
+
+def _camera_of(connection: Any, camera_id: int) -> Camera:
+    """A camera of the database: known to some per cent, or only by its size where there is no prior focal length."""
+    command = "SELECT model, width, height, params, prior_focal_length FROM cameras WHERE camera_id = ?"
+    model, width, height, params, prior = connection.execute(command, (camera_id,)).fetchone()
+    if not prior:
+        return in_colmap_pixels(Camera.of_unknown_focal(width, height))
+    camera = read_camera(camera_id, model, width, height, params)
+    return camera if camera.is_fisheye else replace(camera, focal_deviation=EXIF_FOCAL_DEVIATION)

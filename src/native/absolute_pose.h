@@ -1,0 +1,22 @@
+// Absolute poses: x = R X + t of points in space, seen by a camera whose intrinsics may be only nearly known.
+#pragma once
+
+#include "focal_pose.h"
+#include "hot/reprojection.h"
+
+namespace caransac {
+
+// The camera is relative to the one that points were normalised with, as in FocalPose; its lens moves a ray (x, y, 1)
+// to (1 + k1 r^2) (x, y) before that.
+struct AbsolutePose {
+    Pose pose;  // of any translation
+    Intrinsics camera;
+    double k1 = 0;
+    Projection projection() const;
+};
+
+// As Python has them: the rows of [R | t], or of [R | t | a | b] with a = (log_scale, x, y) and b = (k1, 0, 0).
+AbsolutePose read_absolute_pose(const double* from, int columns);
+void write_absolute_pose(const AbsolutePose& model, int columns, double* to);
+
+}  // namespace caransac

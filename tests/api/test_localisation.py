@@ -1,0 +1,209 @@
+"""estimate_absolute_pose: truth, doubt, hopeless data, hostile arguments, and its result."""
+
+import json
+
+import numpy as np
+import pytest
+
+import caransac
+from caransac import AbsolutePoseResult, Camera, Options, estimate_absolute_pose, load_result
+from caransac.geometry import absolute_pose_error_deg, homogeneous, rotation_from_vector
+from caransac.synthetic import make_query
+
+METHODS = pytest.mark.parametrize("method", ["ca-ransac", "lm-lo", "lm-lo-u"])
+
+
+def estimate(query, camera=None, **given):
+    scores = {"scores": query.scores, "score_kind": "ratio"}
+    return estimate_absolute_pose(query.points2d, query.points3d, camera or query.camera, **(scores | given))
+
+
+def error_of(found, query):
+    return absolute_pose_error_deg(found.R, found.t, query.R, query.t, query.points3d)
+
+
+@METHODS
+@pytest.mark.parametrize("flat", [False, True], ids=["cloud", "plane"])
+def test_the_pose_is_found(method, flat):
+    query = make_query(outlier_ratio=0.6, seed=1, flat=flat)
+    found = estimate(query, options=Options(method=method))
+    assert found.success and error_of(found, query) < 0.2
+    assert np.mean(found.inliers == query.inliers) > 0.95
+    assert found.camera == query.camera
+    np.testing.assert_allclose(found.centre, -query.R.T @ query.t, atol=0.05)
+    if method == "ca-ransac":
+        assert found.probabilities[query.inliers].mean() > 0.8 > 0.2 > found.probabilities[~query.inliers].mean()
+        assert found.confidence > 0.9 and found.noise_px == pytest.approx(0.5 * 1.177, rel=0.3)
+
+
+def test_scores_are_not_needed():
+    query = make_query(outlier_ratio=0.5, seed=2)
+    found = estimate(query, scores=None, score_kind=None)
+    assert error_of(found, query) < 0.2
+
+
+def test_the_unit_and_the_frame_of_the_points_do_not_matter(rng):
+    query = make_query(outlier_ratio=0.5, seed=3)
+    turn, shift = rotation_from_vector(rng.normal(size=3)), 1e4 * rng.normal(size=3)
+    moved = 1e3 * query.points3d @ turn.T + shift
+    found = estimate_absolute_pose(query.points2d, moved, query.camera, scores=query.scores, score_kind="ratio")
+    # x = R X + t with X' = s Q X + c: R' = R Q^T, t' = s t - R' c
+    R, t = query.R @ turn.T, 1e3 * query.t - query.R @ turn.T @ shift
+    assert absolute_pose_error_deg(found.R, found.t, R, t, moved) < 0.2
+
+
+def test_lens_distortion_is_removed():
+    query = make_query(outlier_ratio=0.4, seed=4)
+    camera = Camera("SIMPLE_RADIAL", (*query.camera.params, -0.15), 1024, 768)
+    pixels = camera.rays_to_pixels(query.camera.pixels_to_rays(query.points2d))
+    found = estimate_absolute_pose(pixels, query.points3d, camera)
+    assert error_of(found, query) < 0.3 and found.num_inliers > 0.9 * query.inliers.sum()
+
+
+@pytest.mark.parametrize("factor", [1.05, 0.95])
+def test_a_doubtful_focal_length_is_refined(factor):
+    query = make_query(outlier_ratio=0.5, seed=5)
+    found = estimate(query, query.camera.adjusted(factor, (0, 0), 0.05))
+    assert error_of(found, query) < 0.4
+    assert found.camera.mean_focal == pytest.approx(query.camera.mean_focal, rel=0.01)
+    assert 0 < found.camera.focal_deviation < 0.01
+    assert found.covariance.shape == (7, 7)
+    assert np.sqrt(found.covariance[6, 6]) == pytest.approx(found.camera.focal_deviation)
+
+
+def test_an_unknown_focal_length_is_estimated():
+    query = make_query(outlier_ratio=0.5, seed=6)
+    found = estimate_absolute_pose(
+        query.points2d, query.points3d, image_size=(1024, 768), scores=query.scores, score_kind="ratio"
+    )
+    assert error_of(found, query) < 0.5
+    assert found.camera.mean_focal == pytest.approx(query.camera.mean_focal, rel=0.02)
+
+
+def test_a_wrong_focal_length_lowers_the_confidence():
+    query = make_query(outlier_ratio=0.5, seed=7)
+    right, wrong = (estimate(query, query.camera.adjusted(f, (0, 0), 0.0)) for f in (1.0, 1.4))
+    assert right.confidence > 0.9 > 0.5 > wrong.confidence
+
+
+def test_the_covariance_is_that_of_repeated_experiments():
+    """Real errors are larger than those of independent noise, which these are: see VARIANCE_FACTOR."""
+    errors, predicted = [], []
+    for seed in range(60):
+        query = make_query(120, outlier_ratio=0.0, noise_px=1.0, seed=8)
+        noisy = query.points2d + np.random.default_rng(seed).normal(size=query.points2d.shape)
+        found = estimate_absolute_pose(noisy, query.points3d, query.camera)
+        errors.append(found.t - query.t)
+        predicted.append(found.covariance[3:6, 3:6])
+    scatter = np.trace(np.cov(np.array(errors).T))
+    assert 4 < np.mean([np.trace(each) for each in predicted]) / scatter < 16
+
+
+def test_points_of_one_keypoint_count_once():
+    query = make_query(300, outlier_ratio=0.3, seed=9)
+    repeated = np.repeat(np.arange(300), 3)
+    once = estimate_absolute_pose(query.points2d, query.points3d, query.camera)
+    thrice = estimate_absolute_pose(query.points2d[repeated], query.points3d[repeated], query.camera)
+    assert error_of(thrice, query) < 0.3
+    assert thrice.num_inliers > 2.5 * once.num_inliers
+    ratio = np.trace(thrice.covariance[:3, :3]) / np.trace(once.covariance[:3, :3])
+    assert 0.7 < ratio < 1.4  # and not a third
+
+
+def test_a_right_candidate_among_wrong_ones_is_found(rng):
+    query = make_query(200, outlier_ratio=0.0, seed=10)
+    points2d = np.concatenate([query.points2d] * 3)
+    points3d = np.concatenate([query.points3d, rng.permutation(query.points3d), rng.permutation(query.points3d)])
+    found = estimate_absolute_pose(points2d, points3d, query.camera)
+    assert error_of(found, query) < 0.3
+
+
+@METHODS
+@pytest.mark.parametrize("case", ["none", "two", "one point", "line", "random", "behind"])
+def test_hopeless_data_fail_as_a_value(method, case, rng):
+    query = make_query(60, outlier_ratio=0.0, seed=11)
+    points2d, points3d = query.points2d, query.points3d
+    if case == "none":
+        points2d, points3d = np.empty((0, 2)), np.empty((0, 3))
+    elif case == "two":
+        points2d, points3d = points2d[:2], points3d[:2]
+    elif case == "one point":
+        points3d = np.ones((60, 3))
+    elif case == "line":
+        points3d = np.outer(rng.normal(size=60), [1.0, 2, 3])
+    elif case == "random":
+        points3d = rng.normal(size=(60, 3))
+    found = estimate_absolute_pose(points2d, points3d, query.camera, options=Options(method=method))
+    if case == "behind":
+        return
+    if found.success:
+        assert case == "random" and (found.confidence is None or found.confidence < 0.5)
+    else:
+        assert found.R is None and found.covariance is None and found.num_inliers == 0
+        assert found.stop_reason in ("too_few_points", "degenerate", "no_consensus")
+
+
+def test_far_and_absurd_points_do_no_harm(rng):
+    query = make_query(300, outlier_ratio=0.3, seed=12)
+    points3d = query.points3d.copy()
+    wrong = np.flatnonzero(~query.inliers)
+    points3d[wrong[:20]] = 1e9 * rng.normal(size=(20, 3))
+    far = np.flatnonzero(query.inliers)[:30]
+    rays = homogeneous(query.camera.pixels_to_rays(query.points2d[far]))
+    points3d[far] = (1e4 * rays - query.t) @ query.R
+    found = estimate_absolute_pose(query.points2d, points3d, query.camera)
+    assert absolute_pose_error_deg(found.R, found.t, query.R, query.t, query.points3d) < 0.3
+    assert found.inliers[far].mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points2d": np.zeros((10, 3))}, "points2d must have shape"),
+        ({"points3d": np.zeros((10, 2))}, "points3d must have shape"),
+        ({"points3d": np.zeros((9, 3))}, "same length"),
+        ({"points3d": np.full((10, 3), np.nan)}, "points3d must not contain"),
+        ({"camera": None}, "image_size"),
+        ({"camera": np.eye(2)}, "camera: K must be 3x3"),
+        ({"camera": None, "image_size": (0, 0)}, "image_size must be"),
+        ({"scores": np.zeros(10)}, "score_kind"),
+        ({"scores": np.zeros(9), "score_kind": "ratio"}, "scores must have shape"),
+        ({"options": {"rounds": 3}}, "options must be"),
+        ({"options": Options(oversampling=2)}, "oversampling"),
+    ],
+)
+def test_mistakes_are_named(change, message):
+    given = {"points2d": np.zeros((10, 2)), "points3d": np.zeros((10, 3)), "camera": np.eye(3)} | change
+    with pytest.raises(ValueError, match=message):
+        estimate_absolute_pose(**given)
+
+
+def test_the_same_seed_gives_the_same_answer():
+    query = make_query(outlier_ratio=0.6, seed=13)
+    first, second = (estimate(query, options=Options(seed=4)) for _ in range(2))
+    np.testing.assert_array_equal(first.R, second.R)
+    np.testing.assert_array_equal(first.probabilities, second.probabilities)
+
+
+def test_very_many_matches():
+    query = make_query(30_000, outlier_ratio=0.5, seed=14)
+    found = estimate(query)
+    assert error_of(found, query) < 0.05
+    assert np.mean(found.inliers == query.inliers) > 0.95
+
+
+def test_the_result_shows_itself_and_comes_back(tmp_path):
+    query = make_query(100, outlier_ratio=0.3, seed=15)
+    found = estimate(query, options=Options(keep_trace=True))
+    assert repr(found).startswith("AbsolutePoseResult(success, rotation")
+    assert "inliers" in found._repr_html_() and "matrices" in found._repr_html_()
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["type"] == "AbsolutePoseResult" and "points3d" not in plain and len(plain["centre"]) == 3
+    found.save(tmp_path / "pose.json")
+    for back in (load_result(tmp_path / "pose.json"), AbsolutePoseResult.load(tmp_path / "pose.json")):
+        assert isinstance(back, AbsolutePoseResult) and back.camera == found.camera
+        for name in ("R", "t", "covariance", "points2d", "points3d", "inliers", "probabilities"):
+            np.testing.assert_array_equal(getattr(back, name), getattr(found, name))
+    assert len(back.trace) == len(found.trace) and back.trace[-1].models.shape[1:] == (3, 4)
+    with pytest.raises(ValueError, match="type must be"):
+        caransac.RelativePoseResult.load(tmp_path / "pose.json")

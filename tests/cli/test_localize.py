@@ -1,0 +1,159 @@
+"""caransac localize, in a small model of rendered views."""
+
+import json
+import sqlite3
+from itertools import pairwise
+
+import numpy as np
+import pycolmap
+import pytest
+
+from caransac.cli import main
+from caransac.geometry import absolute_pose_error_deg, quaternion_from_rotation
+from caransac.geometry.triangulation import triangulate_matches
+from caransac.io.descriptors import match_vectors
+from caransac.io.images import detect, write_image
+from caransac.render import render_views
+
+pytestmark = pytest.mark.slow
+QUERY = 2  # of the views: it is no part of the model
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """A folder with the model of four views, its database and the image of a fifth, and the truth about that."""
+    folder = tmp_path_factory.mktemp("scene")
+    views = render_views(5, width=480, height=360, arc_deg=28.0)
+    found = [detect(image) for image in views.images]
+    model = [number for number in range(5) if number != QUERY]
+    tracks = []  # a point of every match of neighbours
+    for a, b in pairwise(model):
+        index1, index2, ratios_sq = match_vectors(found[a][1], found[b][1])
+        keep = ratios_sq < 0.64
+        index1, index2 = index1[keep], index2[keep]
+        R = views.rotations[b] @ views.rotations[a].T
+        t = views.translations[b] - R @ views.translations[a]
+        points = triangulate_matches(
+            R, t, found[a][0][index1], found[b][0][index2], views.camera, views.camera, np.ones(len(index1), bool)
+        )
+        good = points.error_px < 1
+        space = (points.xyz[good] - views.translations[a]) @ views.rotations[a]
+        for X, match in zip(space, points.index[good], strict=True):
+            tracks.append((X, [(a, index1[match]), (b, index2[match])]))
+    write_model(folder / "sparse", views, found, model, tracks)
+    write_database(folder / "database.db", found, model, views.camera)
+    write_image(folder / "query.png", views.images[QUERY])
+    return folder, views
+
+
+def write_model(folder, views, found, model, tracks):
+    folder.mkdir()
+    camera = views.camera
+    params = " ".join(map(str, (camera.fx, camera.params[1] + 0.5, camera.params[2] + 0.5)))
+    (folder / "cameras.txt").write_text(f"1 SIMPLE_PINHOLE {camera.width} {camera.height} {params}\n")
+    lines, owners = [], {view: {} for view in model}
+    kept = []
+    for number, (X, track) in enumerate(tracks, 1):
+        if all(index not in owners[view] for view, index in track):
+            for view, index in track:
+                owners[view][index] = number
+            kept.append((number, X, track))
+    for view in model:
+        q, t = quaternion_from_rotation(views.rotations[view]), views.translations[view]
+        lines.append(" ".join(map(str, (view + 1, *q, *t, 1, f"{view}.png"))))
+        points = found[view][0] + 0.5
+        lines.append(" ".join(f"{x} {y} {owners[view].get(i, -1)}" for i, (x, y) in enumerate(points)))
+    (folder / "images.txt").write_text("\n".join(lines) + "\n")
+    rows = [
+        " ".join(map(str, (number, *X, 0, 0, 0, 0.5, *(n for view, i in track for n in (view + 1, i)))))
+        for number, X, track in kept
+    ]
+    (folder / "points3D.txt").write_text("\n".join(rows) + "\n")
+
+
+def write_database(path, found, model, camera):
+    pycolmap.Database.open(path).close()
+    with sqlite3.connect(path) as connection:
+        params = np.array([camera.fx, camera.params[1] + 0.5, camera.params[2] + 0.5]).tobytes()
+        connection.execute("INSERT INTO cameras VALUES (1, 0, ?, ?, ?, 1)", (camera.width, camera.height, params))
+        for view in model:
+            points, vectors = found[view]
+            stored = np.round(512 * vectors).clip(0, 255).astype(np.uint8)
+            connection.execute(
+                "INSERT INTO images (image_id, name, camera_id) VALUES (?, ?, 1)", (view + 1, f"{view}.png")
+            )
+            keypoints = (points + 0.5).astype(np.float32)
+            connection.execute(
+                "INSERT INTO keypoints (image_id, rows, cols, data) VALUES (?, ?, 2, ?)",
+                (view + 1, len(points), keypoints.tobytes()),
+            )
+            connection.execute(
+                "INSERT INTO descriptors (image_id, rows, cols, data, type) VALUES (?, ?, 128, ?, 0)",
+                (view + 1, len(points), stored.tobytes()),
+            )
+    connection.close()
+
+
+def error_of(entry, views, view=QUERY):
+    R, t = np.array(entry["R"]), np.array(entry["t"])
+    middle = np.array([[0.0, 0, 0]])
+    return absolute_pose_error_deg(R, t, views.rotations[view], views.translations[view], middle)
+
+
+def test_an_image_is_localised(scene, capsys):
+    folder, views = scene
+    assert main(["localize", str(folder / "sparse"), str(folder / "query.png"), "--json"]) == 0
+    entry = json.loads(capsys.readouterr().out)
+    assert entry["reliable"] and entry["success"] and entry["num_inliers"] > 50
+    assert error_of(entry, views) < 0.5
+
+
+def test_a_page_is_written_and_people_are_told(scene, capsys, tmp_path):
+    folder, _ = scene
+    page = tmp_path / "query.html"
+    assert main(["localize", str(folder / "sparse"), str(folder / "query.png"), "--html", str(page)]) == 0
+    told = capsys.readouterr()
+    assert "inliers" in told.out and "confidence" in told.out and str(page) in told.err
+    text = page.read_text()
+    assert text.count("<circle") > 100 and "data:image/png;base64" in text
+
+
+def test_images_of_the_database_need_no_file(scene, capsys):
+    folder, views = scene
+    code = main(["localize", str(folder / "sparse"), "1.png", "--json", "--camera", "432,240,180±5%"])
+    entry = json.loads(capsys.readouterr().out)
+    assert code == 0 and error_of(entry, views, 1) < 0.5
+    assert entry["camera"]["params"][0] == pytest.approx(views.camera.fx, rel=0.02)
+
+
+def test_a_run_continues_where_it_was_interrupted(scene, capsys, tmp_path):
+    folder, _ = scene
+    out, queries = tmp_path / "poses.jsonl", ["0.png", "1.png", "3.png"]
+    command = ["localize", str(folder / "sparse"), "--out", str(out), "--quiet"]
+    assert main([*command, *queries[:2]]) == 0
+    first = out.read_text()
+    out.write_text(first + '{"image": "3.png", "relia')  # cut off in the middle of a line
+    assert main([*command, *queries]) == 0
+    lines = out.read_text().splitlines()
+    assert out.read_text().startswith(first)
+    assert [json.loads(line)["image"] for line in lines] == queries
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_wrong_is_said(scene, capsys, tmp_path):
+    folder, _ = scene
+    query = str(folder / "query.png")
+    (tmp_path / "notes.txt").write_text("not poses\n")
+    for arguments, message in (
+        ([str(tmp_path / "none"), query], "no database.db"),
+        ([str(tmp_path), query, "--database", str(folder / "database.db")], "not a COLMAP model"),
+        ([str(folder / "sparse"), query, "--database", query], "not a COLMAP database"),
+        ([str(folder / "sparse"), str(folder / "none.png")], "no such image"),
+        ([str(folder / "sparse"), query, "--out", str(tmp_path / "notes.txt")], "something else"),
+        ([str(folder / "sparse"), query, query, "--html", "a.html"], "--html"),
+    ):
+        assert main(["localize", *arguments]) == 2
+        assert message in capsys.readouterr().err
+    write_image(tmp_path / "grey.png", np.full((360, 480, 3), 90, np.uint8))
+    assert main(["localize", str(folder / "sparse"), str(tmp_path / "grey.png")]) == 1
+    assert "no pose" in capsys.readouterr().err
