@@ -70,7 +70,7 @@ class Options:
     sample_quality: str | Path = "geometric"
     max_error_px: MaxError = "auto"
     top_models: int = 4
-    local_models: int = 32
+    local_models: int = 24
     state_update: bool = True
     adaptive_sampling: bool = True
     adaptive_refinement: bool = True

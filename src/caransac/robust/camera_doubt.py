@@ -26,7 +26,7 @@ from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
 from caransac.robust.problems.focal import TEMPER
 from caransac.tuning import Tuning
 
-POINTS = 1024  # the likeliest, that are asked
+POINTS = 512  # the likeliest, that are asked
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
 LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
 FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go

@@ -32,7 +32,9 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     model = found.model
     if model is None or not problem.has_rotation:
         return None
-    _, slopes = problem.jacobian(model)
+    chosen = np.flatnonzero(weights).astype(np.int32)
+    fitted, weights = problem.subset(chosen), weights[chosen]
+    _, slopes = fitted.jacobian(model)
     weights = np.where(np.abs(slopes).max(axis=1, initial=0.0) < LARGEST_SLOPE, weights, 0.0)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
@@ -40,11 +42,14 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     prior = problem.prior_information
     free = ~np.isinf(np.diag(prior))
     prior = prior[np.ix_(free, free)]
-    data = problem.model_kernels.information(model, problem.correspondences, weights)[np.ix_(free, free)] / variance
+    data = problem.model_kernels.information(model, fitted.correspondences, weights)[np.ix_(free, free)] / variance
     data[range(POSE), range(POSE)] += 1.0
     # The refinement trusts the prior of the cameras by another factor than their deviations say.
-    trust = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
-    inverse = np.linalg.pinv(data + trust * prior, hermitian=True)
+    trust = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
+    try:
+        inverse = np.linalg.inv(data + trust * prior)
+    except np.linalg.LinAlgError:  # cameras of which nothing tells anything
+        inverse = np.linalg.pinv(data + trust * prior, hermitian=True)
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = inverse @ (data + trust**2 * prior) @ inverse
     return covariance

@@ -13,7 +13,7 @@ from caransac.robust.sampling import sampling_pool
 
 REACH = 2.0  # in thresholds: matches that are closer to the answer are its own
 WORTH = 0.05  # matches that look right and are not explained, in explained ones: with fewer nobody looks for a rival
-SAMPLES, REFINED = 128, 4  # minimal samples of them, and how many of their models are refined
+SAMPLES, REFINED = 64, 4  # minimal samples of them, and how many of their models are refined
 LIKELY = 1024  # matches that are looked at, the likeliest
 STEPS, MIN_DECREASE = 6, 1e-3  # of refinement, which need not be precise here
 BACKGROUND = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone

@@ -34,7 +34,7 @@ LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
 SURE = 1e12  # information about what is held fixed
 USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of a lens that nobody told of
 DISTORTION_STEP = 1e-4  # of finite differences
-RESPONDING = 512  # points that are asked how lenses move a model, at most
+RESPONDING = 256  # points that are asked how lenses move a model, at most
 
 
 class Problem(ABC):
@@ -286,7 +286,7 @@ class Problem(ABC):
         pull = np.einsum("ni,n->i", slopes[usable], (weights * moved)[usable]) / noise**2
         information = self.information(model, weights * usable, noise)
         information[np.diag_indices(len(information))] += 1e-9 * np.trace(information) + 1e-12
-        return np.asarray(-np.linalg.lstsq(information, pull, rcond=None)[0])
+        return np.asarray(-np.linalg.solve(information, pull))
 
     def _bend(self, points: Array) -> Array:
         """Points (n, 2) as lenses with a little of radial distortion show them."""
