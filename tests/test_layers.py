@@ -18,6 +18,7 @@ LAYERS = [
     {"camera", "plot.display"},
     {"geometry.parallax", "geometry.triangulation", "result_format"},
     {"results"},
+    {"policy"},
     {"plot.drawing"},
     {"plot"},
     {"kernels._arrays"},

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from caransac.io.adapters import matches_from, matches_from_warp
     from caransac.io.matches import Matches
     from caransac.options import Options
+    from caransac.policy import GeometryPolicy
     from caransac.results import (
         AbsolutePoseResult,
         FundamentalResult,
@@ -50,6 +51,7 @@ __all__ = [
     "Camera",
     "CameraEstimate",
     "FundamentalResult",
+    "GeometryPolicy",
     "GeometryResult",
     "HomographyResult",
     "Matches",
@@ -95,6 +97,7 @@ _MODULES = {
     "io.adapters": ("matches_from", "matches_from_warp"),
     "io.matches": ("Matches",),
     "options": ("Options",),
+    "policy": ("GeometryPolicy",),
     "results": (
         "AbsolutePoseResult",
         "FundamentalResult",

@@ -16,6 +16,7 @@ from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
 from caransac.geometry.mirroring import mirrored_share
 from caransac.options import Options, ScoreKind
+from caransac.policy import DEFAULT_POLICY, GeometryPolicy
 from caransac.results import (
     FundamentalResult,
     GeometryKind,
@@ -28,17 +29,6 @@ from caransac.results import (
 )
 
 POSE_FIELDS = ("alternatives", "rotation_confidence", "covariance", "covariance_of")
-SURE = 0.5  # confidence that an answer has at least
-# Share of inliers whose neighbourhood is turned over, from which on one image is mirrored. Of 753 real pairs (RootSIFT,
-# ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has less, and one in ten of ORB.
-MIRRORED = 0.6
-
-# Without a pose to rely on, a rotation is told that is this sure, if noise alone moves the direction by more than so
-# many degrees or the parallax is below so many thresholds.
-SURE_ROTATION, DOUBTFUL_DIRECTION_DEG, LITTLE_PARALLAX = 0.8, 5.0, 4.0
-# An image is the same if this share of the inliers, this of all matches, and so many, have moved by less than this, in
-# extents of the points (about a pixel).
-STILL_SHARE, LEAST_STILL, STILL_MATCHES, STILL = 0.8, 0.3, 8, 0.003
 
 REASONS: dict[GeometryKind, str] = {
     "pose": "the scene has depth and the cameras are known",
@@ -66,16 +56,20 @@ def estimate(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
+    policy: GeometryPolicy | None = None,
 ) -> GeometryResult:
     """Estimate whatever geometry two images have: pose, pose and focal lengths, homography, rotation, or F.
 
     Arguments and errors are those of `estimate_relative_pose`; without a camera and an image size of both images, no
-    pose is looked for.
+    pose is looked for. `policy` says what is accepted: see `GeometryPolicy`.
 
     Returns:
         What was found: `kind` names it and `reason` says why; ``kind="none"`` where nothing can be relied on.
     """
     started = time.perf_counter()
+    policy = DEFAULT_POLICY if policy is None else policy
+    if not isinstance(policy, GeometryPolicy):
+        raise ValueError(f"policy must be a caransac.GeometryPolicy, not {type(policy).__name__}")
     matches: dict[str, Any] = {"scores": scores, "score_kind": score_kind, "features": features, "options": options}
     sizes: dict[str, Any] = {"image_size1": image_size1, "image_size2": image_size2, "same_camera": same_camera}
     known = all(c is not None or s is not None for c, s in ((camera1, image_size1), (camera2, image_size2)))
@@ -88,23 +82,23 @@ def estimate(
 
     if found.stop_reason == "too_few_points":
         return _result("none", found, found, started, "there are too few matches")
-    if found.success and _is_mirrored(points1, points2, found):
+    if found.success and _is_mirrored(points1, points2, found, policy):
         return _result("none", found, found, started, MIRRORED_REASON)
-    still = _still(found)
+    still = _still(found, policy)
     if still is not None:
-        return _no_motion(found, still, started)
-    if _hardly_moved(found):
+        return _no_motion(found, still, policy, started)
+    if _hardly_moved(found, policy):
         return _result("rotation", found, found, started)
-    if _is_sure(found) and found.degeneracy is None:
+    if policy.accepts(found) and found.degeneracy is None:
         kind: GeometryKind = "fundamental"
         if isinstance(found, RelativePoseResult):
             kind = "pose" if exact else "pose_and_focals"
         return _result(kind, found, found, started)
-    if _is_sure(found) and found.degeneracy == "planar" and exact and not _alternatives(found):
+    if policy.accepts(found) and found.degeneracy == "planar" and exact and not _alternatives(found):
         only = "a plane explains the matches, but only one pose of it"
         return _result("pose", found, found, started, only + _of_rivals(found))
     plane = estimate_homography(_flat(points1, camera1, 1), _flat(points2, camera2, 2), **matches)
-    if _is_sure(plane) and (found.degeneracy is not None or plane.num_inliers > found.num_inliers):
+    if policy.accepts(plane) and (found.degeneracy is not None or plane.num_inliers > found.num_inliers):
         turned = found.degeneracy == "rotation" and exact
         return _result("rotation" if turned else "homography", plane, found, started)
     if isinstance(found, RelativePoseResult):
@@ -112,7 +106,7 @@ def estimate(
             image_size1 is not None and image_size2 is not None
         )  # one is enough where the other camera is known
         loose = estimate_fundamental(points1, points2, **(sizes if both_sizes else {}), **matches)
-        if _is_sure(loose) and loose.degeneracy is None:
+        if policy.accepts(loose) and loose.degeneracy is None:
             return _result("fundamental", loose, loose, started)
     return _result("none", found, found, started)
 
@@ -121,37 +115,37 @@ def _is_exact(camera: CameraLike | None, number: int) -> bool:
     return camera is not None and as_camera(camera, f"camera{number}").focal_deviation == 0
 
 
-def _is_sure(found: Result) -> bool:
-    """Whether an answer can be relied on; that of a method without confidence counts if there is one."""
-    return found.success and (found.confidence is None or found.confidence >= SURE)
-
-
-def _hardly_moved(found: RelativePoseResult | FundamentalResult) -> bool:
+def _hardly_moved(found: RelativePoseResult | FundamentalResult, policy: GeometryPolicy) -> bool:
     """Whether the rotation of a pose can be relied on, but not its translation, which hardly shows."""
     if not isinstance(found, RelativePoseResult) or found.rotation_confidence is None or found.parallax_px is None:
         return False
     deviation_deg = found.direction_deviation_deg or 0.0
-    doubtful = deviation_deg > DOUBTFUL_DIRECTION_DEG
-    little = found.parallax_px < LITTLE_PARALLAX * found.max_error_px and not _is_sure(found)
-    return found.degeneracy != "rotation" and found.rotation_confidence >= SURE_ROTATION and (doubtful or little)
+    doubtful = deviation_deg > policy.max_direction_deviation_deg
+    little = found.parallax_px < policy.min_parallax * found.max_error_px and not policy.accepts(found)
+    return (
+        found.degeneracy != "rotation"
+        and found.rotation_confidence >= policy.min_rotation_confidence
+        and (doubtful or little)
+    )
 
 
-def _still(found: TwoViewResult) -> NDArray[np.bool_] | None:
+def _still(found: TwoViewResult, policy: GeometryPolicy) -> NDArray[np.bool_] | None:
     """Which matches (N,) have not moved, if these are nearly all of them: the images are the same."""
     moved = np.linalg.norm(found.points2 - found.points1, axis=1)
     extent = float(np.linalg.norm(found.points1.std(axis=0)))
-    still = moved <= STILL * extent
+    still = moved <= policy.still_extent * extent
     distinct = len(np.unique(np.rint(found.points1[still]), axis=0))
     matters = found.inliers | still
-    same = distinct >= STILL_MATCHES and still.mean() >= LEAST_STILL and still[matters].mean() >= STILL_SHARE
+    of_inliers, of_all = policy.still_shares
+    same = distinct >= policy.min_still and still.mean() >= of_all and still[matters].mean() >= of_inliers
     return still if same else None
 
 
 def _no_motion(
-    found: RelativePoseResult | FundamentalResult, still: NDArray[np.bool_], started: float
+    found: RelativePoseResult | FundamentalResult, still: NDArray[np.bool_], policy: GeometryPolicy, started: float
 ) -> GeometryResult:
     """The answer for an image that is matched to itself, which no wrong matches would be by chance."""
-    doubt = 0.5 ** (np.count_nonzero(still) - STILL_MATCHES / 2)
+    doubt = 0.5 ** (np.count_nonzero(still) - policy.min_still / 2)
     common = {field.name: getattr(found, field.name) for field in fields(Result)}
     common |= {
         "success": True,
@@ -176,11 +170,11 @@ def _no_motion(
     )
 
 
-def _is_mirrored(points1: ArrayLike, points2: ArrayLike, found: Result) -> bool:
+def _is_mirrored(points1: ArrayLike, points2: ArrayLike, found: Result, policy: GeometryPolicy) -> bool:
     """Whether one image is mirrored: it has an epipolar geometry then, but its pose is none of a camera."""
     first, second = as_reals(points1, "points1"), as_reals(points2, "points2")
     share = mirrored_share(first[found.inliers], second[found.inliers])
-    return share is not None and share >= MIRRORED
+    return share is not None and share >= policy.mirrored_share
 
 
 def _alternatives(found: RelativePoseResult | FundamentalResult) -> tuple[RelativePose, ...]:

@@ -10,11 +10,12 @@ from typing import get_args
 import numpy as np
 
 import caransac
-from caransac.api.any_geometry import MIRRORED_REASON, SURE
+from caransac.api.any_geometry import MIRRORED_REASON
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.options import MaxError, MethodName, Options
+from caransac.policy import DEFAULT_POLICY
 from caransac.results import FundamentalResult, GeometryResult
 from caransac.viewer import write_report
 from caransac.viewer.report import MAX_IMAGE_PX
@@ -98,7 +99,7 @@ def rely_on(result: FoundGeometry) -> FoundGeometry:
 
     The viewer's report shows the answer as it was, for people to see why.
     """
-    doubtful = result.confidence is not None and result.confidence < SURE
+    doubtful = result.confidence is not None and result.confidence < DEFAULT_POLICY.min_confidence
     if not (isinstance(result, FundamentalResult) and result.success and doubtful):
         return result
     nothing = np.zeros_like(result.inliers)

@@ -101,11 +101,11 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
     found = _estimate(pair, usable, estimation)
     # A plane, or a camera that only turned, has no epipolar geometry to be sure of: its homography counts.
     plane = None if found.degeneracy is None else estimate_homography(**_arguments(pair, usable), options=estimation)
-    if plane is not None and not _is_accepted(plane, options):
+    if plane is not None and not options.policy.accepts(plane):
         plane = None
-    if plane is not None or _is_accepted(found, options):
+    if plane is not None or options.policy.accepts(found):
         answer: Result = found if plane is None else plane
-        if plane is not None and _is_accepted(found, options) and found.num_inliers > plane.num_inliers:
+        if plane is not None and options.policy.accepts(found) and found.num_inliers > plane.num_inliers:
             answer = found  # what lies off the plane counts, too
         inliers = usable[answer.inliers]
         config, matrices = _describe(found, plane)
@@ -123,12 +123,6 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
         **matrices,
     )
     return geometry, found
-
-
-def _is_accepted(found: Result, options: VerificationOptions) -> bool:
-    """Whether an estimate is sure enough and has inliers enough."""
-    confident = found.confidence is None or found.confidence >= options.min_confidence
-    return found.success and confident and found.num_inliers >= options.min_inliers
 
 
 def pair_seed(seed: int, image1: str, image2: str) -> int:

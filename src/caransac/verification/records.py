@@ -11,10 +11,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import is_integer, is_real, shorten
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 from caransac.options import Options, ScoreKind
+from caransac.policy import GeometryPolicy
 
 CalibrationPolicy = Literal["auto", "always", "never"]
 FocalSource = Literal["given", "prior", "pooled", "unknown"]
@@ -91,12 +91,14 @@ class VerificationOptions:
     min_confidence: float = 0.0
 
     def __post_init__(self) -> None:
-        if not is_integer(self.min_inliers) or self.min_inliers < 0:
-            raise ValueError(f"min_inliers must not be negative nor a fraction, got {shorten(self.min_inliers)}")
-        if not is_real(self.min_confidence) or not 0 <= self.min_confidence <= 1:
-            raise ValueError(f"min_confidence must be from 0 to 1, got {shorten(self.min_confidence)}")
+        _ = self.policy  # which checks what it has
         if self.min_confidence > 0 and self.estimation.method != "ca-ransac":
             raise ValueError(f"min_confidence needs method 'ca-ransac'; {self.estimation.method!r} gives no confidence")
+
+    @property
+    def policy(self) -> GeometryPolicy:
+        """What is accepted."""
+        return GeometryPolicy(min_inliers=self.min_inliers, min_confidence=self.min_confidence)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,0 +1,55 @@
+"""Which answers are accepted, and as which geometry: one record for `estimate`, `verify` and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from caransac._support.arrays import is_integer, is_real, shorten
+from caransac.results import Result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GeometryPolicy:
+    """What an answer must have to be relied on, and what tells the kinds of geometry apart.
+
+    `caransac.estimate` and ``caransac pose`` have these defaults. ``caransac verify`` asks for 15 inliers, as COLMAP
+    does, and for no confidence: a reconstruction drops what does not fit.
+
+    Attributes:
+        min_confidence: probability of being right that an answer has at least; answers of methods without one pass.
+        min_inliers: matches that support it at least.
+        mirrored_share: share of inliers whose neighbourhood is turned over, from which on one image is mirrored. Of 753
+            real pairs (RootSIFT, ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has
+            less than 0.6, and one in ten of ORB.
+        min_rotation_confidence: without a pose to rely on, a rotation is told that is so sure, if the direction or the
+            parallax is as the next two say.
+        max_direction_deviation_deg: standard deviation of the direction, beyond which a camera hardly moved.
+        min_parallax: of an unsure pose, in thresholds; with less, the camera hardly moved.
+        still_extent: motion below which a match is still, in extents of the points (about a pixel).
+        still_shares: shares of the inliers and of all matches that are still where one image was matched to itself.
+        min_still: matches that are still there, at least.
+    """
+
+    min_confidence: float = 0.5
+    min_inliers: int = 0
+    mirrored_share: float = 0.6
+    min_rotation_confidence: float = 0.8
+    max_direction_deviation_deg: float = 5.0
+    min_parallax: float = 4.0
+    still_extent: float = 0.003
+    still_shares: tuple[float, float] = (0.8, 0.3)
+    min_still: int = 8
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.min_inliers) or self.min_inliers < 0:
+            raise ValueError(f"min_inliers must not be negative nor a fraction, got {shorten(self.min_inliers)}")
+        if not is_real(self.min_confidence) or not 0 <= self.min_confidence <= 1:
+            raise ValueError(f"min_confidence must be from 0 to 1, got {shorten(self.min_confidence)}")
+
+    def accepts(self, found: Result) -> bool:
+        """Whether an answer can be relied on."""
+        confident = found.confidence is None or found.confidence >= self.min_confidence
+        return found.success and confident and found.num_inliers >= self.min_inliers
+
+
+DEFAULT_POLICY = GeometryPolicy()
