@@ -22,13 +22,17 @@ from caransac.training.recipe import Recipe
 from caransac.training.trainer import train
 
 WEIGHTS = Path("src/caransac/learned/weights")
-FILTERS = {"default": "", "with-filter": "filter"}  # what the weights read
+# What the weights were trained for, and the filter that they read.
+FITTED = {"default": ("state", ""), "with-filter": ("state", "filter"), "absolute": ("absolute", "")}
 
 
 def fit(name: str, data: tuple[str, ...], unrelated: tuple[str, ...], runs: int, workers: int) -> None:
     """Fit the confidence of one of the shipped weights."""
     width = len(read_weights(name, "name")["init.0.bias"])
-    recipe = Recipe(data=data, unrelated=unrelated, start=name, with_filter=FILTERS[name], width=width, val_pairs=4)
+    task, with_filter = FITTED[name]
+    recipe = Recipe(
+        task=task, data=data, unrelated=unrelated, start=name, with_filter=with_filter, width=width, val_pairs=4
+    )
     with tempfile.TemporaryDirectory() as folder:
         made = train(recipe, Path(folder), steps=0, workers=workers, evidence_runs=runs)
         fitted = json.loads(made.with_suffix(".json").read_text())
@@ -48,9 +52,9 @@ def main() -> None:
     parser.add_argument("--unrelated", nargs="+", default=[], metavar="DIR", help="pairs of unrelated images")
     parser.add_argument("--runs", type=int, default=4000, help="of the estimator, for each problem (default: 4000)")
     parser.add_argument("--workers", type=int, default=count_cores())
-    parser.add_argument("--only", choices=FILTERS, help="one of the weights")
+    parser.add_argument("--only", choices=FITTED, help="one of the weights")
     arguments = parser.parse_args()
-    for name in [arguments.only] if arguments.only else FILTERS:
+    for name in [arguments.only] if arguments.only else FITTED:
         fit(name, tuple(arguments.data), tuple(arguments.unrelated), arguments.runs, arguments.workers)
 
 

@@ -23,7 +23,7 @@ def run(tmp_path, script, *arguments):
 
 def test_the_mapper_finds_all_cameras(tmp_path):
     rows = run(tmp_path, "reconstruction.py", "--quick")["scenes"]["boxes"]["rows"]
-    assert len(rows) == 3
+    assert len(rows) == 4
     for row in rows.values():
         assert row["registered"] == 5
         assert row["worst_pose_error_deg"] < 0.5

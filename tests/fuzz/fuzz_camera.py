@@ -6,7 +6,7 @@ import numpy as np
 with harness.instrument():
     from caransac import Camera
     from caransac.camera import PARAMETERS, as_camera
-    from caransac.verification.colmap_cameras import _read_camera
+    from caransac.verification.colmap_cameras import read_camera
 
 MODELS = (*PARAMETERS, "NONE", "")
 POINTS = np.array([[0.0, 0.0], [320.0, 240.0], [1e9, -1e9], [700.5, 3.25]])
@@ -42,7 +42,7 @@ def _from_matrix(decisions: harness.Decisions) -> Camera:
 
 def _from_row(decisions: harness.Decisions) -> Camera:
     size = decisions.number(256), decisions.number(256)
-    return _read_camera(1, decisions.number(20), *size, decisions.take(decisions.number(120)))
+    return read_camera(1, decisions.number(20), *size, decisions.take(decisions.number(120)))
 
 
 def _use(camera: Camera) -> None:

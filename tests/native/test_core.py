@@ -19,8 +19,8 @@ NATIVE = ROOT / "src" / "native"
 PLAIN_EIGEN = ["-DEIGEN_MPL2_ONLY", "-DEIGEN_DONT_VECTORIZE", "-DEIGEN_NO_DEBUG", "-DEIGEN_NO_STATIC_ASSERT"]
 FLAGS = ["-std=c++17", "-O0", "-DCARANSAC_ISA=baseline", *PLAIN_EIGEN, "-Wall", "-Wextra", "-Wno-psabi"]
 # What the test calls, and what that needs; first those of Eigen's large templates, which take half of the time.
-CORE = ("refine", "manifolds", "focal_pose", "noise", "pose", "selection", "regions", "sampler", "dispatch")
-SOURCES = [NATIVE / f"{name}.cpp" for name in (*CORE, "correspondences")]
+FIRST = ("refine", "manifolds")
+SOURCES = sorted(NATIVE.glob("*.cpp"), key=lambda source: (source.stem not in FIRST, source.stem))
 
 
 def compiler():

@@ -15,7 +15,7 @@ from caransac.synthetic import make_pair
 pytestmark = pytest.mark.slow
 
 TICKS = 5  # of another thread, that show that it runs: with the lock held it gets one or two for each call
-QUICK = {"instruction_set", "retract"}  # over before anybody could notice
+QUICK = {"instruction_set", "retract", "sources_digest"}  # over before anybody could notice
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,8 @@ def calls():
     many = kernels.pack(many1, many2)
     five, seven = (kernels.sample_uniform(pool, size, 30_000, seed=0) for size in (5, 7))
     poses, _ = kernels.five_point_poses(points, five)
+    in_space = np.column_stack([points2, np.linspace(3, 5, 3000)])
+    space, focal_pose = kernels.pack_space(points1, in_space), np.concatenate([poses[0], np.zeros((3, 2))], axis=1)
     layer = (np.ones((100, 100), np.float32), np.ones(100, np.float32), kernels.Activation.TANH, False)
     states = load_network("default").kernels
     long = {
@@ -53,6 +55,14 @@ def calls():
         "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
         "inner_products": lambda: kernels.inner_products(np.ones((300, 40_000), "f"), np.ones(40_000, "f")),
         "widths": lambda: kernels.widths(many, len(many)),
+        "fourier_features": lambda: kernels.fourier_features(np.linspace(0, 1, 1_000_000)),
+        "three_point": lambda: kernels.three_point(space, np.tile(five[:, :3], (40, 1))),
+        "pack_space": lambda: kernels.pack_space(many1, np.tile(in_space, (400, 1))),
+        "change_lenses": lambda: kernels.change_lenses(many, (0.0, 0.0), (-0.1, -0.1)),
+        "refine_lens_pose": lambda: kernels.refine_lens_pose(
+            focal_pose, (0.0, 0.0), many, np.ones(len(many)), (0.0, 0.0), RefineOptions()
+        ),
+        "lens_information": lambda: kernels.lens_information(focal_pose, (0.0, 0.0), many, np.ones(len(many))),
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
     }
     ones = np.ones(len(many))

@@ -33,6 +33,7 @@ ESTIMATES = {
 TESTED = {
     *("estimate_relative_poses", "estimate_fundamentals", "estimate_camera", "pose_from_fundamental", "show"),
     *("matches_from", "matches_from_warp", "load_result"),
+    *("estimate_absolute_pose", "estimate_relative_pose_from_rays"),
 }
 
 
@@ -57,6 +58,30 @@ def check_result(result, count):
     if not result.success:
         assert result.num_inliers == 0
         assert result.stop_reason
+
+
+@given(points=any_points(), camera=CAMERAS)
+def test_points_in_space_of_any_place_are_answered(points, camera):
+    points2d, others = points
+    points3d = np.column_stack([others, others[:, :1] + 1])
+    for each in (CAMERA, UNKNOWN, camera):
+        try:
+            result = caransac.estimate_absolute_pose(points2d, points3d, each, options=QUICK)
+        except ValueError:
+            continue
+        assert result.inliers.shape == (len(points2d),)
+        assert result.success == (result.R is not None)
+        assert result.R is None or (np.isfinite(result.R).all() and np.isfinite(result.t).all())
+
+
+@given(points=any_points())
+def test_rays_of_any_kind_are_answered_or_refused(points):
+    rays = [np.column_stack([each, np.ones(len(each))]) for each in points]
+    try:
+        result = caransac.estimate_relative_pose_from_rays(*rays, options=QUICK)
+    except ValueError:
+        return
+    assert result.inliers.shape == (len(points[0]),)
 
 
 # Found here: the information about a focal length was singular up to rounding, and its inverse negative.

@@ -10,6 +10,7 @@ from caransac import Options
 from caransac.datasets import Pair, read_queries
 from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import read_weights
+from caransac.robust.confidence import EVIDENCE
 from caransac.robust.pipeline import adapt
 from caransac.synthetic import make_pair
 from caransac.training.absolute_task import harden, in_space, make_query_example, with_repetition
@@ -68,8 +69,10 @@ def test_gradients_and_evidence(root):
     weights = {name: array for name, array in read_weights("default", "start").items() if "confidence" not in name}
     gradients, figures = worker.gradient(weights, 0, range(4))
     assert figures and any(np.abs(gradient).max() > 0 for gradient in gradients)
-    evidence, right = next(found for index in range(20) if (found := worker.evidence(weights, "absolute", index)))
-    assert evidence.shape == (16,) and np.isfinite(evidence).all() and isinstance(right, bool)
+    found = next(found for index in range(20) if (found := worker.evidence(weights, "absolute", index)))
+    evidence, right, rotation = found
+    assert evidence.shape == (len(EVIDENCE),) and np.isfinite(evidence).all() and isinstance(right, bool)
+    assert rotation is None
 
 
 @pytest.mark.slow

@@ -48,6 +48,6 @@ def test_a_run_that_goes_on_with_other_settings_says_so(database, capsys):
     assert main(["verify", str(database)]) == 0
     execute(database, "DELETE FROM two_view_geometries WHERE pair_id = ?", pair_id(2))
     capsys.readouterr()
-    assert main(["verify", str(database), "--max-error", "3", "--calibrated", "never"]) == 0
+    assert main(["verify", str(database), "--max-error", "2", "--calibrated", "never"]) == 0
     message = "caransac: 5 pairs were verified before, with another calibrated, max_error_px: they are kept;"
     assert message in capsys.readouterr().err

@@ -146,7 +146,7 @@ def _no_motion(
 ) -> GeometryResult:
     """The answer for an image that is matched to itself, which no wrong matches would be by chance."""
     doubt = 0.5 ** (np.count_nonzero(still) - policy.min_still / 2)
-    common = {field.name: getattr(found, field.name) for field in fields(Result)}
+    common = {field.name: getattr(found, field.name) for field in fields(TwoViewResult)}
     common |= {
         "success": True,
         "stop_reason": found.stop_reason if found.success else "early_stop",
