@@ -77,7 +77,7 @@ def test_people_read_how_sure_a_focal_length_is(photos, capsys):
     assert main(["pose", paths[0], paths[0], *FEW]) == 0  # says nothing about the focal length
     out = capsys.readouterr().out
     assert "Homography of pixels" in out
-    assert "camera 1      unknown; give --focal" in out
+    assert "hardly show it; give --focal or --camera" in out
 
 
 @pytest.mark.parametrize("text", ["{:.1f}±5%", "{:.1f}+-5%", "{:.1f}±0.05"])
@@ -228,10 +228,11 @@ def test_a_lens_may_be_known_or_not(tmp_path, made, capsys):
     _, flat, _ = run_json(capsys, *given)
     found = {text: run_json(capsys, *given, "--distortion", text)[1] for text in ("-0.15", "-0.1±0.05", "unknown")}
     truth = made.R, made.t
+    assert flat["kind"] == "fundamental" and flat["R"] is None  # a pose of straight lines would be wrong
     for text, answer in found.items():
         assert answer["camera1"]["model"] == "SIMPLE_RADIAL"
         assert answer["camera1"]["params"][3] == pytest.approx(-0.15, abs=0.03), text
-        assert pose_error_deg(answer["R"], answer["t"], *truth) < 0.5 * pose_error_deg(flat["R"], flat["t"], *truth)
+        assert pose_error_deg(answer["R"], answer["t"], *truth) < 0.5
     assert "distortion_deviation" not in found["-0.15"]["camera1"]
     assert 0 < found["unknown"]["camera1"]["distortion_deviation"] < 0.05
     assert main(["pose", *given, "--distortion", "bent"]) == 2

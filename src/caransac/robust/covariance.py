@@ -46,10 +46,21 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     data[range(POSE), range(POSE)] += 1.0
     # The refinement trusts the prior of the cameras by another factor than their deviations say.
     trust = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
-    try:
-        inverse = np.linalg.inv(data + trust * prior)
-    except np.linalg.LinAlgError:  # cameras of which nothing tells anything
-        inverse = np.linalg.pinv(data + trust * prior, hermitian=True)
     covariance = np.zeros((len(free), len(free)))
-    covariance[np.ix_(free, free)] = inverse @ (data + trust**2 * prior) @ inverse
+    covariance[np.ix_(free, free)] = _sandwich(data + trust * prior, data + trust**2 * prior)
     return covariance
+
+
+def _sandwich(bread: Array, filling: Array) -> Array:
+    """``bread^-1 filling bread^-1`` of two informations (f, f)."""
+    try:
+        inverse = np.linalg.inv(bread)
+        product = np.asarray(inverse @ filling @ inverse.T)
+        if (np.diag(product) >= 0).all():
+            return product
+    except np.linalg.LinAlgError:
+        pass
+    inverse = np.linalg.pinv(bread, hermitian=True)  # three times as slow, and needed where next to nothing is told
+    product = np.asarray(inverse @ filling @ inverse)
+    product[np.diag_indices(len(product))] = np.maximum(np.diag(product), 0.0)
+    return product

@@ -73,7 +73,7 @@ function summarise() {
   if (summary.rotationConfidence !== null) fact("Rotation alone", `${percent(summary.rotationConfidence)} confident`);
   if (summary.rotationDeviationDeg !== null) {
     const deviations = [summary.rotationDeviationDeg, summary.directionDeviationDeg].map((value) => `${number(value)}°`);
-    fact("Deviation by noise", `rotation ${deviations[0]}, direction ${deviations[1]}`);
+    fact("Deviation", `rotation ${deviations[0]}, direction ${deviations[1]}`);
   }
   summary.rivals.forEach(({ share, pose }) => {
     fact("Rival", `another motion explains ${percent(share)} of the matches instead`);
