@@ -34,7 +34,7 @@ LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
 SURE = 1e12  # information about what is held fixed
 USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of a lens that nobody told of
 DISTORTION_STEP = 1e-4  # of finite differences
-RESPONDING = 256  # points that are asked how lenses move a model, at most
+RESPONDING = 512  # points that are asked how lenses move a model, at most
 
 
 class Problem(ABC):
