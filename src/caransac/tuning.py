@@ -91,7 +91,7 @@ class Tuning:
     usual_inlier_deviations: float = 2.0
     local_reach: float = 5**0.5
     local_steps: int = 10
-    local_matches: int = 256
+    local_matches: int = 512
     local_min_decrease: float = 1e-3
     loss_scale: float = 1.0
     min_weight: float = 1e-3
