@@ -30,6 +30,7 @@ from caransac._support.batch import count_cores, map_ordered
 from caransac._support.processes import ProcessPool
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.verification.colmap import MAX_IMAGES
+from caransac.verification.records import MAX_ERROR_PX
 
 NAME = "verification"
 Truth = dict[int, np.ndarray]
@@ -174,9 +175,8 @@ def as_markdown(content: dict[str, Any]) -> str:
     columns = ("pairs", "seconds", "pairs_per_second", "cpu_ms_per_pair", "verified", "recall", "precision")
     rows = content["rows"]
     text = f"# Verification of a COLMAP database\n\nSynthetic pairs of {content['matches_per_pair']} matches, "
-    text += (
-        f"{content['workers']} workers, the start of the programs included. caransac's threshold is 3 px by default, "
-    )
+    text += f"{content['workers']} workers, the start of the programs included. caransac's threshold is "
+    text += f"{content.get('max_error_px', 2.0):g} px, "
     text += "COLMAP's 4 px. Recall: right matches that are found; precision: found ones that are right.\n\n"
     header = ["", *(name.replace("_", " ") for name in columns)]
     text += table(header, ([tool, *(str(row[name]) for name in columns)] for tool, row in rows.items()))
@@ -204,7 +204,7 @@ def main() -> int:
     made, counts = origin(), (400, 20) if arguments.quick else (arguments.pairs, arguments.colmap_pairs)
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
     result = compare(*counts, arguments.matches, arguments.workers)
-    publish(destination(arguments, NAME), {"made": made} | result, as_markdown)
+    publish(destination(arguments, NAME), {"made": made, "max_error_px": MAX_ERROR_PX} | result, as_markdown)
     return 0 if result["resumed_identical"] else 1
 
 

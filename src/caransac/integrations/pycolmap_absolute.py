@@ -18,7 +18,7 @@ from caransac.results import AbsolutePoseResult
 if TYPE_CHECKING:
     import pycolmap
 
-MAX_ERROR_PX, MAX_NUM_TRIALS, MIN_NUM_TRIALS = 12.0, 10_000, 100  # COLMAP's defaults
+MAX_ERROR_PX, MAX_NUM_TRIALS = 12.0, 10_000  # COLMAP's defaults
 REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
 ESTIMATION_SETTINGS = ("estimate_focal_length", "ransac")
 REFINEMENT_SETTINGS: Meanings = {  # the refinement has a loss and a rule to stop of its own

@@ -95,7 +95,11 @@ def run_paper(pair: Pair, problem: ProblemName, settings: RunSettings, **given: 
     return run(pair, problem, settings, preset=Options.paper, **{**weights, **given})
 
 
-def run_eight_point(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:  # noqa: ARG001
+def run_eight_point(
+    pair: Pair,
+    problem: ProblemName,
+    settings: RunSettings,  # noqa: ARG001  # the signature of all runs: there is nothing to set here
+) -> Answer | None:
     """No sampling at all: the weighted eight-point model of the matches that a filter left, by what it says of them."""
     if len(pair.points1) < MIN_LINEAR:
         return None
