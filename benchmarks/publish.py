@@ -47,6 +47,7 @@ FEATURES = ("rootsift", "aliked", "orb8k")
 VAL = tuple(f"realpairs/{name}/val" for name in FEATURES)
 TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
+PEERS, WEIGHTS = "peers.py", "weights.py"  # scripts of several tables
 MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_jesus_p25", "llff_fern"))
 
 
@@ -115,17 +116,25 @@ STEPS = (
     Step("package", timed=True),
     Step("worked_pair"),
     Step("speed", words=most_pairs(6), full=most_pairs(12), data={"--data": VAL}, whole=True),
-    Step("peers", "peers.py", most_pairs(12), (), {"": VAL}, "", whole=True),
-    Step("tuned", "peers.py", most_pairs(6), (), {"": VAL[:1], "--tune": TRAIN[:1]}, "", whole=True),
-    Step("paper", "peers.py", most_pairs(6), most_pairs(60), {"": VAL[:1]}, "", whole=True),
+    Step("peers", PEERS, words=most_pairs(20), full=("--seeds", "5"), data={"": VAL}, needs="", whole=True),
+    Step(
+        "tuned",
+        PEERS,
+        words=most_pairs(10),
+        full=("--tune-pairs", "8"),
+        data={"": VAL[:1], "--tune": TRAIN[:1]},
+        needs="",
+        whole=True,
+    ),
+    Step("paper", PEERS, words=most_pairs(8), full=most_pairs(60), data={"": VAL[:1]}, needs="", whole=True),
     Step("focal", words=most_pairs(15), full=most_pairs(30), data={"": VAL}, needs=""),
     Step("focal_scenes", words=most_pairs(30), full=(), data={"": VAL}, needs=""),
     Step("focal_pooling", words=("--workers", "1")),
     Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs=""),
     Step("absolute", data={"": VAL}, needs=""),
     Step("hard_scenes", data={"--val": VAL, "--unrelated": UNRELATED}),
-    Step("calibration", "weights.py", data={"": VAL, "--unrelated": UNRELATED}, needs=""),
-    Step("robustness", "weights.py"),
+    Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs=""),
+    Step("robustness", WEIGHTS),
     Step("covariance", data={"--val": VAL}),
     Step("homographies", data={"": tuple(f"homographies/{name}/val" for name in FEATURES)}),
     Step("thresholds", words=most_pairs(5), full=(), data={"": VAL}, needs=""),
