@@ -138,14 +138,14 @@ STEPS = (
     Step("covariance", data={"--val": VAL}),
     Step("homographies", data={"": tuple(f"homographies/{name}/val" for name in FEATURES)}),
     Step("thresholds", words=most_pairs(5), full=(), data={"": VAL}, needs=""),
-    Step("dense", timed=True),
+    Step("dense", full=("--counts", "50000", "200000", "1000000"), timed=True),
     Step("any_scene"),
     Step("photos", data={"--photos": ("photos/drone",)}, timed=True),
     Step("reconstruction", timed=True),
     Step("real_databases", data={"": MAPPED}, needs="", timed=True),
     Step("verification", whole=True),
-    Step("faults"),
-    Step("interrupts", timed=True),
+    Step("faults", words=("--faults", "96"), full=()),
+    Step("interrupts", words=("--runs", "30"), full=("--runs", "200"), timed=True),
     Step("ablation", words=("--problem", "E", "F"), data={"": TRAIN}, needs="", whole=True),
 )
 
