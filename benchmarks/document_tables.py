@@ -33,7 +33,7 @@ KNOWN = {
     "OpenCV USAC_MAGSAC": "OpenCV, USAC_MAGSAC",
 }
 DOUBTFUL = {
-    "doubtful 5%": "caransac, the doubt stated",
+    "uncertain 5%": "caransac, the deviation stated",
     "given 5%": "caransac, told the wrong one as if exact",
     "unknown": "caransac, cameras unknown, image sizes given",
     "PoseLib shared focal": "PoseLib, one unknown focal length",
@@ -75,7 +75,7 @@ OPTIONS_FOR_TIME = {
 
 
 def headline(results: Results) -> str:
-    """Accuracy, time and calibration next to the peers: cameras known, doubtful, unknown."""
+    """Accuracy, time and calibration next to the peers: cameras known, uncertain, unknown."""
     names = [name for name in DATA if any(row["dataset"] == name for row in results["peers"]["rows"])]
     rows = {(row["dataset"], row["method"]): row for row in results["peers"]["rows"] if row["problem"] == "E"}
     figures = {
