@@ -278,7 +278,7 @@ class AbsolutePoseResult(Result):
         camera: the camera, as given where it was exact, else as refined, with the ``focal_deviation`` and the
             ``distortion_deviation`` that are left; None without success.
         covariance: (6, 6) of a rotation vector in radians that turns from the left, ``exp(w) R``, and of the
-            translation. Where the camera is doubtful, then comes the logarithm of the focal length, then k1: (7, 7) or
+            translation. Where the camera is uncertain, then comes the logarithm of the focal length, then k1: (7, 7) or
             (8, 8). None without success.
         points2d: (N, 2) the pixels that were given: a copy.
         points3d: (N, 3) the points in space.

@@ -1,4 +1,4 @@
-"""estimate_absolute_pose: truth, doubt, hopeless data, hostile arguments, and its result."""
+"""estimate_absolute_pose: truth, uncertain cameras, hopeless data, hostile arguments, and its result."""
 
 import json
 from dataclasses import replace
@@ -70,15 +70,15 @@ def bent_query(k1, seed, **given):
 
 @pytest.mark.parametrize("given", [0.0, -0.1])
 @pytest.mark.parametrize("k1", [-0.15, -0.03, 0.1])
-def test_a_doubtful_lens_is_found(k1, given):
-    flat, doubtful, unbent = [], [], []
+def test_an_uncertain_lens_is_found(k1, given):
+    flat, uncertain, unbent = [], [], []
     for seed in range(3):
         query, pixels, lens = bent_query(k1, seed)
         known = {"scores": query.scores, "score_kind": "ratio"}
         stated = Camera("SIMPLE_RADIAL", (*query.camera.params, given), 1024, 768)
         doubt = replace(stated, distortion_deviation=0.1)
         found = [estimate_absolute_pose(pixels, query.points3d, each, **known) for each in (stated, doubt, lens)]
-        for errors, each in zip((flat, doubtful, unbent), found, strict=True):
+        for errors, each in zip((flat, uncertain, unbent), found, strict=True):
             errors.append(error_of(each, query))
         camera = found[1].camera
         assert camera.params[:3] == lens.params[:3] and camera.k1 == pytest.approx(k1, abs=0.005)
@@ -87,16 +87,16 @@ def test_a_doubtful_lens_is_found(k1, given):
         assert np.sqrt(found[1].covariance[6, 6]) == pytest.approx(camera.distortion_deviation)
         assert found[1].num_inliers > 0.97 * found[2].num_inliers, "inliers are those of the unbent points"
         assert found[1].confidence > 0.9
-    assert np.mean(doubtful) < max(0.3 * np.mean(flat), 2 * np.mean(unbent))
+    assert np.mean(uncertain) < max(0.3 * np.mean(flat), 2 * np.mean(unbent))
 
 
 def test_a_flat_lens_costs_nothing():
     query = make_query(400, outlier_ratio=0.4, seed=20)
-    exact, doubtful = (estimate(query, replace(query.camera, distortion_deviation=d)) for d in (0.0, 0.05))
-    np.testing.assert_array_equal(doubtful.R, exact.R)
-    np.testing.assert_array_equal(doubtful.inliers, exact.inliers)
-    assert doubtful.camera.k1 == 0 and 0 < doubtful.camera.distortion_deviation < 0.01
-    assert np.all(np.diag(doubtful.covariance)[:6] > 0.999 * np.diag(exact.covariance)), "a doubt more"
+    exact, uncertain = (estimate(query, replace(query.camera, distortion_deviation=d)) for d in (0.0, 0.05))
+    np.testing.assert_array_equal(uncertain.R, exact.R)
+    np.testing.assert_array_equal(uncertain.inliers, exact.inliers)
+    assert uncertain.camera.k1 == 0 and 0 < uncertain.camera.distortion_deviation < 0.01
+    assert np.all(np.diag(uncertain.covariance)[:6] > 0.999 * np.diag(exact.covariance)), "one more number is uncertain"
 
 
 def test_lens_and_focal_length_are_found_together():
@@ -133,7 +133,7 @@ def test_lenses_of_very_many_matches():
 
 
 @pytest.mark.parametrize("factor", [1.05, 0.95])
-def test_a_doubtful_focal_length_is_refined(factor):
+def test_an_uncertain_focal_length_is_refined(factor):
     query = make_query(outlier_ratio=0.5, seed=5)
     found = estimate(query, query.camera.adjusted(factor, (0, 0), 0.05))
     assert error_of(found, query) < 0.4

@@ -19,8 +19,8 @@ from caransac.kernels import (
     refine_lens_pose,
 )
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
-from caransac.robust.problems.lens_doubt import TEMPER, LensDoubt, slack_information, slack_prior
-from caransac.robust.refined_cameras import LENSES, doubtful_covariance
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.refined_cameras import LENSES, camera_covariance
 
 STEPS, MIN_DECREASE = 8, 1e-4
 TwoNumbers = tuple[float, float]
@@ -49,11 +49,11 @@ class _Fits(Generic[SomeViews]):
     problem: SomeViews
 
     @property
-    def doubt(self) -> LensDoubt:
+    def lenses(self) -> LensPrior:
         """What is known of the lenses."""
-        doubt = self.problem.lens_doubt
-        assert doubt is not None
-        return doubt
+        lenses = self.problem.lens_prior
+        assert lenses is not None
+        return lenses
 
     def unit(self, noise: float) -> float:
         """See `LensFits.unit`."""
@@ -61,7 +61,7 @@ class _Fits(Generic[SomeViews]):
 
     def options(self, prior: IntrinsicsPrior, loss_scale: float, noise: float, held: bool) -> RefineOptions:
         """How a model is refined, with a prior of its intrinsics."""
-        intrinsics = self.doubt.add_to(prior, self.unit(noise), held=held)
+        intrinsics = self.lenses.add_to(prior, self.unit(noise), held=held)
         return RefineOptions(loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, intrinsics=intrinsics)
 
 
@@ -74,16 +74,16 @@ class TwoViewFits(_Fits[Essential | FocalPose]):
         self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`."""
-        problem, doubt = self.problem, self.doubt
+        problem, lenses = self.problem, self.lenses
         prior = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
         options = self.options(prior, loss_scale, noise, held)
-        model, k1, costs = refine_lens_pose(model, doubt.k1, problem.correspondences, weights, doubt.given, options)
+        model, k1, costs = refine_lens_pose(model, lenses.k1, problem.correspondences, weights, lenses.given, options)
         return model, k1, costs[1]
 
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
-        information = lens_information(model, self.doubt.k1, self.problem.correspondences, weights)
-        return doubtful_covariance(self.problem, information / (TEMPER * noise**2), lens_prior=False)[LENSES, LENSES]
+        information = lens_information(model, self.lenses.k1, self.problem.correspondences, weights)
+        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[LENSES, LENSES]
 
 
 class OneViewFits(_Fits[Absolute]):
@@ -120,7 +120,7 @@ class OneViewFits(_Fits[Absolute]):
 
 def lens_fits(problem: Problem) -> LensFits | None:
     """How models are fitted with the lenses of a problem; None where these are exact, or not looked at."""
-    if problem.lens_doubt is None:
+    if problem.lens_prior is None:
         return None
     if isinstance(problem, Absolute):
         return OneViewFits(problem)

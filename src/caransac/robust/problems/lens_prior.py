@@ -1,4 +1,4 @@
-"""What problems of cameras know of their lenses."""
+"""The prior of the radial distortion of lenses."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one 
 
 
 @dataclass(frozen=True)
-class LensDoubt:
-    """The radial distortion k1 of two lenses, and how well it is known, in the unit of the rays.
+class LensPrior:
+    """The prior of the radial distortion k1 of two lenses, in the unit of the rays.
 
     Of one camera, the second is flat and exact.
 
@@ -38,16 +38,16 @@ class LensDoubt:
     k1: tuple[float, float]
 
     @classmethod
-    def of(cls, camera1: Camera, camera2: Camera, shared: bool) -> LensDoubt | None:
-        """The doubt about the lenses of two cameras; None where both are exact."""
+    def of(cls, camera1: Camera, camera2: Camera, shared: bool) -> LensPrior | None:
+        """What is known of the lenses of two cameras; None where both are exact."""
         if camera1.distortion_deviation == 0 and camera2.distortion_deviation == 0:
             return None
         given, deviations = (camera1.k1, camera2.k1), (camera1.distortion_deviation, camera2.distortion_deviation)
         return cls(given, deviations, shared and deviations[0] == deviations[1], given)
 
     @classmethod
-    def of_one(cls, camera: Camera) -> LensDoubt | None:
-        """The doubt about the lens of the only camera; None where it is exact."""
+    def of_one(cls, camera: Camera) -> LensPrior | None:
+        """What is known of the lens of the only camera; None where it is exact."""
         if camera.distortion_deviation == 0:
             return None
         given = camera.k1, 0.0
