@@ -22,8 +22,8 @@ KNOWN = {
     "OpenCV USAC_DEFAULT": "OpenCV, USAC_DEFAULT",
     "OpenCV USAC_MAGSAC": "OpenCV, USAC_MAGSAC",
 }
-DOUBTFUL = {
-    "doubtful 5%": "caransac, the doubt stated",
+UNCERTAIN = {
+    "uncertain 5%": "caransac, the deviation stated",
     "given 5%": "caransac, told the wrong one as if exact",
     "unknown": "caransac, cameras unknown, image sizes given",
     "PoseLib shared focal": "PoseLib, one unknown focal length",
@@ -39,7 +39,7 @@ Figures = tuple[float, float, float]
 
 
 def headline(results: Results) -> str:
-    """Accuracy, time and calibration next to the peers: cameras known, doubtful, unknown."""
+    """Accuracy, time and calibration next to the peers: cameras known, uncertain, unknown."""
     names = [name for name in DATA if any(row["dataset"] == name for row in results["peers"]["rows"])]
     rows = {(row["dataset"], row["method"]): row for row in results["peers"]["rows"] if row["problem"] == "E"}
     figures = {
@@ -57,7 +57,7 @@ def headline(results: Results) -> str:
     focal = results["focal"]["tables"]
     counts = (f"*{focal[name]['pairs']} pairs*" if name in focal else "" for name in names)
     lines.append(["*Focal length off by 5 %, or unknown*", *counts, ""])
-    for row_name, label in DOUBTFUL.items():
+    for row_name, label in UNCERTAIN.items():
         found = [focal[name]["rows"].get(row_name) if name in focal else None for name in names]
         cells = ["" if row is None else figure_cell(row["AUC5"], row["AUC1"], row["ms"]) for row in found]
         errors = [row["confidence_calibration_error"] for row in found if row is not None]

@@ -39,7 +39,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "THIN_PRISM_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "sx1", "sy1"),
 }
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
-DEVIATIONS = "focal_deviation", "distortion_deviation"  # what a camera may be doubtful about
+DEVIATIONS = "focal_deviation", "distortion_deviation"  # what may be uncertain of a camera
 FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
 
@@ -185,7 +185,7 @@ class Camera:
         except ValueError as error:
             raise ValueError(
                 f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
-                "behind it where the focal length is doubtful, and ;k1±0.02 where the lens is"
+                "behind it where the focal length is uncertain, and ;k1±0.02 where the lens is"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
@@ -263,7 +263,7 @@ class Camera:
 
     @property
     def exact(self) -> Camera:
-        """The same camera without any doubt."""
+        """The same camera as an exact one."""
         return self if self.focal_deviation == 0 else replace(self, focal_deviation=0.0)
 
     @property

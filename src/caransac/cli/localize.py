@@ -65,7 +65,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Camera.from_text,
         metavar="CAMERA",
         help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params in COLMAP's pixels, ±5%% behind it if the "
-        "focal length is doubtful (default: that of the database, of the model if it has only one, from EXIF, or "
+        "focal length is uncertain (default: that of the database, of the model if it has only one, from EXIF, or "
         "estimated)",
     )
     two_views.add_options(parser, Options()).add_argument(
@@ -186,8 +186,8 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
     place = ", ".join(f"{value:.4f}" for value in -found.R.T @ found.t)
     q = " ".join(f"{value:.6f}" for value in quaternion_from_rotation(found.R))
     share = 100 * found.num_inliers / found.num_matches
-    doubt = "" if reliable else ", low: better not rely on it"
-    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{doubt}"
+    warning = "" if reliable else ", low: better not rely on it"
+    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{warning}"
     deviation = f" ± {100 * found.camera.focal_deviation:.1f} %" if found.camera.focal_deviation else ""
     return "\n".join(
         [
