@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import FOCAL_POSES, RefineOptions, lens_information, refine_lens_pose
+from caransac.kernels import FOCAL_POSES, RefineOptions, lens_information, most_likely, refine_lens_pose
 from caransac.learned.state_network import MatchStates
 from caransac.results import Round
 from caransac.robust.estimate import LensEvidence
@@ -24,7 +24,8 @@ from caransac.robust.scale import Scale, trusted_matches
 
 LETTING_GO = 4.0, 1.5  # scales of the loss, in noises, by which lenses leave what was given
 STEPS, MIN_DECREASE = 8, 1e-4
-POINTS = 300  # matches that are asked, at most
+FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # at these scales, which only need show where it leads
+POINTS = 600  # matches that are asked, at most: the likeliest, as of all those of ORB few are right
 LIGHTEST = 0.01  # weight of a match that is asked
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 # Logarithm of the Bayes factor from which on k1 is let go, chosen on the training scenes: flat lenses then lose
@@ -65,9 +66,9 @@ def look_through_lenses(
     columns = last.best.shape[1]
     # What the matches looked like before any model counts as much as what the model, of other lenses, makes of them.
     believed = match_weights(network, last.probabilities, prior, tuning.min_weight)
-    weights = np.sqrt(believed * prior).astype(float)
-    asked = np.flatnonzero(weights > LIGHTEST).astype(np.int32)
-    asked = asked[:: -(-len(asked) // POINTS) or 1]
+    weights = np.sqrt(believed * prior)
+    asked = most_likely(weights, POINTS).astype(np.int32)
+    asked = asked[weights[asked] > LIGHTEST]
     weights, looked_right = weights[asked], prior[asked]
     if len(asked) <= problem.sample_size:
         return problem, last, None
@@ -76,7 +77,7 @@ def look_through_lenses(
     start = _Fit(with_intrinsics(last.best), likely, inf)
     freed, noise = start, last.noise
     for factor in LETTING_GO if doubt.is_as_given else (1.0,):
-        freed = _fit(freed, weights, factor * noise, last.noise)
+        freed = _fit(freed, weights, factor * noise, last.noise, brief=True)
         noise = scale.measure(trusted_matches(freed.problem, looked_right, tuning), freed.model, noise)
     freed = _fit(freed, weights, noise, noise)
     fits = [start] if doubt.is_as_given else [start, freed]
@@ -94,16 +95,18 @@ def look_through_lenses(
     return seen, replace(last, best=best, noise=noise), evidence
 
 
-def _fit(start: _Fit, weights: Array, loss_scale: float, noise: float, *, held: bool = False) -> _Fit:
-    """A model and its lenses, or the model alone, refined on matches of weights (n,)."""
+def _fit(
+    start: _Fit, weights: Array, loss_scale: float, noise: float, *, held: bool = False, brief: bool = False
+) -> _Fit:
+    """A model and its lenses, or the model alone, refined on matches of weights (n,), to convergence or briefly."""
     problem = start.problem
     doubt = problem.lens_doubt
     assert doubt is not None
     intrinsics = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
     options = RefineOptions(
         loss_scale=loss_scale,
-        max_steps=STEPS,
-        min_decrease=MIN_DECREASE,
+        max_steps=FIRST_STEPS if brief else STEPS,
+        min_decrease=FIRST_DECREASE if brief else MIN_DECREASE,
         intrinsics=doubt.add_to(intrinsics, noise, held=held),
     )
     model, k1, costs = refine_lens_pose(start.model, doubt.k1, problem.correspondences, weights, doubt.given, options)
