@@ -1,14 +1,15 @@
 """Every method on the same matches, by `caransac bench`: its figures in one small file.
 
-    .venv/bin/python benchmarks/peers.py peers DIR ... [--out FILE]
-    .venv/bin/python benchmarks/peers.py tuned DIR ... --tune DIR [--out FILE]
+    .venv/bin/python benchmarks/peers.py peers DIR ... [--max-pairs N] [--seeds K] [--out FILE]
+    .venv/bin/python benchmarks/peers.py tuned DIR ... --tune DIR [--tune-pairs N] [--out FILE]
     .venv/bin/python benchmarks/peers.py paper DIR ... [--out FILE]
 
-    peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds
+    peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds, the others with one
     tuned    the same with the threshold of each method tuned on other scenes
     paper    the rows of the tables of the paper, on the pairs of DIR
 
-DIR is anything that `caransac bench` reads. docs/benchmark.md has the rules. Outcomes are kept in a journal under
+DIR is anything that `caransac bench` reads. docs/benchmark.md has the rules. With --max-pairs, all methods get the same
+pairs, the first of each scene in a fixed shuffle. Times are those of 10 pairs. Outcomes are kept in a journal under
 build/publish, so that an interrupted run continues there.
 """
 
@@ -19,6 +20,7 @@ import os
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -31,10 +33,10 @@ from caransac.bench.paper import PRESET, TABLES
 ROOT = Path(__file__).parent.parent
 FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °", "Avg": "mean, °"}
 DIGITS = {"Med": 3, "Avg": 2}
-OWN_ROWS = ("ours", "ablations", "filtered", PRESET, "LM-LO 10k", "CA-RANSAC 8x256", "CA-RANSAC 4x256(x8)")
+OWN_ROWS, OTHER_ROWS = ("ours", "ablations", PRESET), ("peers", "filtered")
 PAPER_TABLES = ("table-1", "table-3", "table-4", "table-6", "table-7")  # the others have the same rows on other data
 EARLY = ("CA-RANSAC", "LM-LO")  # run once more as by default: they stop when they are sure
-OWN_SEEDS = 5
+TIMING_PAIRS = "10"
 TITLES = {
     "peers": "Every method on the same matches",
     "tuned": "Thresholds tuned on other scenes",
@@ -50,6 +52,7 @@ docs/benchmark.md has the rules. †: takes no seed; its figures vary from run t
 def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of a run of the benchmark; outcomes of an earlier one in the same folder are kept."""
     command = [sys.executable, "-m", "caransac", "bench", *arguments, "--out", str(work), "--quiet"]
+    command += ["--timing-pairs", TIMING_PAIRS]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return [row for path in sorted(work.rglob("results.json")) for row in read_rows(path)]
 
@@ -69,21 +72,21 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def run_table(name: str, folders: Sequence[str], tune: str | None, quick: bool, work: Path) -> list[dict[str, Any]]:
+def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
     """All rows of a table, those of one data set and problem together."""
-    both = [*folders, "--problem", "E", "F"]
-    if name == "paper":
-        chosen = PAPER_TABLES[:2] if quick else PAPER_TABLES
-        rows = bench(work, [*folders, "--paper", *chosen])
+    pairs = [*asked.folders, *(["--max-pairs", asked.max_pairs] if asked.max_pairs else [])]
+    both = [*pairs, "--problem", "E", "F"]
+    if asked.table == "paper":
+        chosen = PAPER_TABLES[:2] if asked.quick else PAPER_TABLES
+        rows = bench(work, [*pairs, "--paper", *chosen])
         return sorted(rows, key=lambda row: (chosen.index(row["table"]), row["dataset"]))
-    if name == "tuned":
-        methods = ["LM-LO", "PoseLib"] if quick else ["default"]
-        rows = bench(work, [*both, "--methods", *methods, "--tune", str(tune), "--tune-pairs", "1" if quick else "8"])
+    if asked.table == "tuned":
+        methods, number = (["LM-LO", "PoseLib"], "1") if asked.quick else (["default"], asked.tune_pairs)
+        rows = bench(work, [*both, "--methods", *methods, "--tune", asked.tune, "--tune-pairs", number])
     else:
-        own, others = (("CA-RANSAC", "LM-LO"), ("PoseLib",)) if quick else (OWN_ROWS, ("peers",))
-        seeds = 2 if quick else OWN_SEEDS
-        rows = bench(work / "ours", [*both, "--methods", *own, "--seeds", str(seeds)])
-        early = bench(work / "early", [*both, "--methods", *EARLY, "--adaptive", "--seeds", str(seeds)])
+        own, others = (("CA-RANSAC", "LM-LO"), ("PoseLib",)) if asked.quick else (OWN_ROWS, OTHER_ROWS)
+        rows = bench(work / "ours", [*both, "--methods", *own, "--seeds", asked.seeds])
+        early = bench(work / "early", [*both, "--methods", *EARLY, "--adaptive", "--seeds", asked.seeds])
         rows += [row | {"method": f"{row['method']}, early stop"} for row in early]
         rows += bench(work / "peers", [*both, "--methods", *others])
     return sorted(rows, key=lambda row: (row["problem"], row["dataset"]))
@@ -123,7 +126,9 @@ def main() -> None:
     parser.add_argument("table", choices=list(TITLES))
     parser.add_argument("folders", nargs="+", metavar="DIR", help="data sets")
     parser.add_argument("--max-pairs", metavar="N", help="pairs of each scene at most (default: all)")
+    parser.add_argument("--seeds", default="3", metavar="K", help="of our methods, for peers (default: %(default)s)")
     parser.add_argument("--tune", metavar="DIR", help="other scenes to tune thresholds on")
+    parser.add_argument("--tune-pairs", default="3", metavar="N", help="of each of these (default: %(default)s)")
     arguments = parser.parse_args()
     if (arguments.table == "tuned") != (arguments.tune is not None):
         parser.error("tuned needs --tune, the others do not")
@@ -133,8 +138,7 @@ def main() -> None:
     work = ROOT / "build" / "publish" / str(made["commit"]) / f"{arguments.table}-{kind}"
     if str(made["commit"]).endswith("-dirty"):
         shutil.rmtree(work, ignore_errors=True)  # outcomes of nobody knows which code
-    folders = [*arguments.folders, *(["--max-pairs", arguments.max_pairs] if arguments.max_pairs else [])]
-    rows = run_table(arguments.table, folders, arguments.tune, arguments.quick, work)
+    rows = run_table(arguments, work)
     publish(out, {"made": made, "table": arguments.table, "rows": rows}, as_markdown)
 
 
