@@ -36,7 +36,7 @@ VIEWS, QUERY = 5, 2  # the query is no part of the model
 def scene(tmp_path_factory):
     """A folder with sparse/0, database.db, query.jpg and queries/, and the views."""
     folder = tmp_path_factory.mktemp("scene")
-    views = render_views(VIEWS, width=480, height=360, arc_deg=28.0)
+    views = render_views(VIEWS, width=640, height=480, arc_deg=28.0)
     for place in ("images", "queries", "sparse"):
         (folder / place).mkdir()
     for number, image in enumerate(views.images):
@@ -51,10 +51,11 @@ def scene(tmp_path_factory):
         folder / "images",
         camera_mode=pycolmap.CameraMode.SINGLE,
         reader_options=reader,
-        extraction_options={"sift": {"max_num_features": 1500, "first_octave": 0}},
+        extraction_options={"sift": {"max_num_features": 4000, "first_octave": 0}},
     )
     pycolmap.match_exhaustive(database)
-    models = pycolmap.incremental_mapping(database, folder / "images", folder / "sparse")
+    options = pycolmap.IncrementalPipelineOptions(random_seed=0, ba_refine_focal_length=False)
+    models = pycolmap.incremental_mapping(database, folder / "images", folder / "sparse", options)
     assert models and models[0].num_reg_images() == VIEWS - 1
     return folder, views, models[0]
 
