@@ -214,7 +214,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Uncertain and unknown focal lengths\n\n"
-    text += "`benchmarks/focal.py` says what the rows mean; medians of the focal error and of the processor's time, one thread.\n"
+    text += "`benchmarks/focal.py` says what the rows mean; medians of focal errors and processor time, one thread.\n"
     for name, table in content["tables"].items():
         text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"
         for label, row in table["rows"].items():
