@@ -71,10 +71,8 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "usual_matches": (0.0, 100.0),
     "first_noise": (1.0, 4.0),
     "noise_range": ((1.0, 1.0), (0.01, 1000.0)),
-    "noise_step": (1.5, 1000.0),
     "noise_reach": (5.0, 60.0),
     "likely_prior": (0.2, 0.8),
-    "min_likely": (10, 200),
     "search_error": (2.5, 6.0),
     "max_error": (1.5, 4.0),
     "local_reach": (1.0, 4.0),
@@ -83,7 +81,6 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "local_min_decrease": (1e-6, 1e-2),
     "loss_scale": (0.5, 2.0),
     "min_weight": (0.0, 0.05),
-    "final_min_decrease": (1e-10, 1e-4),
 }
 
 
