@@ -117,7 +117,7 @@ STEPS = (
     Step("package", minutes=0.5, timed=True),
     Step("worked_pair", minutes=0.1),
     Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
-    Step("peers", PEERS, words=most_pairs(12), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
+    Step("peers", PEERS, words=most_pairs(10), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
     Step(
         "tuned",
         PEERS,
