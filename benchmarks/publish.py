@@ -139,7 +139,7 @@ STEPS = (
         words=("--pairs", "100", *most_pairs(40)),
         full=(),
         data={"--val": VAL, "--unrelated": UNRELATED},
-        minutes=3,
+        minutes=4,
     ),
     Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=0.7),
     Step("robustness", WEIGHTS, minutes=1),
