@@ -20,6 +20,7 @@ from caransac.kernels import (
     IntrinsicsPrior,
     RefineOptions,
     most_likely,
+    where,
 )
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
@@ -97,7 +98,7 @@ def nearest_fundamental(
     points, models = likely.correspondences, F[None]
     for scale in LOSS_SCALES:
         models = FUNDAMENTALS.refine(models, points, _steps(scale * max_error), weights)[0]
-    supporting = points.subset(np.flatnonzero(inliers).astype(np.int32))
+    supporting = points.subset(where(inliers))
     noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(models, supporting)))) if len(supporting) else inf
     return models[0], min(max(tuning.max_error * noise, SMALLEST_SHARE * max_error), max_error)
 

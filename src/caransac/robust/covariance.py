@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
+from caransac.kernels import where
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
 from caransac.robust.problems.base import LARGEST_SLOPE
@@ -32,7 +33,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     model = found.model
     if model is None or not problem.has_rotation:
         return None
-    chosen = np.flatnonzero(weights).astype(np.int32)
+    chosen = where(weights > 0)
     fitted, weights = problem.subset(chosen), weights[chosen]
     _, slopes = fitted.jacobian(model)
     weights = np.where(np.abs(slopes).max(axis=1, initial=0.0) < LARGEST_SLOPE, weights, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
-from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, sample_uniform
+from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, sample_uniform, where
 from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
@@ -35,7 +35,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
         return nothing
     if isinstance(problem, Absolute):
         return _flat_scene(problem, found)
-    inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
+    inliers = problem.subset(where(found.msac_scores > 0))
     deviation = found.noise / problem.median_error
     plane, max_error = Homography(inliers.correspondences), ERRORS_IN_DEVIATION * deviation
     H = _fit(plane, max_error, options)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import RefineOptions, refine_lens_pose
+from caransac.kernels import RefineOptions, refine_lens_pose, where
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose
 from caransac.robust.problems.lens_prior import LensPrior
@@ -62,7 +62,7 @@ def _profile(
     weights = found.rounds[-1].probabilities if found.rounds else (found.msac_scores > 0).astype(np.float32)
     if lens is not None and found.prior is not None:  # what the lens of the answer has not coloured counts as much
         weights = np.sqrt(weights * found.prior)
-    chosen = np.flatnonzero(weights > tuning.min_weight).astype(np.int32)
+    chosen = where(weights > tuning.min_weight)
     chosen = chosen[:: -(-len(chosen) // (MOST_POINTS if lens is None else MOST_WITH_LENS)) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
     scale, intrinsics = tuning.loss_scale * found.noise, problem.held_focal_prior(found.noise)

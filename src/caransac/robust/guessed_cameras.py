@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.camera import LONGEST, SHORTEST, UNKNOWN_FOCAL, UNKNOWN_ZOOM_DEVIATION, Camera
+from caransac.camera import LONGEST, SHORTEST, Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_ZOOM_DEVIATION
 from caransac.geometry import Array
 from caransac.kernels import most_likely, pack
 from caransac.options import Options

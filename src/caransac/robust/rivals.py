@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import Loss, RefineOptions, most_likely, sample_uniform
+from caransac.kernels import Loss, RefineOptions, most_likely, sample_uniform, where
 from caransac.options import Options
 from caransac.robust.estimate import Estimate, Rivalry
 from caransac.robust.problems import Problem
@@ -29,7 +29,7 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     if found.model is None or found.msac_scores is None or prior is None:
         return none
     # Points behind a camera are explained as well: without parallax, any side will do.
-    rest = np.flatnonzero(~(problem.distances(found.model) < REACH * found.max_error)).astype(np.int32)
+    rest = where(~(problem.distances(found.model) < REACH * found.max_error))
     likely = rest[most_likely(prior[rest], LIKELY)]
     likely_prior = prior[likely]
     own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)

@@ -9,7 +9,8 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera, mean_pixel
+from caransac.camera import Camera, mean_pixel
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, Problem, with_prior
