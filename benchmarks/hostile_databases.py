@@ -3,9 +3,9 @@
     python benchmarks/hostile_databases.py [--out FILE]
 
 A small database of synthetic pairs is changed in one way, then verified by a process of its own: exit code, what it
-said, seconds of the processor, memory at most beyond that of an undisturbed run, how many pairs it verified, and whether all that was in
-the file before is still there. A run of more than a minute is ended and counts as hung. Needs the extra 'colmap', and
-Linux.
+said, seconds of the processor, memory at most beyond that of an undisturbed run, how many pairs it verified, and
+whether all that was in the file before is still there. A run of more than a minute is ended and counts as hung. Needs
+the extra 'colmap', and Linux.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def hostile_table(content: dict[str, Any]) -> str:
         "the command says",
         "pairs verified",
         "all still there",
-        "seconds",
+        "processor s",
         "MB more",
     ]
     usual = content["rows"]["nothing"]["megabytes"]
