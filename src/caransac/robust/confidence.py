@@ -32,6 +32,9 @@ FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
 WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
 STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
+# As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 of this deviation. No
+# answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
+UNTOLD_SHARE, UNTOLD_DISTORTION = 0.5, 0.05
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
@@ -56,6 +59,7 @@ EVIDENCE = (
     "log shift of the direction by an ordinary lens, which bends the points and is not modelled",
     "root of the matches of the strongest other model of matches that the answer does not explain, in its own",
 )
+LENS_SHIFT = 17  # place of the shift by a lens in it
 
 
 def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Array:
@@ -152,7 +156,15 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
         return found
     numbers = evidence(network, problem, found, options)
     sure, *rotation = (None if fit is None else _probability(numbers, *fit) for fit in fits)
+    if sure is not None and found.k1 is None:
+        sure = min(sure, withstands_lenses(numbers, problem.outcome_limit))
     return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
+
+
+def withstands_lenses(numbers: Array, limit: float) -> float:
+    """Probability that a lens which nobody told of, and whose shift is among the evidence, moves it by no more."""
+    shift = math.exp(numbers[LENS_SHIFT]) * UNTOLD_DISTORTION / USUAL_DISTORTION
+    return 1 - UNTOLD_SHARE * math.erfc(limit / (2**0.5 * shift))
 
 
 def _fit_of(network: StateNetwork, what: str, problem: Problem) -> tuple[Floats, Floats, Floats, Floats] | None:

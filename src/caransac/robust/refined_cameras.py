@@ -19,7 +19,7 @@ LARGEST = 1.0  # deviation of anything
 
 
 def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Camera]) -> tuple[Camera, Camera]:
-    """The cameras of an answer, which must exist: as given where they were exact.
+    """The cameras of an answer, which must exist: as given where they were exact, or lenses were not estimated.
 
     Args:
         problem: seen through the lenses that were found.
@@ -45,10 +45,12 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
         if camera.focal_deviation > 0:
             deviation = min(float(max(stated[5 + 3 * index, 5 + 3 * index], 0.0) ** 0.5), LARGEST)
             camera = camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation)
-        if camera.distortion_deviation > 0:  # k1 of the camera as given is of rays at its focal length
-            scale_sq = exp(2 * log_scale)
+        scale_sq = exp(2 * log_scale)  # k1 of the camera as given is of rays at its focal length
+        if found.k1 is not None and camera.distortion_deviation > 0:
             deviation = min(float(deviations[11 + index]) * scale_sq, LARGEST)
             camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)
+        elif camera.distortion_deviation > 0 and camera.k1 != 0 and log_scale != 0:
+            camera = camera.with_lens(camera.k1 * scale_sq, camera.distortion_deviation)
         back.append(camera)
     return back[0], back[1]
 
