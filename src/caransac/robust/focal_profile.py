@@ -65,7 +65,7 @@ def _profile(
     chosen = where(weights > tuning.min_weight)
     chosen = chosen[:: -(-len(chosen) // (MOST_POINTS if lens is None else MOST_WITH_LENS)) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
-    scale, intrinsics = tuning.loss_scale * found.noise, problem.held_focal_prior(found.noise)
+    scale, intrinsics = found.noise, problem.held_focal_prior(found.noise)
     options = RefineOptions(
         loss_scale=scale,
         max_steps=STEPS,
