@@ -117,7 +117,7 @@ STEPS = (
     Step("package", minutes=0.5, timed=True),
     Step("worked_pair", minutes=0.1),
     Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
-    Step("peers", PEERS, words=most_pairs(12), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
+    Step("peers", PEERS, words=most_pairs(10), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
     Step(
         "tuned",
         PEERS,
@@ -139,7 +139,7 @@ STEPS = (
         words=("--pairs", "100", *most_pairs(40)),
         full=(),
         data={"--val": VAL, "--unrelated": UNRELATED},
-        minutes=3,
+        minutes=4,
     ),
     Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=0.7),
     Step("robustness", WEIGHTS, minutes=1),
