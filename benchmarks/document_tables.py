@@ -65,6 +65,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
         reliability.interrupts,
         method.ablation,
         method.tuning,
+        method.camera_tuning,
         method.worked_pair,
         index,
     )
