@@ -132,7 +132,7 @@ STEPS = (
     Step("focal_scenes", words=most_pairs(40), full=(), data={"": VAL}, needs="", minutes=1.5),
     Step("focal_pooling", words=("--workers", "1"), minutes=2.5),
     Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs="", minutes=2.5),
-    Step("absolute", data={"": VAL}, needs="", minutes=2.6),
+    Step("absolute", data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=6),
     Step("hard_scenes", data={"--val": VAL, "--unrelated": UNRELATED}, minutes=5),
     Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=0.7),
     Step("robustness", WEIGHTS, minutes=1),
