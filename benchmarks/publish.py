@@ -47,6 +47,7 @@ FEATURES = ("rootsift", "aliked", "orb8k")
 VAL = tuple(f"realpairs/{name}/val" for name in FEATURES)
 TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
+PLANES = tuple(f"homographies/{name}/val" for name in FEATURES)
 PEERS, WEIGHTS = "peers.py", "weights.py"  # scripts of several tables
 MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_jesus_p25", "llff_fern"))
 
@@ -116,7 +117,7 @@ STEPS = (
     Step("package", minutes=0.5, timed=True),
     Step("worked_pair", minutes=0.1),
     Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
-    Step("peers", PEERS, words=most_pairs(15), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=8, whole=True),
+    Step("peers", PEERS, words=most_pairs(12), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
     Step(
         "tuned",
         PEERS,
@@ -132,15 +133,28 @@ STEPS = (
     Step("focal_scenes", words=most_pairs(40), full=(), data={"": VAL}, needs="", minutes=1.5),
     Step("focal_pooling", words=("--workers", "1"), minutes=2.5),
     Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs="", minutes=2.5),
-    Step("absolute", data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=6),
-    Step("hard_scenes", data={"--val": VAL, "--unrelated": UNRELATED}, minutes=5),
+    Step(
+        "absolute",
+        words=("--seeds", "2"),
+        full=(),
+        data={"": VAL, "--unrelated": UNRELATED},
+        needs="",
+        minutes=5,
+    ),
+    Step(
+        "hard_scenes",
+        words=("--pairs", "100", *most_pairs(40)),
+        full=(),
+        data={"--val": VAL, "--unrelated": UNRELATED},
+        minutes=3,
+    ),
     Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=0.7),
     Step("robustness", WEIGHTS, minutes=1),
     Step("covariance", data={"--val": VAL}, minutes=0.7),
-    Step("homographies", data={"": tuple(f"homographies/{name}/val" for name in FEATURES)}, minutes=4),
+    Step("homographies", words=("--synthetic", "30"), full=(), data={"": PLANES}, minutes=3),
     Step("thresholds", words=most_pairs(4), full=(), data={"": VAL}, needs="", minutes=3),
     Step("dense", full=("--counts", "50000", "200000", "1000000"), minutes=4, timed=True),
-    Step("any_scene", minutes=3),
+    Step("any_scene", words=("--seeds", "5"), full=(), minutes=1.5),
     Step(
         "photos",
         words=(*most_pairs(3), "--rendered", "1"),

@@ -19,8 +19,8 @@ from caransac.kernels import (
     refine_lens_pose,
 )
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
-from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
-from caransac.robust.refined_cameras import LENSES, camera_covariance
+from caransac.robust.problems.lens_prior import LENSES, TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.refined_cameras import camera_covariance
 
 STEPS, MIN_DECREASE = 8, 1e-4
 FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # of brief fits, which only need show where it leads
