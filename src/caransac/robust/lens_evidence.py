@@ -87,7 +87,7 @@ def fit_lenses(
     if not evidence.is_shown:
         return problem.through(lens_prior.given), last, evidence
     seen = problem.through(evidence.k1)
-    best = refine_weighted(seen, freed.model[:, :columns], problem.share(posterior), scale, noise)
+    best = refine_weighted(seen, freed.model[:, :columns], problem.share(posterior), noise)
     noise = scale.measure(likely_matches(seen, prior, tuning), best, noise)
     return seen, replace(last, best=best, noise=noise), evidence
 

@@ -35,7 +35,7 @@ class Scale:
         return cls(
             usual=deviation * problem.median_error if fixed is None else fixed / tuning.max_error,
             fixed=fixed,
-            usual_reach=problem.error_dimensions**0.5 * tuning.usual_inlier_deviations * deviation,
+            usual_reach=problem.error_dimensions**0.5 * tuning.usual_reach * deviation,
             tuning=tuning,
         )
 
@@ -74,10 +74,10 @@ class Scale:
         measured: float = self.usual ** (1 - share) * max(median, 1e-12 * self.usual) ** share
         low, high = (factor * self.usual for factor in tuning.noise_range)
         high = high if self.fixed is None else self.fixed
-        return min(max(measured, low, noise / tuning.noise_step), high, noise * tuning.noise_step)
+        return min(max(measured, low), high)
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
     """The problem of the matches of a high prior: the noise is measured on them."""
-    least = float(prior[most_likely(prior, tuning.min_likely)].min())
+    least = float(prior[most_likely(prior, tuning.min_pool)].min())
     return problem.subset(where(prior >= min(tuning.likely_prior, least)))
