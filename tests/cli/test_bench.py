@@ -60,7 +60,7 @@ def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys):
         assert all(row["crashes"] == 0 for row in results["rows"] if "CA-RANSAC" in row["method"])
     for figure in FIGURES:
         assert (out / f"{figure}-0.png").stat().st_size > 5000
-    assert "CA-RANSAC paper (E)" in printed and "ContextFilter + eight-point" in printed
+    assert "CA-RANSAC paper (E)" in printed and "ContextFilter 128 + eight-point" in printed
     assert expand_paper(["all"]) == [*TABLES, *FIGURES] and expand_paper(["figure-1", "figure-1"]) == ["figure-1"]
 
 
