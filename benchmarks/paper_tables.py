@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import ablation
 from published import data_name, table
 
+from caransac._support.batch import count_cores
 from caransac.bench.filters import PAPER_FILTER
 from caransac.bench.paper import PRESET, TABLES
 from caransac.datasets import read_ransac_tutorial
@@ -74,7 +74,7 @@ def run_differences(folders: Sequence[str], quick: bool) -> dict[str, Any]:
     count, seeds = (1, 1) if quick else (DIFFERENCE_PAIRS, DIFFERENCE_SEEDS)
     pairs = [pair for folder in folders for pair in read_ransac_tutorial(folder, max_pairs=count)]
     chosen = {name: changed for name, changed in ablation.STAGES.items() if name in difference_names()}
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ProcessPoolExecutor(count_cores()) as pool:
         rows = {name: ablation.run_row(pool, pairs, "E", changed, seeds) for name, changed in chosen.items()}
     return {"data": [data_name(Path(each)) for each in folders], "pairs": len(pairs), "seeds": seeds, "rows": rows}
 

@@ -95,7 +95,7 @@ STEPS = (
     Step("speed", data={"--data": VAL}),
     _table("peers", "peers.py", folders=VAL),
     _table("tuned", "peers.py", folders=VAL[:1], tune=TRAIN[:1]),
-    _table("paper", "peers.py", "--max-pairs", "12", folders=VAL, train=TRAIN[:1]),
+    _table("paper", "peers.py", "--max-pairs", "10", folders=VAL, train=TRAIN[:1]),
     Step("focal", words=("--max-pairs", "30"), data={"": VAL}, needs=""),
     Step("focal_scenes", data={"": VAL}, needs=""),
     Step("focal_pooling"),
