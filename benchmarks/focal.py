@@ -1,10 +1,10 @@
-"""Poses when focal lengths are doubtful or unknown: accuracy, focal error, time, calibration of the confidence.
+"""Poses when focal lengths are uncertain or unknown: accuracy, focal error, time, calibration of the confidence.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/focal.py DIR ... [--max-pairs N] [--out FILE]
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method but "exact" sees the middle
 of the image as principal point. "given P%" gets a focal length off by P per cent, up or down by the pair's name, as if
-exact; "doubtful P%" the same with that deviation stated; "unknown" only the sizes of the images. Fundamental matrices
+exact; "uncertain P%" the same with that deviation stated; "unknown" only the sizes of the images. Fundamental matrices
 become poses by the true cameras. "zoomed" rows enlarge the second image by a half about its middle and keep what stays
 inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes. PoseLib gets the
 matches with a ratio below 0.85, best first.
@@ -161,7 +161,7 @@ def methods() -> dict[str, Callable[[View], Answer]]:
     }
     for percent in PERCENTS:
         rows[f"given {percent}%"] = lambda v, p=percent: pose_with(v, assumed(v, p, 0.0))
-        rows[f"doubtful {percent}%"] = lambda v, p=percent: pose_with(v, assumed(v, p, p / 100), v.same)
+        rows[f"uncertain {percent}%"] = lambda v, p=percent: pose_with(v, assumed(v, p, p / 100), v.same)
     rows |= {
         "unknown": lambda v: unknown(v, v.same),
         "unknown, camera undecided": lambda v: unknown(v, None),
@@ -213,7 +213,7 @@ def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
 def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
-    text = "# Doubtful and unknown focal lengths\n\n"
+    text = "# Uncertain and unknown focal lengths\n\n"
     text += "`benchmarks/focal.py` says what the rows mean; medians of the focal error and of the time, one thread.\n"
     for name, table in content["tables"].items():
         text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"

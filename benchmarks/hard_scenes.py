@@ -1,4 +1,4 @@
-"""Scenes that leave a pose undetermined or doubtful: how often answers are wrong, and whether the confidence knows.
+"""Scenes that leave a pose undetermined or uncertain: how often answers are wrong, and whether the confidence knows.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     .venv/bin/python benchmarks/hard_scenes.py --val DIR ... --unrelated DIR ... [--only PART ...] [--out FILE]
@@ -149,12 +149,12 @@ def estimates(pair: Pair, factor: float = 1.0) -> dict[str, RelativePoseResult |
     if factor != 1:
         return {"poses": posed}
     found = {"poses": posed}
-    for label, told in doubtful(pair).items():
+    for label, told in uncertain(pair).items():
         found[label] = caransac.estimate_relative_pose(pair.points1, pair.points2, **told, **given)
     return found | {"fundamental matrices": caransac.estimate_fundamental(pair.points1, pair.points2, **given)}
 
 
-def doubtful(pair: Pair) -> dict[str, dict[str, Any]]:
+def uncertain(pair: Pair) -> dict[str, dict[str, Any]]:
     """What may be told of the cameras of a pair."""
     sizes = [size_of(pair.scene, camera) for camera in (pair.camera1, pair.camera2)]
     sign = 1 if sum(map(ord, pair.name)) % 2 else -1
@@ -207,7 +207,7 @@ def crops(name: str, pairs: list[Pair]) -> dict[str, Any]:
         answers = [
             assess(
                 caransac.estimate_relative_pose(
-                    each.points1, each.points2, scores=each.scores, score_kind=each.score_kind, **doubtful(each)[told]
+                    each.points1, each.points2, scores=each.scores, score_kind=each.score_kind, **uncertain(each)[told]
                 ),
                 each,
             )

@@ -172,7 +172,7 @@ def main() -> int:
     parser.add_argument("--max-pairs", type=int, default=15, metavar="N", help="per scene (default: %(default)s)")
     arguments = parser.parse_args()
     if "distortion_deviation" not in inspect.signature(Camera.from_matrix).parameters:
-        print("cameras of this version know no doubtful lenses")
+        print("cameras of this version know no uncertain lenses")
         return LEFT_OUT
     made, tables = origin(), dict[str, Any]()
     for folder in arguments.folders:

@@ -1,15 +1,16 @@
 """Every method on the same matches, by `caransac bench`: its figures in one small file.
 
-    .venv/bin/python benchmarks/peers.py peers DIR ... [--out FILE]
-    .venv/bin/python benchmarks/peers.py tuned DIR ... --tune DIR [--out FILE]
-    .venv/bin/python benchmarks/peers.py paper DIR ... --train DIR ... [--out FILE]
+    .venv/bin/python benchmarks/peers.py peers DIR ... [--max-pairs N] [--seeds K] [--out FILE]
+    .venv/bin/python benchmarks/peers.py tuned DIR ... --tune DIR [--tune-pairs N] [--out FILE]
+    .venv/bin/python benchmarks/peers.py paper DIR ... --train DIR ... [--max-pairs N] [--out FILE]
 
-    peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds
+    peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds, the others with one
     tuned    the same with the threshold of each method tuned on other scenes
     paper    the paper's own method beside ours: all methods, its ablations, iterations and filters, and what each
              difference from the default buys on training scenes
 
-DIR is anything that `caransac bench` reads. docs/benchmark.md has the rules. Outcomes are kept in a journal under
+DIR is anything that `caransac bench` reads. docs/benchmark.md has the rules. With --max-pairs, all methods get the same
+pairs, the first of each scene in a fixed shuffle. Times are those of 10 pairs. Outcomes are kept in a journal under
 build/publish, so that an interrupted run continues there.
 """
 
@@ -20,12 +21,13 @@ import os
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from paper_tables import differences_table, orders_table, run_differences, run_rows
+from paper_rows import differences_table, orders_table, run_differences, run_rows
 from published import RESULTS, make_parser, origin, publish, table
 
 from caransac.bench.paper import PRESET
@@ -33,9 +35,9 @@ from caransac.bench.paper import PRESET
 ROOT = Path(__file__).parent.parent
 FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °", "Avg": "mean, °"}
 DIGITS = {"Med": 3, "Avg": 2}
-OWN_ROWS = ("ours", "ablations", "filtered", PRESET, "LM-LO 10k", "CA-RANSAC 8x256", "CA-RANSAC 4x256(x8)")
+OWN_ROWS, OTHER_ROWS = ("ours", "ablations", PRESET), ("peers", "filtered")
 EARLY = ("CA-RANSAC", "LM-LO")  # run once more as by default: they stop when they are sure
-OWN_SEEDS = 5
+TIMING_PAIRS = "10"
 TITLES = {
     "peers": "Every method on the same matches",
     "tuned": "Thresholds tuned on other scenes",
@@ -51,6 +53,7 @@ docs/benchmark.md has the rules. †: takes no seed; its figures vary from run t
 def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of a run of the benchmark; outcomes of an earlier one in the same folder are kept."""
     command = [sys.executable, "-m", "caransac", "bench", *arguments, "--out", str(work), "--quiet"]
+    command += ["--timing-pairs", TIMING_PAIRS]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return [row for path in sorted(work.rglob("results.json")) for row in read_rows(path)]
 
@@ -69,17 +72,19 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def run_table(name: str, folders: Sequence[str], tune: str | None, quick: bool, work: Path) -> list[dict[str, Any]]:
-    """All rows of a table of all methods, those of one data set and problem together."""
-    both = [*folders, "--problem", "E", "F"]
-    if name == "tuned":
-        methods = ["LM-LO", "PoseLib"] if quick else ["default"]
-        rows = bench(work, [*both, "--methods", *methods, "--tune", str(tune), "--tune-pairs", "1" if quick else "8"])
+def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
+    """All rows of a table, those of one data set and problem together."""
+    pairs = [*asked.folders, *(["--max-pairs", asked.max_pairs] if asked.max_pairs else [])]
+    both = [*pairs, "--problem", "E", "F"]
+    if asked.table == "paper":
+        return run_rows(bench, work, asked.folders, pairs[len(asked.folders) :], asked.quick)
+    if asked.table == "tuned":
+        methods, number = (["LM-LO", "PoseLib"], "1") if asked.quick else (["default"], asked.tune_pairs)
+        rows = bench(work, [*both, "--methods", *methods, "--tune", asked.tune, "--tune-pairs", number])
     else:
-        own, others = (("CA-RANSAC", "LM-LO"), ("PoseLib",)) if quick else (OWN_ROWS, ("peers",))
-        seeds = 2 if quick else OWN_SEEDS
-        rows = bench(work / "ours", [*both, "--methods", *own, "--seeds", str(seeds)])
-        early = bench(work / "early", [*both, "--methods", *EARLY, "--adaptive", "--seeds", str(seeds)])
+        own, others = (("CA-RANSAC", "LM-LO"), ("PoseLib",)) if asked.quick else (OWN_ROWS, OTHER_ROWS)
+        rows = bench(work / "ours", [*both, "--methods", *own, "--seeds", asked.seeds])
+        early = bench(work / "early", [*both, "--methods", *EARLY, "--adaptive", "--seeds", asked.seeds])
         rows += [row | {"method": f"{row['method']}, early stop"} for row in early]
         rows += bench(work / "peers", [*both, "--methods", *others])
     return sorted(rows, key=lambda row: (row["problem"], row["dataset"]))
@@ -119,10 +124,10 @@ def main() -> None:
     parser.add_argument("table", choices=list(TITLES))
     parser.add_argument("folders", nargs="+", metavar="DIR", help="data sets")
     parser.add_argument("--max-pairs", metavar="N", help="pairs of each scene at most (default: all)")
+    parser.add_argument("--seeds", default="3", metavar="K", help="of our methods, for peers (default: %(default)s)")
     parser.add_argument("--tune", metavar="DIR", help="other scenes to tune thresholds on")
-    parser.add_argument(
-        "--train", nargs="+", metavar="DIR", help="training scenes, to compare the ways of doing a thing"
-    )
+    parser.add_argument("--tune-pairs", default="3", metavar="N", help="of each of these (default: %(default)s)")
+    parser.add_argument("--train", nargs="+", metavar="DIR", help="training scenes, for what differences buy")
     arguments = parser.parse_args()
     for name, option in (("tuned", "tune"), ("paper", "train")):
         if (arguments.table == name) != (getattr(arguments, option) is not None):
@@ -133,15 +138,9 @@ def main() -> None:
     work = ROOT / "build" / "publish" / str(made["commit"]) / f"{arguments.table}-{kind}"
     if str(made["commit"]).endswith("-dirty"):
         shutil.rmtree(work, ignore_errors=True)  # outcomes of nobody knows which code
-    limit = ["--max-pairs", arguments.max_pairs] if arguments.max_pairs else []
-    content: dict[str, Any] = {"made": made, "table": arguments.table}
-    if arguments.table == "paper":
-        content["rows"] = run_rows(bench, work, arguments.folders, limit, arguments.quick)
+    content = {"made": made, "table": arguments.table, "rows": run_table(arguments, work)}
+    if arguments.train is not None:
         content["differences"] = run_differences(arguments.train, arguments.quick)
-    else:
-        content["rows"] = run_table(
-            arguments.table, [*arguments.folders, *limit], arguments.tune, arguments.quick, work
-        )
     publish(out, content, as_markdown)
 
 

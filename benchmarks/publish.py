@@ -1,11 +1,17 @@
 """All published results from one clean commit: `make publish`; a little of everything in minutes: `make publish-quick`.
 
     python benchmarks/publish.py --data DIR [--only STEP ...]     results go to benchmarks/results
+    python benchmarks/publish.py --data DIR --full                all pairs and seeds: hours instead of some 50 minutes
+    python benchmarks/publish.py --plan                           the steps, in their order, with the minutes they take
     python benchmarks/publish.py --quick [--out DIR]              synthetic data; results go to build/publish-quick
 
 DIR has the folders realpairs, homographies and photos; what of them is missing is left out, and the summary says so. A
 step whose file has the present code and command is kept, so an interrupted run continues where it was. A step that
 fails leaves the file of before. At the end all tables are made from the files.
+
+With two cores or more, two steps run at a time. A step that uses all cores, or times what does, runs alone; of the
+others whose figures are mainly times, one runs at a time. By default every method sees the same few pairs of a scene,
+the first of a fixed shuffle.
 """
 
 from __future__ import annotations
@@ -17,8 +23,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import h5py
@@ -26,6 +33,7 @@ import numpy as np
 from published import LEFT_OUT, RESULTS, command_of
 
 import caransac
+from caransac._support.batch import count_cores
 from caransac.bench import machine
 from caransac.synthetic import make_pair
 from caransac.verification.build_identity import digest_of_package
@@ -39,6 +47,7 @@ FEATURES = ("rootsift", "aliked", "orb8k")
 VAL = tuple(f"realpairs/{name}/val" for name in FEATURES)
 TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
+PEERS, WEIGHTS = "peers.py", "weights.py"  # scripts of several tables
 MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_jesus_p25", "llff_fern"))
 
 
@@ -50,16 +59,24 @@ class Step:
         name: of the file, NAME.json.
         script: in this folder; empty for the one of the step's name.
         words: arguments of the script.
+        full: the arguments instead, of the long version; None where it is the same.
         data: folders of the data by the option that takes them, "" for plain arguments; those that are missing are left
             out.
         needs: the option without whose data the step is left out; None if it can do without any.
+        minutes: that it takes on idle cores, as it was measured.
+        whole: it uses all cores or times what does, so nothing runs beside it.
+        timed: its figures are mainly times, so no other such step runs beside it.
     """
 
     name: str
     script: str = ""
     words: tuple[str, ...] = ()
+    full: tuple[str, ...] | None = None
     data: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needs: str | None = None
+    minutes: float = 1.0
+    whole: bool = False
+    timed: bool = False
 
     @property
     def path(self) -> Path:
@@ -67,12 +84,12 @@ class Step:
         return HERE / (self.script or f"{self.name}.py")
 
     def arguments(self, data: Path, quick: bool) -> list[str]:
-        """The arguments of the script."""
+        """All arguments; scripts of several tables get the name of theirs first."""
         words = [*self.words, *(["--quick"] if quick else [])]
         for option, folders in self.data.items():
             found = [str(data / folder) for folder in folders if (data / folder).exists()]
             words = [*words, option, *found] if option and found else [*found, *words] if not option else words
-        return words
+        return [*([self.name] if self.script else []), *words]
 
     def lacks(self, data: Path) -> str | None:
         """Why it cannot run, if so."""
@@ -82,46 +99,63 @@ class Step:
             return f"no {', '.join(self.data[self.needs])}"
         return None
 
+    def fits(self, running: Collection[Step]) -> bool:
+        """Whether it may run beside others."""
+        if not running:
+            return True
+        return not (self.whole or any(each.whole or (self.timed and each.timed) for each in running))
 
-def _table(name: str, script: str, *words: str, **data: tuple[str, ...]) -> Step:
-    """A step of a script that has several tables; the name of the table comes first."""
-    given = {"": data.pop("folders", ())} | {f"--{option}": folders for option, folders in data.items()}
-    return Step(name, script, words, given, "" if given[""] else None)
+
+def most_pairs(number: int) -> tuple[str, ...]:
+    """At most so many pairs of a scene."""
+    return "--max-pairs", str(number)
 
 
+# On each, `benchmarks/NAME.py` says what is run. Figures and minutes of the default sizes: two cores, AVX-512.
 STEPS = (
-    Step("package"),
+    Step("package", timed=True),
     Step("worked_pair"),
-    Step("speed", data={"--data": VAL}),
-    _table("peers", "peers.py", folders=VAL),
-    _table("tuned", "peers.py", folders=VAL[:1], tune=TRAIN[:1]),
-    _table("paper", "peers.py", "--max-pairs", "10", folders=VAL, train=TRAIN[:1]),
-    Step("focal", words=("--max-pairs", "30"), data={"": VAL}, needs=""),
-    Step("focal_scenes", data={"": VAL}, needs=""),
-    Step("focal_pooling"),
-    Step("lenses", data={"": VAL}, needs=""),
+    Step("speed", words=most_pairs(6), full=most_pairs(12), data={"--data": VAL}, whole=True),
+    Step("peers", PEERS, words=most_pairs(20), full=("--seeds", "5"), data={"": VAL}, needs="", whole=True),
+    Step(
+        "tuned",
+        PEERS,
+        words=most_pairs(10),
+        full=("--tune-pairs", "8"),
+        data={"": VAL[:1], "--tune": TRAIN[:1]},
+        needs="",
+        whole=True,
+    ),
+    Step(
+        "paper",
+        PEERS,
+        words=most_pairs(8),
+        full=most_pairs(40),
+        data={"": VAL, "--train": TRAIN[:1]},
+        needs="--train",
+        whole=True,
+    ),
+    Step("focal", words=most_pairs(15), full=most_pairs(30), data={"": VAL}, needs=""),
+    Step("focal_scenes", words=most_pairs(30), full=(), data={"": VAL}, needs=""),
+    Step("focal_pooling", words=("--workers", "1")),
+    Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs=""),
     Step("absolute", data={"": VAL}, needs=""),
     Step("hard_scenes", data={"--val": VAL, "--unrelated": UNRELATED}),
-    _table("calibration", "weights.py", folders=VAL, unrelated=UNRELATED),
-    _table("robustness", "weights.py"),
+    Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs=""),
+    Step("robustness", WEIGHTS),
     Step("covariance", data={"--val": VAL}),
     Step("homographies", data={"": tuple(f"homographies/{name}/val" for name in FEATURES)}),
-    Step("thresholds", data={"": VAL}, needs=""),
-    Step("dense"),
+    Step("thresholds", words=most_pairs(5), full=(), data={"": VAL}, needs=""),
+    Step("dense", full=("--counts", "50000", "200000", "1000000"), timed=True),
     Step("any_scene"),
-    Step("photos", data={"--photos": ("photos/drone",)}),
-    Step("reconstruction"),
-    Step("real_databases", data={"": MAPPED}, needs=""),
-    Step("verification"),
-    Step("faults"),
-    Step("interrupts"),
-    Step("ablation", words=("--problem", "E", "F"), data={"": TRAIN}, needs=""),
+    Step("photos", data={"--photos": ("photos/drone",)}, timed=True),
+    Step("reconstruction", timed=True),
+    Step("real_databases", data={"": MAPPED}, needs="", timed=True),
+    Step("verification", whole=True),
+    Step("faults", words=("--faults", "96"), full=()),
+    Step("interrupts", words=("--runs", "30"), full=("--runs", "200"), timed=True),
+    Step("ablation", words=("--problem", "E", "F"), data={"": TRAIN}, needs="", whole=True),
 )
-
-
-def words_of(step: Step, data: Path, quick: bool) -> list[str]:
-    """All arguments: scripts of several tables get the name of theirs first."""
-    return [*([step.name] if step.script else []), *step.arguments(data, quick)]
 
 
 def changed_files() -> list[str]:
@@ -180,30 +214,54 @@ def run(step: Step, words: Sequence[str], out: Path, log: Path) -> int:
     return done.returncode
 
 
-def publish(steps: Sequence[Step], data: Path, results: Path, work: Path, quick: bool) -> Iterator[tuple[str, str]]:
-    """Run what is not made yet; yields the name of every step and what became of it."""
+def make(step: Step, data: Path, results: Path, work: Path, quick: bool) -> str:
+    """Make the file of a step, unless it is made already; says what became of it."""
+    why = step.lacks(data)
+    if why is not None:
+        return f"left out: {why}"
+    words, target = step.arguments(data, quick), results / f"{step.name}.json"
+    if not quick and is_made(target, command_of([f"benchmarks/{step.path.name}", *words])):
+        return "kept"
+    out, log, started = work / target.name, work / f"{step.name}.log", time.monotonic()
+    code = run(step, words, out, log)
+    if code == LEFT_OUT:
+        return f"left out: {log.read_text().splitlines()[-1]}"
+    if code != 0:
+        return f"FAILED with exit code {code}, see {log.relative_to(ROOT)}"
+    for path in (out, out.with_suffix(".md"), *work.glob(f"{step.name}-*.svg")):
+        shutil.move(path, results / path.name)
+    return f"made in {(time.monotonic() - started) / 60:.1f} min"
+
+
+def in_order(steps: Sequence[Step]) -> list[Step]:
+    """What runs alone first, then times, then the rest; of each the longest first, so that lanes end together."""
+    return sorted(steps, key=lambda step: (not step.whole, not step.timed, -step.minutes))
+
+
+def publish(
+    steps: Sequence[Step], data: Path, results: Path, work: Path, quick: bool, jobs: int = 1
+) -> Iterator[tuple[str, str]]:
+    """Run what is not made yet, several at a time; yields the name of every step and what became of it."""
     work.mkdir(parents=True, exist_ok=True)
     results.mkdir(parents=True, exist_ok=True)
-    for step in steps:
-        why = step.lacks(data)
-        if why is not None:
-            yield step.name, f"left out: {why}"
-            continue
-        words, target = words_of(step, data, quick), results / f"{step.name}.json"
-        if not quick and is_made(target, command_of([f"benchmarks/{step.path.name}", *words])):
-            yield step.name, "kept"
-            continue
-        out, log, started = work / target.name, work / f"{step.name}.log", time.monotonic()
-        code = run(step, words, out, log)
-        if code == LEFT_OUT:
-            yield step.name, f"left out: {log.read_text().splitlines()[-1]}"
-            continue
-        if code != 0:
-            yield step.name, f"FAILED with exit code {code}, see {log.relative_to(ROOT)}"
-            continue
-        for path in (out, out.with_suffix(".md"), *work.glob(f"{step.name}-*.svg")):
-            shutil.move(path, results / path.name)
-        yield step.name, f"made in {(time.monotonic() - started) / 60:.1f} min"
+    waiting, running = in_order(steps), dict[Future[str], Step]()
+    with ThreadPoolExecutor(jobs) as pool:
+        while waiting or running:
+            while len(running) < jobs and (step := next((s for s in waiting if s.fits(running.values())), None)):
+                waiting.remove(step)
+                running[pool.submit(make, step, data, results, work, quick)] = step
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(done).name, done.result()
+
+
+def show_plan(steps: Sequence[Step]) -> None:
+    """Print the steps in their order."""
+    for step in in_order(steps):
+        beside = "alone" if step.whole else "no other times beside it" if step.timed else ""
+        print(f"{step.name:16}{step.minutes:5.1f} min  {beside}")
+    alone = sum(step.minutes for step in steps if step.whole)
+    others = sum(step.minutes for step in steps if not step.whole)
+    print(f"{'in all':16}{alone + others / 2:5.1f} min  with two cores")
 
 
 def main() -> int:
@@ -211,10 +269,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data")
     parser.add_argument("--quick", action="store_true", help="little and synthetic data, to see that all steps work")
+    parser.add_argument("--full", action="store_true", help="the long version: all pairs and seeds, hours")
     parser.add_argument("--only", nargs="+", choices=[step.name for step in STEPS], metavar="STEP", help="some steps")
+    parser.add_argument(
+        "--jobs", type=int, default=min(count_cores(), 2), help="steps at a time (default: %(default)s)"
+    )
+    parser.add_argument("--plan", action="store_true", help="only show the steps of the default sizes")
     parser.add_argument("--out", type=Path, default=QUICK, metavar="DIR", help="for --quick (default: %(default)s)")
     arguments = parser.parse_args()
     chosen = [step for step in STEPS if arguments.only is None or step.name in arguments.only]
+    if arguments.plan:
+        show_plan(chosen)
+        return 0
+    if arguments.full:
+        chosen = [step if step.full is None else replace(step, words=step.full) for step in chosen]
     if arguments.quick:
         data, results, work = arguments.out / "data", arguments.out / "results", arguments.out
         make_quick_data(data)
@@ -224,10 +292,12 @@ def main() -> int:
         if digest_of_package(Path(caransac.__file__).parent) != digest_of_package(ROOT / "src" / "caransac"):
             parser.error("the installed caransac is not that of the tree: install it")
         data, results, work = (arguments.data or ROOT / "data").resolve(), RESULTS, WORK / str(machine.commit())
-    summary = []
-    for name, outcome in publish(chosen, data, results, work, arguments.quick):
+    summary, started = [], time.monotonic()
+    for name, outcome in publish(chosen, data, results, work, arguments.quick, arguments.jobs):
         summary.append(f"{name:16}{outcome}")
         print(summary[-1], flush=True)
+    summary.append(f"{'in all':16}{(time.monotonic() - started) / 60:.1f} min")
+    print(summary[-1])
     (work / "summary.txt").write_text("\n".join(summary) + "\n")
     tables = [sys.executable, str(HERE / "tables.py"), *(["--results", str(results)] if arguments.quick else [])]
     done = subprocess.run(tables, cwd=ROOT, check=False)

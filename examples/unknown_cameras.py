@@ -11,12 +11,12 @@ matches = {"points1": pair.points1, "points2": pair.points2, "scores": pair.scor
 size = (1024, 768)  # width and height of the images
 wrong = 1.05 * pair.camera1.fx  # a focal length that is five per cent too long
 exact = caransac.Camera("SIMPLE_PINHOLE", (wrong, 511.5, 383.5), *size)
-doubtful = replace(exact, focal_deviation=0.05)
+uncertain = replace(exact, focal_deviation=0.05)
 
 print(f"true focal length {pair.camera1.fx:.1f} px")
 for name, known in {
     "given wrong, as exact": {"camera1": exact, "camera2": exact},
-    "given wrong, as doubtful": {"camera1": doubtful, "camera2": doubtful},
+    "given wrong, as uncertain": {"camera1": uncertain, "camera2": uncertain},
     "unknown": {"image_size1": size, "image_size2": size},
 }.items():
     result = caransac.estimate_relative_pose(**matches, **known)

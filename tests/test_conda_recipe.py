@@ -1,4 +1,4 @@
-"""The conda recipe says what pyproject.toml says."""
+"""The conda recipe says what pyproject.toml says, and rattler-build understands it."""
 
 import re
 import sys
@@ -9,27 +9,9 @@ import pytest
 import caransac
 
 ROOT = Path(__file__).parent.parent
-RECIPE = ROOT / "recipe" / "meta.yaml"
+RECIPE = ROOT / "recipe" / "recipe.yaml"
 
 pytestmark = pytest.mark.skipif(not RECIPE.is_file(), reason="source distributions have no recipe")
-
-
-def render(platform):
-    """The recipe as conda-build reads it: selectors of a platform, then templates."""
-    jinja2, yaml = pytest.importorskip("jinja2"), pytest.importorskip("yaml")
-    kept = []
-    for line in RECIPE.read_text().splitlines():
-        selector = re.search(r"# \[(.+)\]$", line)
-        if selector is None or eval(selector[1], {"unix": platform != "win", "win": platform == "win", "py": 312}):
-            kept.append(line)
-
-    def load_file_regex(load_file, regex_pattern, from_recipe_dir):
-        assert from_recipe_dir
-        return re.search(regex_pattern, (RECIPE.parent / load_file).read_text())
-
-    names = {"PYTHON": "python", "compiler": lambda name: f"{name}-compiler", "stdlib": lambda name: f"{name}-stdlib"}
-    text = jinja2.Template("\n".join(kept)).render(**names, load_file_regex=load_file_regex)
-    return yaml.safe_load(text)
 
 
 def requirements(lines):
@@ -39,12 +21,12 @@ def requirements(lines):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="needs tomllib")
-@pytest.mark.parametrize("platform", ["unix", "win"])
-def test_the_recipe_is_that_of_the_project(platform):
+def test_the_recipe_is_that_of_the_project():
     import tomllib
 
-    recipe, project = render(platform), tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert recipe["package"] == {"name": "caransac", "version": caransac.__version__}
+    recipe = pytest.importorskip("yaml").safe_load(RECIPE.read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert recipe["context"] == {"name": "caransac", "version": caransac.__version__}
     run = requirements(recipe["requirements"]["run"])
     assert {name: run[name] for name in run if name != "python"} == requirements(project["project"]["dependencies"])
     host = requirements(recipe["requirements"]["host"])
@@ -53,8 +35,23 @@ def test_the_recipe_is_that_of_the_project(platform):
         project["build-system"]["requires"]
     )
     scripts = [f"{name} = {target}" for name, target in project["project"]["scripts"].items()]
-    assert recipe["build"]["entry_points"] == scripts
+    assert recipe["build"]["python"]["entry_points"] == scripts
     assert recipe["about"]["summary"] == project["project"]["description"]
     assert recipe["about"]["license"] == project["project"]["license"]
-    assert all((ROOT / path).exists() for path in (*recipe["about"]["license_file"], *recipe["test"]["source_files"]))
+    files = (*recipe["about"]["license_file"], *recipe["tests"][1]["files"]["source"])
+    assert all((ROOT / path).exists() for path in files)
     assert "Eigen3_DIR" in recipe["build"]["script"]
+
+
+@pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64"])
+def test_rattler_build_renders_it(platform):
+    """rattler-build refuses keys, expressions and requirements that it does not know."""
+    rattler = pytest.importorskip("rattler_build", reason="needs py-rattler-build")
+    told = rattler.VariantConfig({"c_stdlib": ["sysroot"], "python": ["3.12.*"]})
+    settings = rattler.RenderConfig(platform=rattler.PlatformConfig(target_platform=platform))
+    (variant,) = rattler.Stage0Recipe.from_file(RECIPE).render(told, settings)
+    rendered = variant.recipe.to_dict()
+    assert rendered["package"] == {"name": "caransac", "version": caransac.__version__}
+    assert f"sysroot_{platform}" in rendered["requirements"]["build"]
+    with pytest.raises(rattler.RattlerBuildError):
+        rattler.Stage0Recipe.from_yaml(RECIPE.read_text().replace("entry_points:", "entry_point:"))

@@ -28,7 +28,7 @@ LAYERS = [
     {"learned.network_layout"},
     {"learned.side_information", "learned.sample_quality"},
     {"learned"},
-    {"robust.problems.lens_doubt"},
+    {"robust.problems.lens_prior"},
     {"robust.problems.base"},
     {"robust.problems.pixels", "robust.problems.rays"},
     {
@@ -42,7 +42,7 @@ LAYERS = [
     {"robust.problems"},
     {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.match_info", "robust.scale"},
     {"robust.copies", "robust.covariance", "robust.refinement", "robust.stopping", "robust.refined_cameras"},
-    {"robust.working_set", "robust.selection", "robust.camera_doubt", "robust.lens_evidence"},
+    {"robust.working_set", "robust.selection", "robust.camera_evidence", "robust.lens_evidence"},
     {"robust.strategies", "robust.lm_lo", "robust.degeneracy", "robust.confidence", "robust.rivals"},
     {"robust.ca_ransac", "robust.focal_profile"},
     {"robust.pipeline"},

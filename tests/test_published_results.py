@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,33 @@ def test_steps_are_left_out_kept_and_run(script, tmp_path, monkeypatch):
     assert [name for name, _ in made] == ["dense", "lenses"]
     steps[0] = publish.Step("speed", words=("--max-pairs", "3"), data={"--data": ("here",)})
     assert "made in" in dict(publish.publish(steps[:1], data, results, tmp_path / "work", quick=False))["speed"]
+
+
+def test_times_are_not_measured_beside_other_times(script, tmp_path, monkeypatch):
+    publish = script("publish")
+    Step, running, beside, lock = publish.Step, [], [], threading.Lock()
+    two_run = threading.Event()
+
+    def make(step, *_):
+        with lock:
+            beside.extend((step.name, other) for other in running)
+            running.append(step.name)
+            if len(running) == 2:
+                two_run.set()
+        if step.name.startswith("lane"):
+            assert two_run.wait(timeout=60)
+        with lock:
+            running.remove(step.name)
+        return "made"
+
+    monkeypatch.setattr(publish, "make", make)
+    steps = [Step("lane a"), Step("lane b"), Step("clock 1", timed=True), Step("clock 2", timed=True)]
+    steps += [Step("all 1", whole=True), Step("all 2", whole=True)]
+    outcomes = dict(publish.publish(steps, tmp_path, tmp_path, tmp_path, quick=False, jobs=2))
+    assert outcomes == dict.fromkeys((step.name for step in steps), "made")
+    assert beside
+    assert all(not name.startswith("all") for pair in beside for name in pair)
+    assert all({name.partition(" ")[0] for name in pair} != {"clock"} for pair in beside)
 
 
 def test_texts_and_results_do_not_change_the_code(script, tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares wou
 SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
 # Deviation of k1 of a lens of which nothing is known: phones have up to 0.02, other cameras 0.05 to 0.1.
 UNKNOWN_DISTORTION_DEVIATION = 0.05
-DEVIATIONS = "focal_deviation", "distortion_deviation"  # what a camera may be doubtful about
+DEVIATIONS = "focal_deviation", "distortion_deviation"  # what may be uncertain of a camera
 FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
 
@@ -184,7 +184,7 @@ class Camera:
         except ValueError as error:
             raise ValueError(
                 f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
-                "behind it where the focal length is doubtful, and ;k1±0.02 where the lens is"
+                "behind it where the focal length is uncertain, and ;k1±0.02 where the lens is"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
@@ -262,7 +262,7 @@ class Camera:
 
     @property
     def exact(self) -> Camera:
-        """The same camera without any doubt."""
+        """The same camera as an exact one."""
         return self if self.focal_deviation == 0 else replace(self, focal_deviation=0.0)
 
     @property

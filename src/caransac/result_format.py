@@ -38,8 +38,8 @@ def to_plain(value: object) -> Plain:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Camera):
-        doubtful = {"distortion_deviation": value.distortion_deviation} if value.distortion_deviation else {}
-        return value.to_dict() | {"focal_deviation": value.focal_deviation} | doubtful
+        uncertain = {"distortion_deviation": value.distortion_deviation} if value.distortion_deviation else {}
+        return value.to_dict() | {"focal_deviation": value.focal_deviation} | uncertain
     if isinstance(value, Mapping):
         return {str(name): to_plain(entry) for name, entry in value.items()}
     if hasattr(value, "_asdict"):  # a NamedTuple

@@ -278,7 +278,7 @@ class AbsolutePoseResult(Result):
         camera: the camera, as given where it was exact, else as refined, with the ``focal_deviation`` that is left;
             None without success.
         covariance: (6, 6) of a rotation vector in radians that turns from the left, ``exp(w) R``, and of the
-            translation; (7, 7) with the logarithm of a doubtful focal length. None without success.
+            translation; (7, 7) with the logarithm of an uncertain focal length. None without success.
         points2d: (N, 2) the pixels that were given: a copy.
         points3d: (N, 3) the points in space.
     """

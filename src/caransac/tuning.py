@@ -28,11 +28,11 @@ class Tuning:
         min_filtered: matches that the ratio filter of LM-LO leaves at least.
         compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
         shortlist: models that pass the coarse comparison, in models that are refined.
-        spread_ranking: whether consensus all over the images counts for more than a heap of it where models are ranked,
-            and the best model so far goes unrefined among distinct new ones. False, the paper's, ranks by the total of
-            the MSAC scores alone, and refines the best model so far with those of its round.
+        spread_ranking: whether models are ranked by consensus all over the images, not by a cluster of it, and the best
+            model so far goes unrefined among distinct new ones. False, the paper's, ranks by the total of the MSAC
+            scores alone, and refines the best model so far with those of its round.
         prior_exponent: of the prior in the weight of a match where models are ranked: 0 ranks by all matches alike, and
-            a wrong model that a repeated pattern supports then wins more often; 1 trusts the prior too much.
+            a wrong model that a repeated pattern supports then wins more often; 1 weighs the prior too much.
         rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
             count for more than near ones, so that a precise model wins over one that more matches are merely near.
         same_model: cosine of the scores of two models at which they are one to the attention.
@@ -42,8 +42,8 @@ class Tuning:
         noise_range: smallest and largest noise that is accepted, in usual ones.
         noise_step: factor by which the noise may change from one round to the next.
         noise_reach: distance up to which matches tell the noise, in noises.
-        trusted_prior: prior above which a match tells the noise.
-        min_trusted: matches that tell it at least, the most probable ones.
+        likely_prior: prior above which a match is likely; the noise is measured on these.
+        min_likely: matches that the noise is measured on at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
         max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
             none.
@@ -51,7 +51,7 @@ class Tuning:
             least: where most keypoints are more precise than usual, some right ones are not.
         local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
         local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
-        local_matches: matches that it looks at, at most.
+        local_matches: matches that it uses, at most.
         local_min_decrease: relative decrease of the cost that ends it.
         loss_scale: scale of the Cauchy loss of the weighted refinement, in noises.
         min_weight: lighter matches are left out of the weighted refinement (the paper's).
@@ -59,8 +59,8 @@ class Tuning:
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
         guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
-            where nobody says the sizes of the images, in the longer side of the box of the points; 0 for no cameras.
-        contradicted: gain of consensus from which on no such cameras are believed.
+            where the sizes of the images are not given, in the longer side of the box of the points; 0 for no cameras.
+        contradicted: gain of consensus without cameras from which on such cameras are rejected.
         sure: samples after which one round is enough, in those that are needed.
         ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
     """
@@ -84,8 +84,8 @@ class Tuning:
     noise_range: tuple[float, float] = (0.2, 20.0)
     noise_step: float = 4.0
     noise_reach: float = 20.0
-    trusted_prior: float = 0.5
-    min_trusted: int = 50
+    likely_prior: float = 0.5
+    min_likely: int = 50
     search_error: float = 4.0
     max_error: float = 3.5
     usual_inlier_deviations: float = 2.0
@@ -108,7 +108,7 @@ ALL = 10**9  # matches: as many as there are
 
 DEFAULT_TUNING = Tuning()
 
-# The paper's algorithm: thresholds are the caller's, not the noise's, and everything is judged by all matches.
+# The paper's algorithm: thresholds are the caller's, not the noise's, and everything is scored on all matches.
 PAPER_TUNING = replace(
     DEFAULT_TUNING,
     working_set=ALL,

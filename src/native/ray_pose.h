@@ -27,7 +27,7 @@ void ray_residuals_sq(const RayManifold& model, const Columns<double>& points, d
 // MSAC scores of them, 0 for a point behind a camera: where a ray meets that of the other image backwards.
 void ray_scores(const RayManifold& model, const Columns<double>& points, double max_error_sq, float* out);
 
-// Total consensus, without a look at what is behind.
+// Total consensus, whatever is behind.
 double ray_consensus(const RayManifold& model, const Columns<float>& points, double max_error_sq);
 
 // Signed angles (n) and their derivatives (n x dof).

@@ -19,7 +19,7 @@ class Regions {
     int size() const { return static_cast<int>(cells_[0].size()); }
     const int* cells(int image) const { return cells_[image].data(); }
 
-    // Consensus that counts evidence all over the images for more than a heap of it, and close matches for more than
+    // Consensus that counts evidence all over the images for more than a cluster of it, and close matches for more than
     // near ones: the sum, over the cells of both images, of the square root of the total of w / (1 + sharpness (1 - s))
     // in each, over the matches of weight w and MSAC score s > 0. With s = 1 - r^2 / T^2 that is Cauchy's kernel of
     // scale T / sqrt(sharpness). msac_scores: size() scores of a model, not negative.

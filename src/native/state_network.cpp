@@ -78,7 +78,7 @@ StateNetwork::StateNetwork(const StateParts& parts)
     }
 }
 
-void StateNetwork::first(const float* side, int n, const Beliefs& out) const {
+void StateNetwork::first(const float* side, int n, const StateOutput& out) const {
     const Layers init = init_.view(), decoder = decoder_.view();
     AlignedFloats scratch(first_scratch(init, decoder));
     kernels().first_states(side, n, init, decoder, scratch.data(), out);
@@ -99,7 +99,7 @@ std::vector<float> StateNetwork::digest_weight(const float* states, const Scores
     return weight;
 }
 
-void StateNetwork::update(const float* states, const Scores& scores, const Beliefs& out) const {
+void StateNetwork::update(const float* states, const Scores& scores, const StateOutput& out) const {
     const std::unique_ptr<int[]> rows(new int[scores.n]);
     const int num_explained = kernels().explained_first(scores, rows.get());
     const std::vector<float> weight = digest_weight(states, scores, rows.get(), num_explained);

@@ -28,9 +28,9 @@ class StateNetwork {
     int num_features() const { return inputs_of(init_.view()); }
     int width() const { return outputs_of(init_.view()); }
     // From side information (n x num_features).
-    void first(const float* side, int n, const Beliefs& out) const;
+    void first(const float* side, int n, const StateOutput& out) const;
     // After seeing the scores of one model or more, from states (n x width).
-    void update(const float* states, const Scores& scores, const Beliefs& out) const;
+    void update(const float* states, const Scores& scores, const StateOutput& out) const;
 
   private:
     // What takes the scores of a match to the digest's first layer, or to what that layer reads where it is residual,

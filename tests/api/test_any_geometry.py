@@ -94,10 +94,10 @@ def test_too_few_matches_give_nothing(n):
     assert caransac.estimate(points1, points2, CAMERA, CAMERA).kind == "none"
 
 
-def test_doubtful_cameras_are_refined_with_the_pose():
+def test_uncertain_cameras_are_refined_with_the_pose():
     pair = pair_of("depth")
-    doubtful = Camera("SIMPLE_PINHOLE", (1000.0, 640.0, 480.0), 1280, 960, focal_deviation=0.1)
-    result = caransac.estimate(pair.points1, pair.points2, doubtful, doubtful)
+    uncertain = Camera("SIMPLE_PINHOLE", (1000.0, 640.0, 480.0), 1280, 960, focal_deviation=0.1)
+    result = caransac.estimate(pair.points1, pair.points2, uncertain, uncertain)
     assert result.kind == "pose_and_focals"
     assert abs(result.camera1.mean_focal / 900 - 1) < 0.05
 

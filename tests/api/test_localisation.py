@@ -1,4 +1,4 @@
-"""estimate_absolute_pose: truth, doubt, hopeless data, hostile arguments, and its result."""
+"""estimate_absolute_pose: truth, uncertain cameras, hopeless data, hostile arguments, and its result."""
 
 import json
 
@@ -61,7 +61,7 @@ def test_lens_distortion_is_removed():
 
 
 @pytest.mark.parametrize("factor", [1.05, 0.95])
-def test_a_doubtful_focal_length_is_refined(factor):
+def test_an_uncertain_focal_length_is_refined(factor):
     query = make_query(outlier_ratio=0.5, seed=5)
     found = estimate(query, query.camera.adjusted(factor, (0, 0), 0.05))
     assert error_of(found, query) < 0.4

@@ -1,4 +1,4 @@
-"""Cameras on the command line: exact, doubtful, unknown, and what the answers say of them."""
+"""Cameras on the command line: exact, uncertain, unknown, and what the answers say of them."""
 
 import json
 import re
@@ -81,20 +81,20 @@ def test_people_read_how_sure_a_focal_length_is(photos, capsys):
 
 
 @pytest.mark.parametrize("text", ["{:.1f}±5%", "{:.1f}+-5%", "{:.1f}±0.05"])
-def test_a_doubtful_focal_length_is_refined(bare, made, capsys, text):
+def test_an_uncertain_focal_length_is_refined(bare, made, capsys, text):
     focal = 1.04 * made.camera1.fx
     given = text.format(focal)
     _, exact, _ = run_json(capsys, "--matches", bare, *SIZE, "--focal", f"{focal:.1f}")
-    _, doubtful, _ = run_json(capsys, "--matches", bare, *SIZE, "--focal", given)
+    _, uncertain, _ = run_json(capsys, "--matches", bare, *SIZE, "--focal", given)
     _, camera, _ = run_json(capsys, "--matches", bare, *SIZE, "--camera", given.replace("±", ",511.5,383.5±")
                             .replace("+-", ",511.5,383.5+-"))  # fmt: skip
     truth = made.R, made.t
     assert (focal_of(exact), exact["camera1"]["focal_deviation"]) == (pytest.approx(focal, abs=0.1), 0)
-    assert focal_of(doubtful) == pytest.approx(made.camera1.fx, rel=0.02)
-    assert 0 < doubtful["camera1"]["focal_deviation"] < 0.05
-    assert pose_error_deg(doubtful["R"], doubtful["t"], *truth) < pose_error_deg(exact["R"], exact["t"], *truth)
-    assert [each["command"]["camera_sources"][0] for each in (doubtful, camera)] == ["focal", "camera"]
-    assert camera["R"] == doubtful["R"]
+    assert focal_of(uncertain) == pytest.approx(made.camera1.fx, rel=0.02)
+    assert 0 < uncertain["camera1"]["focal_deviation"] < 0.05
+    assert pose_error_deg(uncertain["R"], uncertain["t"], *truth) < pose_error_deg(exact["R"], exact["t"], *truth)
+    assert [each["command"]["camera_sources"][0] for each in (uncertain, camera)] == ["focal", "camera"]
+    assert camera["R"] == uncertain["R"]
 
 
 def test_without_cameras_and_sizes_there_is_a_fundamental_matrix_and_advice(bare, made, capsys):

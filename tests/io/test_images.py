@@ -108,7 +108,7 @@ def test_focal_from_exif(tmp_path, exif, focal, orientation):
     assert images.focal_from_exif(path) == (None if focal is None else pytest.approx(focal, rel=1e-6))
 
 
-def test_cameras_of_exif_data_are_doubtful(tmp_path):
+def test_cameras_of_exif_data_are_uncertain(tmp_path):
     image = np.zeros((600, 800, 3), np.uint8)
     path = write_jpeg(tmp_path / "a.jpg", image, {Base.FocalLengthIn35mmFilm: 26})
     camera = images.camera_from_exif(path, image)

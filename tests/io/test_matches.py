@@ -63,11 +63,11 @@ def test_content_that_holds_no_matches_says_so(data, message):
 
 
 @pytest.mark.parametrize("suffix", ["npz", "h5"])
-def test_doubtful_cameras_and_the_sizes_of_unknown_ones_are_kept(tmp_path, rng, suffix):
-    doubtful = Camera("SIMPLE_RADIAL", (800, 512, 384, -0.1), 1024, 768, 0.04, distortion_deviation=0.02)
-    path = write_matches(tmp_path / f"m.{suffix}", make(rng, camera1=doubtful, image_size2=(640, 480)))
+def test_uncertain_cameras_and_the_sizes_of_unknown_ones_are_kept(tmp_path, rng, suffix):
+    uncertain = Camera("SIMPLE_RADIAL", (800, 512, 384, -0.1), 1024, 768, 0.04, distortion_deviation=0.02)
+    path = write_matches(tmp_path / f"m.{suffix}", make(rng, camera1=uncertain, image_size2=(640, 480)))
     read = read_matches(path)
-    assert (read.camera1, read.camera2) == (doubtful, None)
+    assert (read.camera1, read.camera2) == (uncertain, None)
     assert (read.image_size1, read.image_size2) == (None, (640, 480))
 
 

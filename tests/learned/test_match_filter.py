@@ -13,7 +13,7 @@ from caransac.datasets import Pair, make_synthetic
 from caransac.learned.match_filter import NUM_INPUTS, Judgement, filter_inputs, load_filter
 from caransac.learned.weights_file import weights_path
 from caransac.synthetic import make_pair
-from caransac.training.data import judged
+from caransac.training.data import with_filter
 from caransac.training.filter_task import FilterModule, balanced_entropy
 from caransac.training.recipe import Recipe
 from caransac.training.worker import Worker
@@ -135,7 +135,7 @@ def test_the_state_network_reads_the_filter(trained, pair):
     first = dict(zip(dict(network.named_parameters()), gradients, strict=True))["init.0.weight"]
     assert np.abs(first[36:]).max() > 0
     assert len(figures) == 1
-    own = judged(replace(pair, features=np.ones((len(pair.points1), 2))), match_filter).features
+    own = with_filter(replace(pair, features=np.ones((len(pair.points1), 2))), match_filter).features
     assert np.array_equal(own[:, :2], np.ones((len(own), 2)))
     assert np.allclose(own[:, 2:], judge(match_filter, pair).as_features)
     with pytest.raises(ValueError, match="with_filter"):

@@ -119,7 +119,7 @@ def test_torch_and_numpy_qualities_agree_and_know_no_order(rng, size):
     module = QualityModule(4, 24)
     x1, x2, order = *rng.normal(size=(2, 300, size, 2)), rng.permutation(size)
     qualities = module.to_numpy()(x1, x2)
-    in_torch = module.judge(*map(torch.from_numpy, sample_inputs(x1, x2))).detach().numpy()
+    in_torch = module.log_odds(*map(torch.from_numpy, sample_inputs(x1, x2))).detach().numpy()
     assert np.abs(qualities - in_torch).max() < 1e-5
     assert np.abs(qualities - module.to_numpy()(x1[:, order], x2[:, order])).max() < 1e-5
 

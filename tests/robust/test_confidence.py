@@ -178,8 +178,8 @@ def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
 def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class):
     pair = make_pair(200, outlier_ratio=0.0, seed=4)
     if problem_class is FocalPose:  # of which one focal length is exact
-        doubtful = replace(pair.camera2, focal_deviation=0.1)
-        problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, doubtful, shared=False)
+        uncertain = replace(pair.camera2, focal_deviation=0.1)
+        problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, uncertain, shared=False)
         model = np.c_[join_pose(pair.R, pair.t), np.zeros((3, 2))]
     elif problem_class is Essential:
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)

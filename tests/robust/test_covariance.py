@@ -100,18 +100,18 @@ def test_a_damaged_covariance_is_refused():
 
 def test_refined_focal_lengths_are_part_of_it():
     *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
-    doubtful = replace(CAMERA.adjusted(1.04, (0, 0), 0.05))
-    shared = estimate_relative_pose(*points, doubtful, doubtful, same_camera=True)
+    uncertain = replace(CAMERA.adjusted(1.04, (0, 0), 0.05))
+    shared = estimate_relative_pose(*points, uncertain, uncertain, same_camera=True)
     assert shared.covariance_of == (*NAMES, "focal") and shared.covariance.shape == (6, 6)
-    apart = estimate_relative_pose(*points, doubtful, doubtful, same_camera=False)
+    apart = estimate_relative_pose(*points, uncertain, uncertain, same_camera=False)
     assert apart.covariance_of == (*NAMES, "focal1", "focal2") and apart.covariance.shape == (7, 7)
-    one = estimate_relative_pose(*points, CAMERA, doubtful)
+    one = estimate_relative_pose(*points, CAMERA, uncertain)
     assert one.covariance_of == (*NAMES, "focal2") and one.covariance.shape == (6, 6)
     for found in (shared, apart, one):
         off = np.log(CAMERA.fx / found.camera2.fx)
         assert abs(off) < 4 * found.covariance[-1, -1] ** 0.5 < 0.25
         assert pose_error_deg(found.R, found.t, R, t) < 5
-    assert estimate(*points, doubtful, doubtful).covariance is not None
+    assert estimate(*points, uncertain, uncertain).covariance is not None
 
 
 def test_a_direction_that_nothing_tells_is_known_to_a_radian(rng):
@@ -135,7 +135,7 @@ def test_many_matches_are_as_precise_as_they_are_many():
     assert large.direction_deviation_deg < 0.6 * small.direction_deviation_deg
 
 
-def test_the_focal_length_of_an_unknown_long_lens_is_doubted():
+def test_the_focal_length_of_an_unknown_long_lens_has_a_wide_deviation():
     """Where the prior is far off, the deviation says so."""
     long = Camera("SIMPLE_PINHOLE", (2.2 * CAMERA.width, 639.5, 479.5), CAMERA.width, CAMERA.height)
     rng = np.random.default_rng(11)
@@ -160,8 +160,8 @@ def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
         if kind == "essential":
             return Essential.from_pixels(*pixels, CAMERA, CAMERA)
         if kind == "focal":
-            doubtful = CAMERA.adjusted(1.0, (0, 0), 0.1)
-            return FocalPose.from_pixels(*pixels, doubtful, doubtful, shared=True)
+            uncertain = CAMERA.adjusted(1.0, (0, 0), 0.1)
+            return FocalPose.from_pixels(*pixels, uncertain, uncertain, shared=True)
         return Fundamental.from_pixels(*pixels)
 
     problem, bent = problem_of(0.0), problem_of(k1)

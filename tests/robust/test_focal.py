@@ -1,4 +1,4 @@
-"""Poses of cameras whose focal lengths are doubtful or unknown."""
+"""Poses of cameras whose focal lengths are uncertain or unknown."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def off(camera, factor, deviation):
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 def test_a_stated_deviation_finds_pose_and_focal_length(factor, method):
     options = Options(method=method)
-    given, doubtful, focal = [], [], []
+    given, uncertain, focal = [], [], []
     for seed in range(4):
         points, cameras, R, t = scene(seed)
         wrong = [off(camera, factor, 0.0) for camera in cameras]
@@ -46,10 +46,10 @@ def test_a_stated_deviation_finds_pose_and_focal_length(factor, method):
         given.append(pose_error_deg(result.R, result.t, R, t))
         assert result.camera1 == wrong[0], "an exact camera comes back as it was"
         result = estimate_relative_pose(*points, *stated, options=options)
-        doubtful.append(pose_error_deg(result.R, result.t, R, t))
+        uncertain.append(pose_error_deg(result.R, result.t, R, t))
         focal.append(abs(result.camera1.fx / 900 - 1))
         assert 0 < result.camera1.focal_deviation < 0.05
-    assert np.mean(doubtful) < 0.6 * np.mean(given)
+    assert np.mean(uncertain) < 0.6 * np.mean(given)
     assert np.mean(focal) < 0.025
 
 

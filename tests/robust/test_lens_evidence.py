@@ -40,13 +40,13 @@ def error(result, R, t):
 
 @pytest.mark.parametrize("k1", [-0.2, -0.1, 0.1])
 def test_a_bent_lens_is_found_with_the_pose(k1):
-    flat, doubtful, off = [], [], []
+    flat, uncertain, off = [], [], []
     for seed in range(4):
         points, R, t = scene(seed, (k1, k1))
         flat.append(error(estimate_relative_pose(*points, camera(), camera()), R, t))
         lens = camera(distortion_deviation=0.1)
         result = estimate_relative_pose(*points, lens, lens)
-        doubtful.append(error(result, R, t))
+        uncertain.append(error(result, R, t))
         assert result.camera1.model == "SIMPLE_RADIAL"
         assert result.camera1.params[:3] == (700.0, *CENTRE)
         assert 0 < result.camera1.distortion_deviation < 0.1
@@ -55,7 +55,7 @@ def test_a_bent_lens_is_found_with_the_pose(k1):
         unbent = estimate_relative_pose(*points, *(Camera("SIMPLE_RADIAL", (700.0, *CENTRE, k1)),) * 2)
         assert result.num_inliers > 0.97 * unbent.num_inliers, "inliers are those of the unbent points"
         assert result.noise_px < 1.15 * unbent.noise_px
-    assert np.mean(doubtful) < 0.3 * np.mean(flat)
+    assert np.mean(uncertain) < 0.3 * np.mean(flat)
     assert np.max(np.abs(off)) < 0.02
 
 
@@ -65,13 +65,13 @@ def test_a_flat_lens_costs_nothing():
         points, *_ = scene(seed, (0.0, 0.0))
         exact = estimate_relative_pose(*points, camera(), camera())
         lens = camera(distortion_deviation=0.1)
-        doubtful = estimate_relative_pose(*points, lens, lens)
-        np.testing.assert_array_equal(doubtful.R, exact.R)
-        np.testing.assert_array_equal(doubtful.t, exact.t)
-        np.testing.assert_array_equal(doubtful.inliers, exact.inliers)
+        uncertain = estimate_relative_pose(*points, lens, lens)
+        np.testing.assert_array_equal(uncertain.R, exact.R)
+        np.testing.assert_array_equal(uncertain.t, exact.t)
+        np.testing.assert_array_equal(uncertain.inliers, exact.inliers)
         assert exact.camera1 == camera()
-        assert doubtful.camera1.k1 == 0
-        assert 0 < doubtful.camera1.distortion_deviation < 0.05, "what the matches leave of the doubt"
+        assert uncertain.camera1.k1 == 0
+        assert 0 < uncertain.camera1.distortion_deviation < 0.05, "what the matches leave of the prior"
 
 
 def test_lenses_of_two_cameras_differ():
@@ -99,22 +99,22 @@ def test_what_is_stated_counts():
     assert estimate_relative_pose(*points, sure, sure).camera1.k1 == pytest.approx(-0.09, abs=1e-4)
 
 
-@pytest.mark.parametrize("focal", ["doubtful", "unknown"])
+@pytest.mark.parametrize("focal", ["uncertain", "unknown"])
 def test_lens_and_focal_length_are_found_together(focal):
-    flat, doubtful, off = [], [], []
+    flat, uncertain, off = [], [], []
     for seed in range(4):
         points, R, t = scene(seed)
-        given = camera(720.0, focal_deviation=0.04) if focal == "doubtful" else Camera.of_unknown_focal(*SIZE)
+        given = camera(720.0, focal_deviation=0.04) if focal == "uncertain" else Camera.of_unknown_focal(*SIZE)
         given = replace(given, distortion_deviation=0.0)
         flat.append(error(estimate_relative_pose(*points, given, given), R, t))
         lens = replace(given, distortion_deviation=0.1)
-        arguments = (lens, lens) if focal == "doubtful" else (None, None)
+        arguments = (lens, lens) if focal == "uncertain" else (None, None)
         result = estimate_relative_pose(*points, *arguments, image_size1=SIZE, image_size2=SIZE)
-        doubtful.append(error(result, R, t))
+        uncertain.append(error(result, R, t))
         off.append(result.camera1.k1 + 0.1)
         assert result.camera1.model == "SIMPLE_RADIAL"
         assert result.camera1.focal_deviation > 0
-    assert np.mean(doubtful) < 0.5 * np.mean(flat)
+    assert np.mean(uncertain) < 0.5 * np.mean(flat)
     assert np.mean(np.abs(off)) < 0.04
 
 

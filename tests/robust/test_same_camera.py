@@ -1,4 +1,4 @@
-"""Whether two images with doubtful cameras were taken by one camera, where nobody says so."""
+"""Whether two images with uncertain cameras were taken by one camera, where nobody says so."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def matches(seed, focal1, focal2):
     return [points + rng.normal(0, 0.3, points.shape) for points in pixels]
 
 
-def doubtful(focal=UNKNOWN_FOCAL * SIZE[0], deviation=UNKNOWN_FOCAL_DEVIATION, size=SIZE):
+def uncertain(focal=UNKNOWN_FOCAL * SIZE[0], deviation=UNKNOWN_FOCAL_DEVIATION, size=SIZE):
     centre = (np.array(size) - 1) / 2
     return Camera("SIMPLE_PINHOLE", (focal, *centre), *size, deviation)
 
@@ -48,7 +48,7 @@ def asked(monkeypatch):
 @pytest.mark.parametrize(("focal2", "one"), [(900.0, True), (1350.0, False)])
 def test_two_unknown_cameras_are_one_unless_two_explain_more(asked, seed, focal2, one):
     points = matches(seed, 900.0, focal2)
-    problem, found = estimate_focal_pose(*points, doubtful(), doubtful(), None, MatchInfo(), Options())
+    problem, found = estimate_focal_pose(*points, uncertain(), uncertain(), None, MatchInfo(), Options())
     assert asked == [True, False]
     assert problem.shared == one
     cameras = problem.refined_cameras(found.model, np.ones(600), found.noise)
@@ -58,15 +58,15 @@ def test_two_unknown_cameras_are_one_unless_two_explain_more(asked, seed, focal2
 @pytest.mark.parametrize("said", [True, False])
 def test_what_the_caller_says_holds(asked, said):
     points = matches(0, 900.0, 1350.0)
-    problem, _ = estimate_focal_pose(*points, doubtful(), doubtful(), said, MatchInfo(), Options())
+    problem, _ = estimate_focal_pose(*points, uncertain(), uncertain(), said, MatchInfo(), Options())
     assert problem.shared == said
     assert asked == [said]
 
 
 def test_cameras_that_differ_are_two(asked):
     points = matches(0, 900.0, 900.0)
-    one = doubtful(900.0, 0.05)
-    others = [doubtful(950.0, 0.05), doubtful(900.0, 0.1), doubtful(900.0, 0.05, (800, 600))]
+    one = uncertain(900.0, 0.05)
+    others = [uncertain(950.0, 0.05), uncertain(900.0, 0.1), uncertain(900.0, 0.05, (800, 600))]
     others.append(replace(one, model="SIMPLE_RADIAL", params=(*one.params, 0.0)))
     for other in others:
         problem, _ = estimate_focal_pose(*points, one, other, None, MatchInfo(), Options())
@@ -76,7 +76,7 @@ def test_cameras_that_differ_are_two(asked):
 
 def test_cameras_said_to_be_alike_are_one_also_where_one_image_is_turned(asked):
     points = matches(0, 900.0, 900.0)
-    one = doubtful(900.0, 0.05)
+    one = uncertain(900.0, 0.05)
     for other in (one, replace(one, width=one.height, height=one.width)):
         problem, found = estimate_focal_pose(*points, one, other, None, MatchInfo(), Options())
         assert problem.shared
@@ -86,7 +86,7 @@ def test_cameras_said_to_be_alike_are_one_also_where_one_image_is_turned(asked):
 
 def test_no_answer_for_one_camera_is_none_for_two(asked):
     few = np.zeros((3, 2))
-    problem, found = estimate_focal_pose(few, few, doubtful(), doubtful(), None, MatchInfo(), Options())
+    problem, found = estimate_focal_pose(few, few, uncertain(), uncertain(), None, MatchInfo(), Options())
     assert (found.model, found.stop_reason) == (None, "too_few_points")
     assert problem.shared
     assert asked == [True]

@@ -9,7 +9,7 @@ from caransac import Options
 from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector
 from caransac.kernels import pack
 from caransac.robust.problems import Essential, Homography
-from caransac.robust.scale import Scale, trusted_matches
+from caransac.robust.scale import Scale, likely_matches
 from caransac.synthetic import make_pair
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
@@ -37,9 +37,9 @@ def as_prior(inliers):
 
 def measure(problem, model, prior, scale, rounds=4):
     """The noise after some rounds, from the first one on."""
-    trusted, noise = trusted_matches(problem, prior, scale.tuning), scale.first
+    likely, noise = likely_matches(problem, prior, scale.tuning), scale.first
     for _ in range(rounds):
-        noise = scale.measure(trusted, model, noise)
+        noise = scale.measure(likely, model, noise)
     return noise
 
 
@@ -210,22 +210,22 @@ def test_points_without_a_model_get_a_threshold_too(seed):
     assert 0.05 < result.max_error_px < 20
 
 
-def test_matches_that_look_right_are_trusted(rng):
+def test_matches_of_a_high_prior_are_likely(rng):
     problem, *_ = scene(0.5, num_points=400)
     prior = rng.permutation(np.linspace(0, 1, 400)).astype(np.float32)
-    trusted = trusted_matches(problem, prior, DEFAULT_TUNING)
-    assert np.array_equal(trusted.points1, problem.points1[prior > 0.5])
+    likely = likely_matches(problem, prior, DEFAULT_TUNING)
+    assert np.array_equal(likely.points1, problem.points1[prior > 0.5])
 
 
 @pytest.mark.parametrize("num_points", [7, 50, 400])
-def test_the_most_likely_are_trusted_where_few_look_right(rng, num_points):
+def test_the_most_probable_are_likely_where_few_have_a_high_prior(rng, num_points):
     x1, x2, *_ = contaminated_scene(rng, num_points)
     problem = Essential(pack(x1, x2))
     prior = rng.permutation(np.linspace(0.01, 0.3, num_points)).astype(np.float32)
     expected = np.sort(np.argsort(-prior)[:50])
-    assert np.array_equal(trusted_matches(problem, prior, DEFAULT_TUNING).points1, problem.points1[expected])
+    assert np.array_equal(likely_matches(problem, prior, DEFAULT_TUNING).points1, problem.points1[expected])
     alike = np.full(num_points, 0.2, np.float32)
-    assert trusted_matches(problem, alike, DEFAULT_TUNING).num_points >= min(50, num_points)
+    assert likely_matches(problem, alike, DEFAULT_TUNING).num_points >= min(50, num_points)
 
 
 @pytest.mark.parametrize("wrong", ["car", 0, -1.0, None, float("nan"), True, np.array([1.0, 2.0])])

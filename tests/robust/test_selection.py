@@ -29,18 +29,18 @@ def test_a_likely_subset_has_the_most_probable_points(rng):
 
 
 def two_motions(rng, share):
-    """A heap of matches that follow one pose, as many others all over the images another one: problem, models, heap."""
+    """A cluster of matches that follow one pose, others all over the images another: problem, models, cluster."""
     x1, x2, R, t, _ = contaminated_scene(rng, 600, outlier_ratio=0, noise=0)
-    heap = np.linalg.norm(x1, axis=1) < np.quantile(np.linalg.norm(x1, axis=1), 0.35)
+    cluster = np.linalg.norm(x1, axis=1) < np.quantile(np.linalg.norm(x1, axis=1), 0.35)
     turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
-    follow = np.where(heap[:, None], x2, x2 @ turned[:2, :2].T)
-    others = np.flatnonzero(~heap)[: int(share * heap.sum())]
-    chosen = np.concatenate([np.flatnonzero(heap), others])
+    follow = np.where(cluster[:, None], x2, x2 @ turned[:2, :2].T)
+    others = np.flatnonzero(~cluster)[: int(share * cluster.sum())]
+    chosen = np.concatenate([np.flatnonzero(cluster), others])
     problem = Essential(kernels.pack(x1[chosen], follow[chosen]))
-    return problem, np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)]), heap[chosen]
+    return problem, np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)]), cluster[chosen]
 
 
-def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
+def test_evidence_spread_over_the_images_counts_for_more_than_a_cluster_of_it(rng):
     problem, models, _ = two_motions(rng, 0.95)
     totals = problem.msac_scores(models, 1e-3).sum(axis=1)
     assert totals[0] > totals[1]
@@ -51,9 +51,9 @@ def test_evidence_spread_over_the_images_counts_for_more_than_a_heap_of_it(rng):
 
 @pytest.mark.parametrize(("exponent", "winner"), [(0.0, 0), (0.5, 1), (1.0, 1)])
 def test_what_looks_wrong_counts_for_less(rng, exponent, winner):
-    """A heap of two thirds of the matches would win, were it not unlikely before any model."""
-    problem, models, heap = two_motions(rng, 0.3)
-    prior = np.where(heap, 0.05, 0.9).astype(np.float32)
+    """A cluster of two thirds of the matches would win, were it not unlikely before any model."""
+    problem, models, cluster = two_motions(rng, 0.3)
+    prior = np.where(cluster, 0.05, 0.9).astype(np.float32)
     regions = rank_regions(problem, prior, Tuning(prior_exponent=exponent))
     best = most_distinct(problem, models, regions, 1, *scale_of(problem, 1e-3))
     assert np.array_equal(best[0], models[winner])

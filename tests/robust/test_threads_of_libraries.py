@@ -20,13 +20,13 @@ with np.load(sys.argv[1]) as stored:
 camera, free = Camera("SIMPLE_PINHOLE", (921.6, 512.0, 384.0), 1024, 768), Camera.of_unknown_focal(1024, 768)
 scored = {"scores": scores, "score_kind": "ratio"}
 few = slice(0, 20_000)  # the most that are not thinned out
-judged = load_filter().judge(points1, points2)
-print("filter True", hashlib.sha256(judged.as_features.tobytes()).hexdigest())
-filtered = {"features": judged.as_features[few], "options": Options(weights="with-filter")}
+filtered = load_filter().judge(points1, points2)
+print("filter True", hashlib.sha256(filtered.as_features.tobytes()).hexdigest())
+arguments = {"features": filtered.as_features[few], "options": Options(weights="with-filter")}
 results = {
     "essential": estimate_relative_pose(points1, points2, camera, camera, **scored),
     "not thinned out": estimate_relative_pose(points1[few], points2[few], camera, camera),
-    "filtered": estimate_relative_pose(points1[few], points2[few], camera, camera, **filtered),
+    "filtered": estimate_relative_pose(points1[few], points2[few], camera, camera, **arguments),
     "planar": estimate_relative_pose(plane1[few], plane2[few], camera, camera),
     "fundamental": estimate_fundamental(points1, points2, **scored),
     "homography": estimate_homography(plane1[few], plane2[few]),

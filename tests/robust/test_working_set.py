@@ -101,7 +101,7 @@ def test_the_matches_worked_on_are_spread_and_the_best_of_their_place(rng):
     assert len(chosen) == SIZE
     assert np.all(np.diff(chosen) > 0)
     assert np.array_equal(chosen, choose_working_set(problem, info, 0, DEFAULT_TUNING))
-    assert np.mean(chosen >= 40_000) > 0.5  # not from the heap in the middle alone
+    assert np.mean(chosen >= 40_000) > 0.5  # not from the cluster in the middle alone
     cell = np.floor((points + 1) * CELLS / 2) @ [CELLS, 1]
     crowded = np.flatnonzero(cell == np.bincount(cell.astype(int)).argmax())
     kept = np.intersect1d(chosen, crowded)

@@ -181,7 +181,7 @@ def test_sizes_of_unknown_cameras_are_used(files):
         assert out[group(0)].attrs["config"] == "uncalibrated"
 
 
-def test_given_cameras_may_be_doubtful(files):
+def test_given_cameras_may_be_uncertain(files):
     assert main(arguments(files, "--cameras", str(files / "cameras.txt"), "--focal-deviation", "3%")) == 0
     with h5py.File(files / "out/verified.h5") as out:
         for index, pair in enumerate(PAIRS):

@@ -266,13 +266,13 @@ def test_failures_of_unknown_cameras_need_the_size(tmp_path, pair):
 
 
 @pytest.mark.parametrize("zoom", [1.0, 0.8])
-def test_doubtful_and_unknown_cameras_are_drawn_as_refined(tmp_path, pair, zoom):
+def test_uncertain_and_unknown_cameras_are_drawn_as_refined(tmp_path, pair, zoom):
     centre = np.array(pair.camera2.params[1:])
     points2 = (pair.points2 - centre) * zoom + centre
     sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
-    doubtful = Camera("SIMPLE_PINHOLE", (900, 511.5, 383.5), 1024, 768, focal_deviation=0.05)
+    uncertain = Camera("SIMPLE_PINHOLE", (900, 511.5, 383.5), 1024, 768, focal_deviation=0.05)
     scored = {"scores": pair.scores, "score_kind": "ratio", "options": TRACED}
-    for camera1, source1 in ((None, "estimated from the matches"), (doubtful, "refined with the pose")):
+    for camera1, source1 in ((None, "estimated from the matches"), (uncertain, "refined with the pose")):
         found = caransac.estimate_relative_pose(pair.points1, points2, camera1, None, **sizes, **scored)
         content = content_of(write_report(tmp_path / "r.html", found, pair.points1, points2, camera1=camera1))
         for image, camera, source in (

@@ -61,7 +61,7 @@ def estimate(
     """Estimate whatever geometry two images have: pose, pose and focal lengths, homography, rotation, or F.
 
     Arguments and errors are those of `estimate_relative_pose`; without a camera and an image size of both images, no
-    pose is looked for. `policy` says what is accepted: see `GeometryPolicy`.
+    pose is sought. `policy` says what is accepted: see `GeometryPolicy`.
 
     Returns:
         What was found: `kind` names it and `reason` says why; ``kind="none"`` where nothing can be relied on.
@@ -120,12 +120,12 @@ def _hardly_moved(found: RelativePoseResult | FundamentalResult, policy: Geometr
     if not isinstance(found, RelativePoseResult) or found.rotation_confidence is None or found.parallax_px is None:
         return False
     deviation_deg = found.direction_deviation_deg or 0.0
-    doubtful = deviation_deg > policy.max_direction_deviation_deg
+    undetermined = deviation_deg > policy.max_direction_deviation_deg
     little = found.parallax_px < policy.min_parallax * found.max_error_px and not policy.accepts(found)
     return (
         found.degeneracy != "rotation"
         and found.rotation_confidence >= policy.min_rotation_confidence
-        and (doubtful or little)
+        and (undetermined or little)
     )
 
 
@@ -145,7 +145,7 @@ def _no_motion(
     found: RelativePoseResult | FundamentalResult, still: NDArray[np.bool_], policy: GeometryPolicy, started: float
 ) -> GeometryResult:
     """The answer for an image that is matched to itself, which no wrong matches would be by chance."""
-    doubt = 0.5 ** (np.count_nonzero(still) - policy.min_still / 2)
+    by_chance = 0.5 ** (np.count_nonzero(still) - policy.min_still / 2)
     common = {field.name: getattr(found, field.name) for field in fields(TwoViewResult)}
     common |= {
         "success": True,
@@ -153,7 +153,7 @@ def _no_motion(
         "inliers": still,
         "num_inliers": int(still.sum()),
         "consensus": float(still.sum()),
-        "confidence": None if found.confidence is None else 1 - doubt,
+        "confidence": None if found.confidence is None else 1 - by_chance,
         "elapsed_s": time.perf_counter() - started,
     }
     return GeometryResult(

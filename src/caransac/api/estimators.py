@@ -52,7 +52,7 @@ def estimate_relative_pose(
         camera2: camera of image 2.
         image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
         image_size2: size of image 2.
-        same_camera: whether both images were taken by one camera at one zoom, so that doubtful focal lengths are one.
+        same_camera: whether both images were taken by one camera at one zoom, so that uncertain focal lengths are one.
             None decides by the cameras or, where they are unknown, by the sizes and the matches.
         scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is

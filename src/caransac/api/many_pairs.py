@@ -60,7 +60,7 @@ def estimate_fundamentals(
     """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
 
     A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2[, scores, score_kind[,
-    image_size1, image_size2]])``, or a record, whose cameras are not looked at.
+    image_size1, image_size2]])``, or a record, whose cameras are ignored.
     """
     return estimate_all(estimate_fundamental, PairNames((), SIZES), enumerate(pairs), options, workers, progress)
 

@@ -93,14 +93,14 @@ class CovarianceFields(TypedDict):
 
 
 def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
-    """The covariance of a pose in degrees, with the doubtful numbers that were estimated with it."""
+    """The covariance of a pose in degrees, and of the free parameters that were estimated with it."""
     if found.covariance is None:
         return {"covariance": None, "covariance_of": ()}
-    doubtful = problem.doubtful_numbers
-    chosen = [*range(len(POSE_NUMBERS)), *doubtful.values()]
-    units = np.array([np.degrees(1.0)] * len(POSE_NUMBERS) + [1.0] * len(doubtful))
+    free = problem.free_parameters
+    chosen = [*range(len(POSE_NUMBERS)), *free.values()]
+    units = np.array([np.degrees(1.0)] * len(POSE_NUMBERS) + [1.0] * len(free))
     covariance = found.covariance[np.ix_(chosen, chosen)] * np.outer(units, units)
-    return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *doubtful)}
+    return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *free)}
 
 
 def rivals_of(problem: Problem, found: Estimate, public: Callable[[Array], Array]) -> tuple[Rival, ...]:

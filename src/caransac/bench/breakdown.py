@@ -34,7 +34,7 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
     (strategies, "largest_consensus", "score"),
     (Problem, "msac_scores", "score"),
     (Scale, "measure", "refine"),
-    (strategies, "trusted_matches", "refine"),
+    (strategies, "likely_matches", "refine"),
     (strategies, "match_weights", "refine"),
     (strategies, "refine_weighted", "refine"),
     (Problem, "refine", "refine"),

@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="CAMERA",
         help="f,cx,cy or fx,fy,cx,cy or COLMAP's MODEL:WIDTHxHEIGHT:params, in pixels, followed by ±5%% if the focal "
-        "length is doubtful; the top-left pixel's centre is (0, 0), so subtract 0.5 from COLMAP's cx and cy",
+        "length is uncertain; the top-left pixel's centre is (0, 0), so subtract 0.5 from COLMAP's cx and cy",
     )
     known.add_argument(
         "--focal",
@@ -108,7 +108,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--same-camera",
         action="store_true",
         default=None,
-        help="one camera at one zoom took both images, so that doubtful focal lengths are the same (default: decided "
+        help="one camera at one zoom took both images, so that uncertain focal lengths are the same (default: decided "
         "by the cameras, sizes and matches)",
     )
     alike.add_argument(

@@ -26,9 +26,10 @@ MIN_CONFIDENCE = 0.5
 DESCRIPTION = """\
 Find where images were taken, among the points of a COLMAP model: their pose
 x = R X + t, with a confidence. Features come from the database where it has
-the image, else from the image itself (SIFT; needs the extra 'images'). The exit
-code is 1 when an image was not found or its confidence is below
---min-confidence, and 2 after a mistake. Needs the extra 'colmap'."""
+the image, else from the image itself (SIFT; needs the extra 'images'). Pixels are
+COLMAP's, in --camera and in the answers: the centre of the top-left one is at
+(0.5, 0.5). The exit code is 1 when an image was not found or its confidence is
+below --min-confidence, and 2 after a mistake. Needs the extra 'colmap'."""
 EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg                  database.db beside sparse
@@ -63,8 +64,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--camera",
         type=Camera.from_text,
         metavar="CAMERA",
-        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, ±5%% behind it where its focal length is "
-        "doubtful (default: that of the database, of the model if it has one alone, from EXIF, or estimated)",
+        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params in COLMAP's pixels, ±5%% behind it if the "
+        "focal length is uncertain (default: that of the database, of the model if it has only one, from EXIF, or "
+        "estimated)",
     )
     two_views.add_options(parser, Options()).add_argument(
         "--min-confidence",
@@ -184,8 +186,8 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
     place = ", ".join(f"{value:.4f}" for value in -found.R.T @ found.t)
     q = " ".join(f"{value:.6f}" for value in quaternion_from_rotation(found.R))
     share = 100 * found.num_inliers / found.num_matches
-    doubt = "" if reliable else ", low: better not rely on it"
-    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{doubt}"
+    warning = "" if reliable else ", low: better not rely on it"
+    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{warning}"
     deviation = f" ± {100 * found.camera.focal_deviation:.1f} %" if found.camera.focal_deviation else ""
     return "\n".join(
         [

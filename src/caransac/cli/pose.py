@@ -23,7 +23,7 @@ from caransac.results import FundamentalResult, GeometryResult
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
-x2 = R x1 + t with |t| = 1. Focal lengths that are doubtful or unknown are
+x2 = R x1 + t with |t| = 1. Focal lengths that are uncertain or unknown are
 estimated with it. The answer is a homography where the scene is a plane whose
 pose is ambiguous, and a rotation where the camera only turned. The exit code is
 1 when no answer can be relied on or its confidence is below --min-confidence,
@@ -120,16 +120,16 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     count = len(matches.points1)
     lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
     if result.confidence is not None:
-        doubt = "" if result.confidence > 0.5 else ", low: better not rely on it"
-        lines.append(f"  confidence    {result.confidence:.3f}{doubt}")
+        warning = "" if result.confidence > 0.5 else ", low: better not rely on it"
+        lines.append(f"  confidence    {result.confidence:.3f}{warning}")
     if isinstance(result, GeometryResult) and result.t is not None:
         lines += _certainty(result)
     for rival in result.rivals:
         lines.append(f"  rival         another motion explains {100 * rival.share:.0f} % of the matches instead")
     parallax = result.parallax_px
     if parallax is not None:
-        doubt = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
-        lines.append(f"  parallax      {parallax:.1f} px{doubt}")
+        note = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
+        lines.append(f"  parallax      {parallax:.1f} px{note}")
     given, found = (matches.camera1, matches.camera2), two_views.found_cameras(views, result)
     for number, known in enumerate(zip(given, found, views.camera_sources, strict=True), 1):
         advice = f"; {IF_KNOWN}" if known[-1] == "estimated" and not views.fundamental else ""

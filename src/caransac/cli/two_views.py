@@ -99,8 +99,8 @@ def rely_on(result: FoundGeometry) -> FoundGeometry:
 
     The viewer's report shows the answer as it was, for people to see why.
     """
-    doubtful = result.confidence is not None and result.confidence < DEFAULT_POLICY.min_confidence
-    if not (isinstance(result, FundamentalResult) and result.success and doubtful):
+    uncertain = result.confidence is not None and result.confidence < DEFAULT_POLICY.min_confidence
+    if not (isinstance(result, FundamentalResult) and result.success and uncertain):
         return result
     nothing = np.zeros_like(result.inliers)
     failed = replace(result, success=False, stop_reason="unsure", inliers=nothing, num_inliers=0, consensus=0.0)

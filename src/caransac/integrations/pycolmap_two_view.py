@@ -121,8 +121,8 @@ def estimate_geometry(pair: PairMatches, settings: TwoViewSettings) -> pycolmap.
     if geometry.config == Config.DEGENERATE or len(geometry.matches) < settings.min_inlier_ratio * geometry.num_matches:
         found.config = int(Config.DEGENERATE)
         return found
-    doubtful = pair.cameras is not None and any(camera.focal_deviation > 0 for camera in pair.cameras)
-    unsure = doubtful and geometry.config == Config.CALIBRATED
+    uncertain = pair.cameras is not None and any(camera.focal_deviation > 0 for camera in pair.cameras)
+    unsure = uncertain and geometry.config == Config.CALIBRATED
     found.config = int(Config.UNCALIBRATED if unsure else geometry.config)
     found.inlier_matches = geometry.matches
     for name in ("E", "F", "H"):
@@ -131,7 +131,7 @@ def estimate_geometry(pair: PairMatches, settings: TwoViewSettings) -> pycolmap.
     if geometry.R is not None and geometry.t is not None:
         found.cam2_from_cam1 = module.Rigid3d(module.Rotation3d(geometry.R), geometry.t)
         found.tri_angle = _parallax(pair, geometry, result)
-    if doubtful and hasattr(found, "camera1"):  # from pycolmap 4 on
+    if uncertain and hasattr(found, "camera1"):  # from pycolmap 4 on
         found.camera1, found.camera2 = (_as_pycolmap(camera) for camera in (result.camera1, result.camera2))
     return found
 
@@ -153,7 +153,7 @@ def _as_indices(matches: ArrayLike | None, count1: int, count2: int) -> MatchInd
 
 
 def _lens(camera: Any, name: str, trusted: bool) -> Camera | None:
-    """The camera as it is to be used: as given, doubtful where only its size is known, None without a size."""
+    """The camera as it is to be used: as given, uncertain where only its size is known, None without a size."""
     lens = as_camera(camera, name)
     described = camera if isinstance(camera, Mapping) else {}
     if trusted or getattr(camera, "has_prior_focal_length", described.get("has_prior_focal_length", False)):

@@ -48,7 +48,7 @@ class ModelKernels:
     def spread_consensus(
         self, models: Array, correspondences: Correspondences, max_error: float, regions: Regions
     ) -> Array:
-        """Consensus (m,) that counts evidence all over the images for more than a heap of it.
+        """Consensus (m,) that counts evidence all over the images for more than a cluster of it.
 
         The sum, over the cells of a 16 x 16 grid on either image, of the square root of the total MSAC score in each,
         scores weighted as the regions say.

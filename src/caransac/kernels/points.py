@@ -1,4 +1,4 @@
-"""Correspondences and what is asked of them before any model: where they are, the likeliest, samples."""
+"""Correspondences and what is known of them before any model: where they are, the likeliest, samples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, f
 def widths(correspondences: Correspondences, most: int) -> tuple[float, float]:
     """Width of the region of the points in its lengths, in either image: little for a line.
 
-    Medians of the distances along and across the region from its middle; `most` points, or all, are asked.
+    Medians of the distances along and across the region from its middle; `most` points, or all, are used.
     """
     return _native.widths(correspondences, most)
 

@@ -61,9 +61,9 @@ class LearnedQuality:
 
     def __call__(self, x1: Array, x2: Array) -> Array:
         """Log-odds (S,) that samples (S, k, 2) have a model near the truth, were as many good as bad."""
-        return self.judge(*sample_inputs(x1, x2)).astype(float)
+        return self.log_odds(*sample_inputs(x1, x2)).astype(float)
 
-    def judge(self, matches: Floats, spread: Floats) -> Floats:
+    def log_odds(self, matches: Floats, spread: Floats) -> Floats:
         """Log-odds (S,) of samples by what `sample_inputs` says of them."""
         count, size, _ = matches.shape
         rows = matches.reshape(count * size, -1)

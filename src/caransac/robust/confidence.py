@@ -1,4 +1,4 @@
-"""How far to trust an estimate: the probability that it is right, from the run's own evidence."""
+"""The confidence of an estimate: the probability that it is right, from the run's own evidence."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from caransac.geometry import Array, Floats
 from caransac.kernels import inner_products, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
-from caransac.robust.camera_doubt import doubt_cameras
+from caransac.robust.camera_evidence import check_cameras
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
 from caransac.robust.problems.base import USUAL_DISTORTION
 from caransac.robust.refinement import match_weights
 
-LOOKED_RIGHT = 0.5  # probability before any model
 SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
-FEW = 8  # matches: fewer of them that looked right say little
+FEW = 8  # matches: fewer of them that were likely say little
 STEP = 1e-6  # of finite differences
 # Real errors of the baseline's direction in units of the deviation that independent noise predicts. Of 3, 4 and 5, the
 # best calibrated on training pairs; lenses, poses taken for truth and outliers among the inliers make up the rest.
@@ -40,7 +39,7 @@ EVIDENCE = (
     "log support: probability-weighted consensus of the answer",
     "log number of matches",
     "log expected number of right matches",
-    "share of the matches that looked right at first which the answer explains, as if there were eight more",
+    "share of the matches of a high prior which the answer explains, as if there were eight more",
     "support of the best other model in the last round, relative to the answer's",
     "log noise, in extents of the points",
     "log standard deviation of the baseline's direction, were the noise as estimated",
@@ -49,7 +48,7 @@ EVIDENCE = (
     "consensus beyond that of the second pose of a plane, in deviations by chance",
     "share of the inliers that a homography explains",
     "log consensus of the nearest fundamental matrix, in the answer's: cameras other than given explain more",
-    "shift of the logarithm of the focal lengths once they are let go",
+    "shift of the logarithm of the focal lengths once they are free",
     "deviation of that logarithm which the matches leave",
     "how unusual the focal lengths are, as far as the matches do not tell",
     "log width of the region of the inliers, in its lengths, where that is little",
@@ -66,12 +65,12 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
     support = float(inner_products(answer[None], last.probabilities)[0])
     others = inner_products(last.msac_scores[1:], last.probabilities)
-    inliers, trusted = answer > 0, prior > LOOKED_RIGHT
+    inliers, likely = answer > 0, prior > options.tuning.likely_prior
     index = np.flatnonzero(inliers)
     fitted = problem.subset(index.astype(np.int32))
     weights = match_weights(network, last.probabilities[index], prior[index], options.tuning.min_weight)
     weights = fitted.share(weights)
-    # As if the noise were larger by as much as real errors are: next to a prior, the information must be honest.
+    # As if the noise were larger by as much as real errors are: next to a prior, the information must not be too large.
     noise = ERRORS_IN_DEVIATION * last.noise
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
@@ -81,13 +80,13 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     rotation = 0.0 if found.covariance is None else float(np.trace(found.covariance[:3, :3]))
     rival = 0.0 if found.rivalry is None else found.rivalry.share
     agreeing = [cosine(r.msac_scores[0], answer) > SAME_CONSENSUS for r in found.rounds[1:]]
-    doubt = doubt_cameras(problem, found, options.tuning)
+    cameras = check_cameras(problem, found, options.tuning)
     return np.array(
         [
             math.log1p(support),
             math.log(problem.num_points),
             math.log1p(float(last.probabilities.sum())),
-            np.count_nonzero(inliers & trusted) / (np.count_nonzero(trusted) + FEW),
+            np.count_nonzero(inliers & likely) / (np.count_nonzero(likely) + FEW),
             float(others.max(initial=0.0)) / max(support, 1e-6),
             math.log(last.noise / problem.extent),
             math.log(deviation + 1e-5),
@@ -95,10 +94,10 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
             math.log(safe_deviation + 1e-5),
             degeneracy.margin,
             degeneracy.share,
-            doubt.gain,
-            doubt.shift,
-            doubt.deviation,
-            doubt.unusual,
+            cameras.gain,
+            cameras.shift,
+            cameras.deviation,
+            cameras.unusual,
             math.log(min(inlier_width(fitted), WIDE)),
             math.log(rotation**0.5 + 1e-5),
             math.log(shift + 1e-5),
@@ -116,7 +115,7 @@ def outcome_rates(problem: Problem, model: Array) -> Array:
 
 
 def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float:
-    """How far an ordinary lens, which bends the points, moves the outcome; nothing where that is not looked at."""
+    """How far an ordinary lens, which bends the points, moves the outcome; 0 where lenses are not considered."""
     response = inliers.lens_response(model, weights, noise)
     return 0.0 if response is None else USUAL_DISTORTION * float(np.linalg.norm(rates.T @ response))
 
@@ -148,12 +147,12 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
     """
     if found.model is None:
         return replace(found, confidence=0.0, rotation_confidence=0.0 if problem.has_rotation else None)
-    judges = [_fit_of(network, "confidence", problem)]
-    judges += [_fit_of(network, "rotation_confidence", problem)] if problem.has_rotation else []
-    if all(judge is None for judge in judges):
+    fits = [_fit_of(network, "confidence", problem)]
+    fits += [_fit_of(network, "rotation_confidence", problem)] if problem.has_rotation else []
+    if all(fit is None for fit in fits):
         return found
     numbers = evidence(network, problem, found, options)
-    sure, *rotation = (None if judge is None else _probability(numbers, *judge) for judge in judges)
+    sure, *rotation = (None if fit is None else _probability(numbers, *fit) for fit in fits)
     return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 

@@ -44,10 +44,10 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     prior = prior[np.ix_(free, free)]
     data = problem.model_kernels.information(model, fitted.correspondences, weights)[np.ix_(free, free)] / variance
     data[range(POSE), range(POSE)] += 1.0
-    # The refinement trusts the prior of the cameras by another factor than their deviations say.
-    trust = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
+    # The refinement weighs the prior of the cameras by another factor than their deviations say.
+    weight = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
     covariance = np.zeros((len(free), len(free)))
-    covariance[np.ix_(free, free)] = _sandwich(data + trust * prior, data + trust**2 * prior)
+    covariance[np.ix_(free, free)] = _sandwich(data + weight * prior, data + weight**2 * prior)
     return covariance
 
 

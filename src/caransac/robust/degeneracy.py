@@ -16,7 +16,7 @@ from caransac.robust.selection import likely_subset
 # keypoint: 98 in 100 right matches of a plane are that close.
 MIN_SHARE, ERRORS_IN_DEVIATION = 0.9, 4.0
 SAMPLES, REFINED = 48, 2  # minimal samples of four points, and how many of their homographies are refined
-SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not looked at any further
+SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not pursued any further
 # Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
 # no more than so many deviations of what noise makes of it.
 OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
@@ -88,7 +88,7 @@ def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
 
 
 def _flat_scene(problem: Absolute, found: Estimate) -> Degeneracy:
-    """Whether a plane explains the points in space of an absolute pose, which from afar looks the same mirrored.
+    """Whether a plane explains the points in space of an absolute pose: from afar, it is as its mirror image.
 
     Schweighofer and Pinz, "Robust pose estimation from a planar target", TPAMI 2006.
     """

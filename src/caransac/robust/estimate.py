@@ -42,13 +42,13 @@ class Rivalry:
 
 @dataclass(frozen=True)
 class LensEvidence:
-    """What matches say of the lenses of two images, whether or not it is enough to believe it.
+    """What matches say of the lenses of two images, whether or not it is enough to accept them.
 
     Attributes:
         k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
         deviations: of these, by the matches alone.
         log_bayes_factor: logarithm of how much more probable they make the matches than the lenses as given do.
-        is_shown: whether that is enough to believe in them.
+        is_shown: whether that is enough to accept them.
     """
 
     k1: tuple[float, float]
@@ -69,12 +69,12 @@ class Estimate:
         noise: median distance of right matches to the model.
         msac_scores: (n,) of the model at `max_error`; None without a model.
         rounds: what every round found; empty from a method that keeps no record.
-        degeneracy: what a homography says about the model; None where nobody asked.
+        degeneracy: what a homography says about the model; None where it was not sought.
         confidence: probability that the model is right; None from a method that cannot tell.
-        rotation_confidence: probability that its rotation is; None of models without, or where nobody can tell.
-        rivalry: what explains the other matches; None where nobody asked.
+        rotation_confidence: probability that its rotation is; None of models without, or if it is not known.
+        rivalry: what explains the other matches; None where it was not sought.
         covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
-        lenses: what the matches say of doubtful lenses; None where they are exact, or nobody asked.
+        lenses: what the matches say of uncertain lenses; None where they are exact, or were not fitted.
         k1: of the lenses that the problem must be seen `through`; None for those as given.
     """
 

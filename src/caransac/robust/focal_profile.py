@@ -10,7 +10,7 @@ from caransac.geometry import Array
 from caransac.kernels import RefineOptions, refine_lens_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose
-from caransac.robust.problems.lens_doubt import LensDoubt
+from caransac.robust.problems.lens_prior import LensPrior
 from caransac.tuning import Tuning
 
 STEPS, MIN_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
@@ -47,17 +47,17 @@ def camera_profile(problem: FocalPose, found: Estimate, log_scales: Array, tunin
         log_scales: (k,) focal lengths as logarithms of their ratio to the camera as given, rising.
         tuning: see `Tuning`.
     """
-    doubt = problem.lens_doubt
-    flat = _profile(problem if doubt is None else problem.through(doubt.given), found, log_scales, tuning)[0]
-    if doubt is None or found.lenses is None:
+    lens = problem.lens_prior
+    flat = _profile(problem if lens is None else problem.through(lens.given), found, log_scales, tuning)[0]
+    if lens is None or found.lenses is None:
         return CameraProfile(flat)
-    return CameraProfile(flat, *_profile(problem, found, log_scales, tuning, lens=doubt), found.lenses.deviations[0])
+    return CameraProfile(flat, *_profile(problem, found, log_scales, tuning, lens=lens), found.lenses.deviations[0])
 
 
 def _profile(
-    problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning, *, lens: LensDoubt | None = None
+    problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning, *, lens: LensPrior | None = None
 ) -> tuple[Array, Array]:
-    """Log-likelihoods (k,), with the lens as it is or, of a doubtful one, as suits best; and k1 (k,) of these."""
+    """Log-likelihoods (k,), with the lens as it is or, of an uncertain one, as suits best; and k1 (k,) of these."""
     assert found.model is not None and found.msac_scores is not None
     weights = found.rounds[-1].probabilities if found.rounds else (found.msac_scores > 0).astype(np.float32)
     if lens is not None and found.prior is not None:  # what the lens of the answer has not coloured counts as much

@@ -13,7 +13,7 @@ from caransac.camera import LONGEST, SHORTEST, UNKNOWN_FOCAL, UNKNOWN_ZOOM_DEVIA
 from caransac.geometry import Array
 from caransac.kernels import most_likely, pack
 from caransac.options import Options
-from caransac.robust.camera_doubt import POINTS, nearest_fundamental
+from caransac.robust.camera_evidence import POINTS, nearest_fundamental
 from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
@@ -72,7 +72,7 @@ def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
 
 
 def _gain(guessed: FocalPose, plain: Fundamental, found: Estimate, tuning: Tuning) -> float:
-    """Consensus that the answer gains where no cameras hold it, relative to what it has."""
+    """Consensus that the answer gains without any cameras, relative to what it has."""
     assert found.model is not None and found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(np.float32) if found.probabilities is None else found.probabilities
     chosen = most_likely(weights, POINTS)

@@ -17,17 +17,17 @@ from caransac.learned.state_network import MatchStates
 from caransac.results import Round
 from caransac.robust.estimate import LensEvidence
 from caransac.robust.problems import Essential, FocalPose, Problem
-from caransac.robust.problems.lens_doubt import TEMPER, slack_prior
-from caransac.robust.refined_cameras import LENSES, doubtful_covariance, with_intrinsics
+from caransac.robust.problems.lens_prior import TEMPER, slack_prior
+from caransac.robust.refined_cameras import LENSES, camera_covariance, with_intrinsics
 from caransac.robust.refinement import match_weights, refine_weighted
-from caransac.robust.scale import Scale, trusted_matches
+from caransac.robust.scale import Scale, likely_matches
 
-LETTING_GO = 4.0, 1.5  # scales of the loss, in noises, by which lenses leave what was given
+LOSS_SCALES = 4.0, 1.5  # in noises: of one refinement after the other, from wide to narrow
 STEPS, MIN_DECREASE = 8, 1e-4
-POINTS = 300  # matches that are asked, at most
-LIGHTEST = 0.01  # weight of a match that is asked
+POINTS = 300  # matches that lenses are fitted to, at most
+LIGHTEST = 0.01  # weight of such a match
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
-# Logarithm of the Bayes factor from which on k1 is let go, chosen on the training scenes: flat lenses then lose
+# Logarithm of the Bayes factor from which on k1 is free, chosen on the training scenes: flat lenses then lose
 # nothing, and lenses of -0.05 gain 5.5 AUC@5 and 15 AUC@1, where a k1 that is always free would gain 9 and 17.
 LEAST_EVIDENCE = 2.0
 
@@ -41,13 +41,13 @@ class _Fit:
     cost: float
 
 
-def look_through_lenses(
+def fit_lenses(
     problem: Problem, last: Round, prior: Floats, scale: Scale, network: MatchStates, *, brief: bool = False
 ) -> tuple[Problem, Round, LensEvidence | None]:
     """The problem as seen through the lenses that the matches show.
 
     Args:
-        problem: seen through the lenses that are believed in so far.
+        problem: seen through the lenses that were accepted so far.
         last: record of the last round.
         prior: (n,) inlier probabilities before any model.
         scale: of the problem.
@@ -59,68 +59,68 @@ def look_through_lenses(
         lenses. The record is as before where nothing is to be seen but the lenses as given; so is all, with None for
         what is said, where these are exact.
     """
-    doubt, tuning = problem.lens_doubt, scale.tuning
-    if doubt is None or last.best is None or not isinstance(problem, Essential | FocalPose):
+    lens_prior, tuning = problem.lens_prior, scale.tuning
+    if lens_prior is None or last.best is None or not isinstance(problem, Essential | FocalPose):
         return problem, last, None
     columns = last.best.shape[1]
-    # What the matches looked like before any model counts as much as what the model, of other lenses, makes of them.
-    believed = match_weights(network, last.probabilities, prior, tuning.min_weight)
-    weights = np.sqrt(believed * prior).astype(float)
-    asked = np.flatnonzero(weights > LIGHTEST).astype(np.int32)
-    asked = asked[:: -(-len(asked) // POINTS) or 1]
-    weights, looked_right = weights[asked], prior[asked]
-    if len(asked) <= problem.sample_size:
+    # The prior of the matches counts as much as their posterior, which depends on a model of other lenses.
+    posterior = match_weights(network, last.probabilities, prior, tuning.min_weight)
+    weights = np.sqrt(posterior * prior).astype(float)
+    chosen = np.flatnonzero(weights > LIGHTEST).astype(np.int32)
+    chosen = chosen[:: -(-len(chosen) // POINTS) or 1]
+    weights = weights[chosen]
+    if len(chosen) <= problem.sample_size:
         return problem, last, None
-    likely = problem.subset(asked)
+    likely = problem.subset(chosen)
     likely.model_kernels = FOCAL_POSES
     start = _Fit(with_intrinsics(last.best), likely, inf)
     freed, noise = start, last.noise
-    for factor in LETTING_GO if doubt.is_as_given else (1.0,):
+    for factor in LOSS_SCALES if lens_prior.is_as_given else (1.0,):
         freed = _fit(freed, weights, factor * noise, last.noise)
-        noise = scale.measure(trusted_matches(freed.problem, looked_right, tuning), freed.model, noise)
+        noise = scale.measure(likely_matches(freed.problem, prior[chosen], tuning), freed.model, noise)
     freed = _fit(freed, weights, noise, noise)
-    fits = [start] if doubt.is_as_given else [start, freed]
-    given = [_Fit(fit.model, likely.through(doubt.given), inf) for fit in fits]
+    fits = [start] if lens_prior.is_as_given else [start, freed]
+    given = [_Fit(fit.model, likely.through(lens_prior.given), inf) for fit in fits]
     held = min(_fit(each, weights, noise, noise, held=True).cost for each in given)
     gain = (held - freed.cost) * COST_IN_LIKELIHOOD / noise**2
     if brief and gain < LEAST_EVIDENCE:
-        return problem.through(doubt.given), last, None
+        return problem.through(lens_prior.given), last, None
     evidence = _evidence(freed, gain, weights, noise, scale)
     if not evidence.is_shown:
-        return problem.through(doubt.given), last, evidence
+        return problem.through(lens_prior.given), last, evidence
     seen = problem.through(evidence.k1)
-    best = refine_weighted(seen, freed.model[:, :columns], believed, scale, noise)
-    noise = scale.measure(trusted_matches(seen, prior, tuning), best, noise)
+    best = refine_weighted(seen, freed.model[:, :columns], posterior, scale, noise)
+    noise = scale.measure(likely_matches(seen, prior, tuning), best, noise)
     return seen, replace(last, best=best, noise=noise), evidence
 
 
 def _fit(start: _Fit, weights: Array, loss_scale: float, noise: float, *, held: bool = False) -> _Fit:
     """A model and its lenses, or the model alone, refined on matches of weights (n,)."""
     problem = start.problem
-    doubt = problem.lens_doubt
-    assert doubt is not None
+    lenses = problem.lens_prior
+    assert lenses is not None
     intrinsics = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
     options = RefineOptions(
         loss_scale=loss_scale,
         max_steps=STEPS,
         min_decrease=MIN_DECREASE,
-        intrinsics=doubt.add_to(intrinsics, noise, held=held),
+        intrinsics=lenses.add_to(intrinsics, noise, held=held),
     )
-    model, k1, costs = refine_lens_pose(start.model, doubt.k1, problem.correspondences, weights, doubt.given, options)
+    model, k1, costs = refine_lens_pose(start.model, lenses.k1, problem.correspondences, weights, lenses.given, options)
     return _Fit(model, problem.through(k1), costs[1])
 
 
 def _evidence(freed: _Fit, gain: float, weights: Array, noise: float, scale: Scale) -> LensEvidence:
     """What matches of weights (n,) say of the lenses of a fit, which gains so much log-likelihood."""
     problem = freed.problem
-    doubt = problem.lens_doubt
-    assert doubt is not None
+    lenses = problem.lens_prior
+    assert lenses is not None
     inliers = weights * problem.inliers(freed.model, scale.tuning.max_error * noise)
-    information = lens_information(freed.model, doubt.k1, problem.correspondences, inliers) / (TEMPER * noise**2)
-    told = doubtful_covariance(problem, information, lens_prior=False)[LENSES, LENSES]
-    doubtful = np.flatnonzero(doubt.deviations)[: 1 if doubt.shared else 2]
-    prior, left = np.square(doubt.deviations)[doubtful], told[np.ix_(doubtful, doubtful)]
+    information = lens_information(freed.model, lenses.k1, problem.correspondences, inliers) / (TEMPER * noise**2)
+    told = camera_covariance(problem, information, with_lens_prior=False)[LENSES, LENSES]
+    uncertain = np.flatnonzero(lenses.deviations)[: 1 if lenses.shared else 2]
+    prior, left = np.square(lenses.deviations)[uncertain], told[np.ix_(uncertain, uncertain)]
     # What a model pays for its freedom: how much narrower than the prior the matches leave it.
     penalty = 0.5 * float(np.log(max(np.linalg.det(left + np.diag(prior)) / max(np.linalg.det(left), 1e-30), 1.0)))
     first, second = np.sqrt(np.maximum(np.diag(told), 0.0)).tolist()
-    return LensEvidence(doubt.k1, (first, second), gain - penalty, gain - penalty >= LEAST_EVIDENCE)
+    return LensEvidence(lenses.k1, (first, second), gain - penalty, gain - penalty >= LEAST_EVIDENCE)

@@ -21,7 +21,7 @@ from caransac.robust.copies import find_originals, with_copies
 from caransac.robust.covariance import pose_covariance
 from caransac.robust.degeneracy import find_degeneracy
 from caransac.robust.estimate import Estimate
-from caransac.robust.lens_evidence import look_through_lenses
+from caransac.robust.lens_evidence import fit_lenses
 from caransac.robust.lm_lo import lm_lo
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
@@ -106,21 +106,21 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     prior = prior_round(problem, scale, *network.first(side))
     strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
-    if problem.lens_doubt is None:
+    if problem.lens_prior is None:
         return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
-    # Lenses are looked through after the first round, so that the others see straight lines, and after the last.
-    look = partial(look_through_lenses, prior=prior.probabilities, scale=scale, network=network)
+    # Lenses are fitted after the first round, so that the others see straight lines, and after the last.
+    fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=network)
     rounds, settled = ca_ransac(problem, scale, [prior], strategies, replace(options, rounds=1))
-    seen, record, _ = look(problem, rounds[-1], brief=True)
+    seen, record, _ = fit(problem, rounds[-1], brief=True)
     if seen is not problem:
         unbent = choose_strategies(seen, scale, network, prior.probabilities, info, options)
         others, straight = ca_ransac(seen, scale, [*rounds[:-1], record], unbent, options)
-        seen, others[-1], told = look(seen, others[-1])
+        seen, others[-1], told = fit(seen, others[-1])
         if told is not None and told.is_shown:
             return replace(conclude(seen, scale, others, straight), lenses=told, k1=told.k1)
     if not settled:
         rounds, settled = ca_ransac(problem, scale, rounds, strategies, options)
-    seen, rounds[-1], told = look(problem, rounds[-1])
+    seen, rounds[-1], told = fit(problem, rounds[-1])
     k1 = told.k1 if told is not None and told.is_shown else None
     return replace(conclude(seen, scale, rounds, settled), lenses=told, k1=k1)
 
@@ -188,7 +188,7 @@ def _check_features(info: MatchInfo, network: StateNetwork, options: Options) ->
 
 
 def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estimate:
-    """The answer where there are fewer matches than a minimal sample has: no match is believed to be right."""
+    """The answer where there are fewer matches than a minimal sample has: no match has any probability."""
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     state, probabilities = network.first(np.zeros((problem.num_points, network.num_features), np.float32))
     prior = prior_round(problem, scale, state, np.zeros_like(probabilities))

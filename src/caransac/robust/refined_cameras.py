@@ -1,4 +1,4 @@
-"""Cameras as they come back with an answer: refined where they were doubtful, with the deviations that are left."""
+"""Cameras as they come back with an answer: refined where they were uncertain, with the deviations that are left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem
 from caransac.robust.problems.focal import STATED_TEMPER
-from caransac.robust.problems.lens_doubt import SAME_LENS, TEMPER, slack_information
+from caransac.robust.problems.lens_prior import SAME_LENS, TEMPER, slack_information
 
 INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
 LARGEST = 1.0  # deviation of anything
@@ -30,15 +30,15 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
     if not isinstance(problem, Essential | FocalPose):
         return cameras
     weights = (found.msac_scores > 0).astype(float)
-    doubt = problem.lens_doubt
-    if doubt is None:
+    lens_prior = problem.lens_prior
+    if lens_prior is None:
         refined = problem.refined_cameras if isinstance(problem, FocalPose) else None
         return cameras if refined is None else refined(found.model, weights, found.noise)
     model = with_intrinsics(found.model)
-    information = lens_information(model, doubt.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
-    deviations = np.sqrt(np.maximum(np.diag(doubtful_covariance(problem, information, lens_prior=True)), 0.0))
+    information = lens_information(model, lens_prior.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
+    deviations = np.sqrt(np.maximum(np.diag(camera_covariance(problem, information, with_lens_prior=True)), 0.0))
     wide = problem.with_tails() if isinstance(problem, FocalPose) else problem
-    stated = doubtful_covariance(wide, information * (TEMPER / STATED_TEMPER), lens_prior=True)
+    stated = camera_covariance(wide, information * (TEMPER / STATED_TEMPER), with_lens_prior=True)
     back = []
     for index, camera in enumerate(cameras):
         log_scale, x, y = model[:, 4 + index]
@@ -48,21 +48,21 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
         if camera.distortion_deviation > 0:  # k1 of the camera as given is of rays at its focal length
             scale_sq = exp(2 * log_scale)
             deviation = min(float(deviations[11 + index]) * scale_sq, LARGEST)
-            camera = camera.with_lens(doubt.k1[index] * scale_sq, deviation)
+            camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)
         back.append(camera)
     return back[0], back[1]
 
 
-def doubtful_covariance(problem: Problem, information: Array, *, lens_prior: bool) -> Array:
+def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: bool) -> Array:
     """Covariance (13, 13) of pose, intrinsics and k1 by information (13, 13) and what is known of the cameras.
 
     Args:
-        problem: of cameras with doubtful lenses.
+        problem: of cameras with uncertain lenses.
         information: of the matches, in the order of `lens_information`.
-        lens_prior: whether what is known of the lenses counts, too.
+        with_lens_prior: whether what is known of the lenses counts, too.
     """
-    doubt = problem.lens_doubt
-    assert doubt is not None
+    lens_prior = problem.lens_prior
+    assert lens_prior is not None
     free = np.ones(13, bool)
     prior = np.zeros((13, 13))
     if isinstance(problem, FocalPose):
@@ -70,12 +70,12 @@ def doubtful_covariance(problem: Problem, information: Array, *, lens_prior: boo
     else:
         prior[INTRINSICS, INTRINSICS] = np.diag(slack_information())
     lenses = np.array([11, 12])
-    deviations = np.array(doubt.deviations)
+    deviations = np.array(lens_prior.deviations)
     free[lenses] = deviations > 0
-    if lens_prior:
-        share = 0.5 if doubt.shared else 1.0
+    if with_lens_prior:
+        share = 0.5 if lens_prior.shared else 1.0
         prior[lenses, lenses] = share / np.where(deviations > 0, deviations, 1.0) ** 2
-    if doubt.shared:
+    if lens_prior.shared:
         prior[np.ix_(lenses, lenses)] += np.array([[1, -1], [-1, 1]]) / SAME_LENS**2
     free &= np.isfinite(np.diag(prior))
     kept = np.ix_(free, free)

@@ -12,9 +12,9 @@ from caransac.robust.problems import Problem
 from caransac.robust.sampling import sampling_pool
 
 REACH = 2.0  # in thresholds: matches that are closer to the answer are its own
-WORTH = 0.05  # matches that look right and are not explained, in explained ones: with fewer nobody looks for a rival
+WORTH = 0.05  # likely matches that are not explained, in explained ones: with fewer no rival is sought
 SAMPLES, REFINED = 64, 4  # minimal samples of them, and how many of their models are refined
-LIKELY = 1024  # matches that are looked at, the likeliest
+LIKELY = 1024  # matches that are considered, the most probable by prior
 STEPS, MIN_DECREASE = 6, 1e-3  # of refinement, which need not be precise here
 BACKGROUND = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone
 # A rival is told of if it has this share of the matches of the answer, this many, and this many times those that agree
@@ -31,12 +31,12 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     # Points behind a camera are explained as well: without parallax, any side will do.
     rest = np.flatnonzero(~(problem.distances(found.model) < REACH * found.max_error)).astype(np.int32)
     likely = rest[most_likely(prior[rest], LIKELY)]
-    looks_right = prior[likely]
+    likely_prior = prior[likely]
     own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
-    if len(likely) < 2 * problem.sample_size or float(looks_right.sum()) < WORTH * own:
+    if len(likely) < 2 * problem.sample_size or float(likely_prior.sum()) < WORTH * own:
         return none
     part = problem.subset(likely)
-    pool = sampling_pool(looks_right, problem.sample_size, SAMPLES, options.tuning)
+    pool = sampling_pool(likely_prior, problem.sample_size, SAMPLES, options.tuning)
     models = part.solve(sample_uniform(pool, problem.sample_size, SAMPLES, seed=options.seed))
     if len(models) == 0:
         return none

@@ -1,4 +1,4 @@
-"""Whether two images with doubtful cameras were taken by one camera, where nobody says so."""
+"""Whether two images with uncertain cameras were taken by one camera, where the caller does not say."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def estimate_focal_pose(
     info: MatchInfo,
     options: Options,
 ) -> tuple[FocalPose, Estimate]:
-    """Estimate pose and focal lengths of doubtful cameras; decide whether they are one where nobody says so.
+    """Estimate pose and focal lengths of uncertain cameras; decide whether they are one where the caller does not say.
 
     Args:
         pixels1: (N, 2).
@@ -88,7 +88,7 @@ def _log_ratio(problem: FocalPose, model: Array) -> float:
 
 
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:
-    """Whether two cameras may be one: equally doubtful, of the same model and focal length; an image may be turned."""
+    """Whether two cameras may be one: equally uncertain, of the same model and focal length; an image may be turned."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
     alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < SAME_FOCAL and camera1.model == camera2.model
     equally = camera1.focal_deviation == camera2.focal_deviation

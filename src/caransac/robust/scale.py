@@ -58,20 +58,20 @@ class Scale:
         """The threshold of the inliers that are returned, which right matches rarely exceed."""
         return max(self.max_error(noise), 0.0 if self.fixed else self.usual_reach)
 
-    def measure(self, trusted: Problem, model: Array, noise: float) -> float:
-        """The noise of a model: the median distance of right matches among trusted ones.
+    def measure(self, likely: Problem, model: Array, noise: float) -> float:
+        """The noise of a model: the median distance of right matches among likely ones.
 
         Wrong matches among them are as frequent near the model as farther away, and are taken off. Few right matches
         say little; the noise is then drawn towards the usual one.
 
         Args:
-            trusted: the matches to ask.
+            likely: the matches to measure it on.
             model: the model.
-            noise: the noise believed so far.
+            noise: the noise so far.
         """
         tuning = self.tuning
-        matches, median = trusted.right_matches(model, tuning.noise_reach * noise)
-        matches = max(matches - trusted.sample_size, 0.0)  # any model goes through its sample
+        matches, median = likely.right_matches(model, tuning.noise_reach * noise)
+        matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
         share = matches / (matches + tuning.usual_matches)
         measured = self.usual ** (1 - share) * max(median, 1e-12 * self.usual) ** share
         low, high = (factor * self.usual for factor in tuning.noise_range)
@@ -79,7 +79,7 @@ class Scale:
         return float(np.clip(measured, max(low, noise / tuning.noise_step), min(high, noise * tuning.noise_step)))
 
 
-def trusted_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
-    """The problem of the matches that look right before any model: the noise is measured on them."""
-    least = float(prior[most_likely(prior, tuning.min_trusted)].min())
-    return problem.subset(np.flatnonzero(prior >= min(tuning.trusted_prior, least)).astype(np.int32))
+def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
+    """The problem of the matches of a high prior: the noise is measured on them."""
+    least = float(prior[most_likely(prior, tuning.min_likely)].min())
+    return problem.subset(np.flatnonzero(prior >= min(tuning.likely_prior, least)).astype(np.int32))

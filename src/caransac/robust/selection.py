@@ -39,7 +39,7 @@ def most_distinct(problem: Problem, models: Array, regions: Regions, count: int,
     """Up to `count` distinct ones of the models (m, ...), the largest consensus first.
 
     Matches of one place fail together (a repeated pattern, a second motion), so that evidence all over the images, in
-    many of the regions, counts for more than a heap of it.
+    many of the regions, counts for more than a cluster of it.
     """
     max_error, same = scale.search_error(noise), scale.tuning.same_model
     return problem.model_kernels.most_distinct(models, problem.correspondences, max_error, regions, count, same)

@@ -24,7 +24,7 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
 def is_settled(rounds: Sequence[Round], options: Options) -> bool:
     """Whether the rounds of CA-RANSAC so far, the record of the prior being the first, are enough.
 
-    Later samples agree with the model because it chose them: the matches drawn in the first round are asked.
+    Later samples agree with the model because it chose them: the inlier ratio is that of the first round's samples.
     """
     if not options.early_stop or len(rounds) == 1:
         return False

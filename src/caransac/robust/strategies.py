@@ -17,7 +17,7 @@ from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
 from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
-from caransac.robust.scale import Scale, trusted_matches
+from caransac.robust.scale import Scale, likely_matches
 from caransac.robust.selection import largest_consensus, most_distinct, promising, rank_regions
 
 
@@ -57,7 +57,7 @@ def choose_strategies(
         options: ``state_update``, ``adaptive_sampling``, ``adaptive_refinement`` and ``tuning.spread_ranking`` choose.
     """
     tuning = options.tuning
-    trusted = trusted_matches(problem, prior, tuning)
+    likely = likely_matches(problem, prior, tuning)
     regions = rank_regions(problem, prior, tuning)
     quality = load_quality(options.sample_quality)
     best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
@@ -90,7 +90,7 @@ def choose_strategies(
         return largest_consensus(problem, models, options.top_models, scale, last.noise)
 
     def measure(model: Array, last: Round) -> float:
-        return scale.measure(trusted, model, last.noise)
+        return scale.measure(likely, model, last.noise)
 
     def update(last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
         return network.update(last.state, msac_scores)

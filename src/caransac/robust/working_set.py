@@ -20,7 +20,7 @@ from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
 
 CELLS = 64  # of a grid on image 1, along either side
-DRAWN_PER_MATCH = 8  # matches drawn at random for every one of the working set: more are not looked at
+DRAWN_PER_MATCH = 8  # matches drawn at random for every one of the working set: more are not considered
 BINS_PER_THRESHOLD, FARTHEST = 8, 4  # of distances, in thresholds, whose probabilities are averaged
 
 
@@ -50,7 +50,7 @@ def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tun
 
 
 def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, keep_trace: bool) -> Estimate:
-    """The estimate of a working set as one of all matches: refined on all, and all judged by it.
+    """The estimate of a working set as one of all matches: refined on all, with the scores of all.
 
     Args:
         problem: all matches.

@@ -1,4 +1,4 @@
-"""Scenes that leave a pose undetermined or doubtful: planes, lines, rotations, tiny baselines, two motions, copies."""
+"""Scenes that leave a pose undetermined or uncertain: planes, lines, rotations, tiny baselines, two motions, copies."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from caransac.training.task import PairLoss
 from caransac.training.trainable_module import TrainableModule
 
 MOST_REFERENCES = 3
-FOCAL_SHARE = 0.2  # of the training queries, that are solved with a doubtful focal length
+FOCAL_SHARE = 0.2  # of the training queries, that are solved with an uncertain focal length
 NOISY, NOISES_PX, SPACE_NOISES_PX = 0.35, (0.2, 2.0), (0.2, 2.0)  # share of queries that are moved, and deviations
 REPEATED = 0.15  # share with a repeated structure: right matches of a place that lead to another
 SUBSETS, SMALLEST_SUBSET = 0.3, 20  # share of which only some matches are kept, and how few at least

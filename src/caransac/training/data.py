@@ -31,7 +31,7 @@ TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numb
 FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)  # share of runs with a fixed threshold, and these thresholds
 MIN_INLIERS = 12  # right matches that a training pair has at least
 DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
-UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)  # share of doubtful cameras that are unknown; those of the others
+UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)  # share of uncertain cameras that are unknown; those of the others
 CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
 NOISY, NOISES_PX = 0.35, (0.2, 3.0)  # share of pairs whose points are moved, and deviations by which they are
 SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
@@ -114,7 +114,7 @@ def make_example(
     if problem_name == "homography":
         problem = Homography.from_pixels(pixels1, pixels2)
     if problem_name == "focal":
-        cameras, shared = doubtful_cameras(pair, np.random.default_rng(0) if rng is None else rng)
+        cameras, shared = uncertain_cameras(pair, np.random.default_rng(0) if rng is None else rng)
         problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, shared)
     info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
     return Example(
@@ -131,7 +131,7 @@ def make_example(
     )
 
 
-def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera, Camera], bool]:
+def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera, Camera], bool]:
     """Cameras as somebody might know them who does not know them exactly, and whether they are said to be one.
 
     The principal point is moved; the focal length is off by as much as is stated on average, or unknown.
@@ -155,7 +155,7 @@ def doubtful_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera
 
 
 def known_camera(camera: Camera, rng: np.random.Generator) -> Camera:
-    """A camera as somebody might know it who does not know it exactly; see `doubtful_cameras`."""
+    """A camera as somebody might know it who does not know it exactly; see `uncertain_cameras`."""
     unknown, deviation = rng.random() < UNKNOWN_CAMERAS, log_uniform(rng, *FOCAL_DEVIATIONS)
     cx, cy = camera.K[:2, 2]
     width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
@@ -276,10 +276,10 @@ def synthetic_pair(rng: np.random.Generator) -> Pair:
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
 
-def judged(pair: Pair, match_filter: MatchFilter, *, as_paper: bool = False) -> Pair:
+def with_filter(pair: Pair, match_filter: MatchFilter, *, as_paper: bool = False) -> Pair:
     """The pair with what a filter says of its matches added to their features, as the paper has it or as we do."""
-    judgement = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
-    found = judgement.as_paper_features(pair.points1, pair.points2) if as_paper else judgement.as_features
+    filtered = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
+    found = filtered.as_paper_features(pair.points1, pair.points2) if as_paper else filtered.as_features
     own = np.empty((len(found), 0)) if pair.features is None else pair.features
     return replace(pair, features=np.concatenate([own, found], axis=1))
 

@@ -1,6 +1,6 @@
 """Pairs as photographs have them: cropped, zoomed, through lenses that bend straight lines.
 
-Data sets with truth were undistorted and mostly taken with one kind of lens; the confidence must not believe that all
+Data sets with truth were undistorted and mostly taken with one kind of lens; the confidence must not assume that all
 photographs are.
 """
 

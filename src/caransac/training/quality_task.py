@@ -41,7 +41,7 @@ class QualityModule(TrainableModule):
         for name, layers in self.layers.items():
             self.add_module(name, nn.ModuleList(layers))
 
-    def judge(self, matches: Tensor, spread: Tensor) -> Tensor:
+    def log_odds(self, matches: Tensor, spread: Tensor) -> Tensor:
         """Log-odds (S,) of samples by what `sample_inputs` says of them: (S, k, 4), (S, 4)."""
         first, second = self.layers["match"]
         read = hidden(leaky_relu(first(matches)), second, leaky_relu)
@@ -118,7 +118,7 @@ class QualityTask(TrainingTask):
         if good.all() or not good.any():
             return None
         x1, x2 = (points.take(samples, axis=0) for points in (example.problem.points1, example.problem.points2))
-        log_odds = network.judge(*map(torch.from_numpy, sample_inputs(x1, x2)))
+        log_odds = network.log_odds(*map(torch.from_numpy, sample_inputs(x1, x2)))
         loss = balanced_entropy(log_odds, torch.from_numpy(good.astype(np.float32)))
         figures = {
             "entropy": loss.item(),

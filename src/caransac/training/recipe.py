@@ -31,7 +31,7 @@ class Recipe:
         learning_rate: of Adam at the start; halved when the validation entropy stops falling.
         patience: epochs without a lower validation entropy before that.
         start: weights to start from, a name or a path; empty starts at random.
-        with_filter: weights of a match filter, a name or a path, whose judgement the state network is to read; empty
+        with_filter: weights of a match filter, a name or a path, whose output the state network is to read; empty
             for none.
         state_update: task "paper" only, an ablation: False trains without updates of the state.
         prior_loss: task "paper" only. Count the probabilities before any model in the loss, as those of one more round.

@@ -15,7 +15,7 @@ from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac.options import MaxError, Options
 from caransac.robust.confidence import CONFIDENCE_PARTS, EVIDENCE
 from caransac.training.calibration import fit_logistic
-from caransac.training.data import Example, PairSource, judged, make_example, random_threshold, with_noise
+from caransac.training.data import Example, PairSource, make_example, random_threshold, with_filter, with_noise
 from caransac.training.recipe import Recipe
 from caransac.training.replay import Losses, replay
 from caransac.training.restaging import SceneKind, restage
@@ -131,7 +131,7 @@ class StateTask(LoopTask):
         labels: Floats | None = None,
     ) -> Example:
         """A pair for the loop, with what the filter says of its matches if there is one."""
-        pair = judged(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
+        pair = with_filter(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
         return make_example(pair, problem_name, rng, max_error_px, labels, self.layout)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:

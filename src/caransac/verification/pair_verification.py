@@ -169,7 +169,7 @@ def _describe(found: AnyResult, plane: HomographyResult | None) -> tuple[Config,
 
     assert found.E is not None and found.R is not None and found.t is not None
     assert found.camera1 is not None and found.camera2 is not None
-    camera1, camera2 = found.camera1, found.camera2  # refined, where they were doubtful
+    camera1, camera2 = found.camera1, found.camera2  # refined, where they were uncertain
     if homography and found.degeneracy == "rotation":
         R = rotation_from_homography(homography["H"], camera1.K, camera2.K)
         H = camera2.K @ R @ np.linalg.inv(camera1.K)

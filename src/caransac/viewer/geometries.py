@@ -21,7 +21,7 @@ class DrawnImage:
 
     Attributes:
         pixels: (n, 2) the matches' points.
-        camera: its camera, refined if it was doubtful, or None.
+        camera: its camera, refined if it was uncertain, or None.
         given_camera: the camera that the estimation started from, in whose pixels it measures distances, or None.
         camera_source: where the camera comes from, in words.
         size: (width, height) in pixels.

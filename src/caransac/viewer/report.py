@@ -71,7 +71,7 @@ def write_report(
         points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
             pixel at (0, 0); nothing but the drawing depends on that.
         points2: (N, 2) pixels in image 2.
-        camera1: camera of image 1, as given to the estimation; None if it was unknown. Where it was doubtful or
+        camera1: camera of image 1, as given to the estimation; None if it was unknown. Where it was uncertain or
             unknown, the result's is drawn. With a fundamental matrix they are optional, and give the 3-D view.
         camera2: camera of image 2.
         camera_source1: where the camera of image 1 comes from, a few words to show; by default what is known here.

@@ -25,7 +25,7 @@ using LayerIn =
     std::tuple<In<float, Any, Any>, In<float, Any>, Activation, bool>;  // weight, bias, activation, residual
 
 using LayersIn = std::vector<LayerIn>;
-using BeliefsOut = std::pair<Out<float>, Out<float>>;  // states (n, width) and probabilities (n,)
+using StatesOut = std::pair<Out<float>, Out<float>>;  // states (n, width) and probabilities (n,)
 
 // The layers of a network of so many inputs, which must fit together.
 std::vector<PlainLayer> checked_layers(size_t inputs, const LayersIn& layers) {
@@ -97,11 +97,11 @@ void make_state_network(StateNetwork* self, const LayersIn& init, const LayersIn
 }
 
 // Memory of its own for either, as a caller may keep the probabilities and drop the states.
-class BeliefBuffers {
+class StateBuffers {
   public:
-    BeliefBuffers(size_t n, size_t width) : n_(n), width_(width), states_(n * width), probabilities_(n) {}
-    Beliefs view() { return {states_.data(), probabilities_.data()}; }
-    BeliefsOut to_numpy() && {
+    StateBuffers(size_t n, size_t width) : n_(n), width_(width), states_(n * width), probabilities_(n) {}
+    StateOutput view() { return {states_.data(), probabilities_.data()}; }
+    StatesOut to_numpy() && {
         return {std::move(states_).to_numpy({n_, width_}), std::move(probabilities_).to_numpy({n_})};
     }
 
@@ -110,11 +110,11 @@ class BeliefBuffers {
     Buffer<float> states_, probabilities_;
 };
 
-BeliefsOut first_beliefs(const StateNetwork& network, const In<float, Any, Any>& side) {
+StatesOut first_states(const StateNetwork& network, const In<float, Any, Any>& side) {
     require(side.shape(1) == static_cast<size_t>(network.num_features()),
             "side must have a column for every input of init");
     const int n = count_of(side.shape(0));
-    BeliefBuffers result(n, network.width());
+    StateBuffers result(n, network.width());
     {
         LockRelease release;
         network.first(side.data(), n, result.view());
@@ -122,13 +122,13 @@ BeliefsOut first_beliefs(const StateNetwork& network, const In<float, Any, Any>&
     return std::move(result).to_numpy();
 }
 
-BeliefsOut updated_beliefs(const StateNetwork& network, const In<float, Any, Any>& state,
-                           const In<float, Any, Any>& msac_scores) {
+StatesOut updated_states(const StateNetwork& network, const In<float, Any, Any>& state,
+                         const In<float, Any, Any>& msac_scores) {
     require(state.shape(1) == static_cast<size_t>(network.width()), "state must be as wide as the network's states");
     require(msac_scores.shape(1) == state.shape(0), "msac_scores must have a column for every row of state");
     require(msac_scores.shape(0) >= 1 && msac_scores.shape(0) <= kMaxInputs, "msac_scores must have 1 to 1024 rows");
     const int n = count_of(state.shape(0));
-    BeliefBuffers result(n, network.width());
+    StateBuffers result(n, network.width());
     {
         LockRelease release;
         network.update(state.data(), {msac_scores.data(), static_cast<int>(msac_scores.shape(0)), n}, result.view());
@@ -190,8 +190,8 @@ void bind_learned(nb::module_& m) {
     m.def("mlp", &mlp_rows, "x"_a, "layers"_a);
     nb::class_<StateNetwork>(m, "StateNetwork", "The state network with its weights packed.")
         .def("__init__", &make_state_network, "init"_a, "decoder"_a, "message"_a, "digest"_a, "update"_a)
-        .def("first", &first_beliefs, "side"_a)
-        .def("update", &updated_beliefs, "state"_a, "msac_scores"_a);
+        .def("first", &first_states, "side"_a)
+        .def("update", &updated_states, "state"_a, "msac_scores"_a);
     nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);

@@ -97,7 +97,7 @@ template <int N>
 struct Brackets {
     Doubles lo[N] = {}, hi[N] = {}, reversed[N] = {};
     int count[kDoubles] = {};
-    bool sound[kDoubles];  // false where rounding errors leave the intervals in doubt
+    bool sound[kDoubles];  // false where rounding errors leave the intervals uncertain
 
     // Takes an interval of lane l that has some roots, in parts where it has several; more than N are an error.
     void add(const SturmRecurrence<N, Doubles>& chain, int l, bool in_reversed, double from, double to, int roots) {

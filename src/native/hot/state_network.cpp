@@ -42,8 +42,8 @@ void copy_scores(const Scores& scores, const Rows& rows, float* block) {
 }
 
 // Writes a block of states, and decodes it while it is in the cache.
-void write_beliefs(float* states, const Layers& decoder, const Rows& rows, float* columns, float* hidden,
-                   const Beliefs& out) {
+void write_states(float* states, const Layers& decoder, const Rows& rows, float* columns, float* hidden,
+                  const StateOutput& out) {
     const int width = inputs_of(decoder);
     write_rows(states, width, rows, out.states);
     to_columns(states, width, rows.count, columns);
@@ -93,7 +93,7 @@ int explained_first(const Scores& scores, int* rows) {
 }
 
 void first_states(const float* side, int n, const Layers& init, const Layers& decoder, float* scratch,
-                  const Beliefs& out) {
+                  const StateOutput& out) {
     float* const block = scratch;
     float* const states = block + block_size(inputs_of(init));
     float* const columns = states + block_size(outputs_of(init));
@@ -105,8 +105,8 @@ void first_states(const float* side, int n, const Layers& init, const Layers& de
         const long long before = first;
         read_rows(side + before * inputs_of(init), inputs_of(init), rows, block);
         apply(block, rows.count, init, hidden, states);
-        write_beliefs(states, decoder, rows, columns, hidden,
-                      {out.states + before * outputs_of(init), out.probabilities + before});
+        write_states(states, decoder, rows, columns, hidden,
+                     {out.states + before * outputs_of(init), out.probabilities + before});
     }
 }
 
@@ -131,7 +131,7 @@ void gather_messages(const float* states, const Scores& scores, const int* rows,
 }
 
 void update_states(const float* states, const Scores& scores, const int* rows, int num_explained,
-                   const UpdateLayers& layers, float* scratch, const Beliefs& out) {
+                   const UpdateLayers& layers, float* scratch, const StateOutput& out) {
     const int width = inputs_of(layers.unexplained);
     float* const scored = scratch;
     float* const before = scored + block_size(scores.k);
@@ -144,12 +144,12 @@ void update_states(const float* states, const Scores& scores, const int* rows, i
         copy_scores(scores, some, scored);
         apply(scored, some.count, layers.digest, hidden, digests);
         apply(before, some.count, layers.explained, hidden, after);
-        write_beliefs(after, layers.decoder, some, columns, hidden, out);
+        write_states(after, layers.decoder, some, columns, hidden, out);
     });
     for_each_block(rows + num_explained, scores.n - num_explained, [&](const Rows& some) {
         read_rows(states, width, some, before);
         apply(before, some.count, layers.unexplained, hidden, after);
-        write_beliefs(after, layers.decoder, some, columns, hidden, out);
+        write_states(after, layers.decoder, some, columns, hidden, out);
     });
 }
 

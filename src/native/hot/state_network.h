@@ -7,7 +7,7 @@
 namespace caransac {
 
 // What is made of the states of n matches: states, row by row, and the inlier probabilities decoded from them.
-struct Beliefs {
+struct StateOutput {
     float *states, *probabilities;
 };
 
@@ -46,7 +46,7 @@ int explained_first(const Scores& scores, int* rows);
 
 // States and probabilities from side information (n x inputs of init). scratch: first_scratch floats.
 void first_states(const float* side, int n, const Layers& init, const Layers& decoder, float* scratch,
-                  const Beliefs& out);
+                  const StateOutput& out);
 
 // Adds scores message(states) to sums (k x padded(outputs)) and the scores to totals (padded(k)), over `count` rows:
 // the same to the last bit on every run. scratch: message_scratch floats.
@@ -55,7 +55,7 @@ void gather_messages(const float* states, const Scores& scores, const int* rows,
 
 // New states and probabilities; rows as explained_first has them; scratch: update_scratch floats.
 void update_states(const float* states, const Scores& scores, const int* rows, int num_explained,
-                   const UpdateLayers& layers, float* scratch, const Beliefs& out);
+                   const UpdateLayers& layers, float* scratch, const StateOutput& out);
 
 }  // namespace CARANSAC_ISA
 }  // namespace caransac

@@ -22,7 +22,7 @@ from caransac.kernels import (
     three_point,
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real
-from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, Doubt, precision
+from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, CameraPrior, precision
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -124,7 +124,7 @@ class Absolute(Problem):
 
     @classmethod
     def from_pixels(cls, pixels: Array, points3d: Array, camera: Camera) -> Absolute:
-        """The problem of pixels (N, 2) of a camera and points (N, 3): `AbsoluteFocal` where the camera is doubtful.
+        """The problem of pixels (N, 2) of a camera and points (N, 3): `AbsoluteFocal` where the camera is uncertain.
 
         Where a lens has no ray for a pixel, its match is not usable.
         """
@@ -191,19 +191,19 @@ class Absolute(Problem):
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
 
-        Of a rotation vector from the left and of the translation; (7, 7) with the logarithm of a doubtful focal length.
+        Of a rotation vector from the left and of the translation; (7, 7) with the logarithm of a free focal length.
         """
         information = self.information(model, weights, VARIANCE_FACTOR**0.5 * noise / self.median_error)
         covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
         return self.frame.covariance(covariance, self.public(model[None])[0])
 
-    def refined_camera(self, model: Array, covariance: Array) -> Camera:  # noqa: ARG002  # for doubtful cameras
+    def refined_camera(self, model: Array, covariance: Array) -> Camera:  # noqa: ARG002  # for uncertain cameras
         """The camera of a model, with the deviation that is left: as given."""
         return self.camera
 
 
 class AbsoluteFocal(Absolute):
-    """The same of a camera whose focal length is doubtful or unknown; models are [R | t | a | b], (3, 6).
+    """The same of a camera whose focal length is uncertain or unknown; models are [R | t | a | b], (3, 6).
 
     The intrinsics a = (log_scale, x, y) are as those of `FocalPose`; of b = (k1, 0, 0) the lens is held as given.
     """
@@ -212,13 +212,13 @@ class AbsoluteFocal(Absolute):
     model_kernels = ABSOLUTE_FOCAL_POSES
 
     @cached_property
-    def doubt(self) -> Doubt:
+    def camera_prior(self) -> CameraPrior:
         """How well the camera is known."""
-        return Doubt.of(self.camera, CENTRE_DEVIATION)
+        return CameraPrior.of(self.camera, CENTRE_DEVIATION)
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-        guesses = [step * self.doubt.focal for step in GUESSES] if self.doubt.focal > SHARP else [0.0]
+        guesses = [step * self.camera_prior.focal for step in GUESSES] if self.camera_prior.focal > SHARP else [0.0]
         solved = []
         for turn, log_scale in enumerate(guesses):
             own = samples[turn :: len(guesses)]
@@ -243,16 +243,16 @@ class AbsoluteFocal(Absolute):
         """See `Problem.intrinsics_prior`."""
         variance = (noise / self.median_error) ** 2
         return IntrinsicsPrior(
-            log_scale=(precision(FOCAL_TEMPER * variance, self.doubt.focal), 0.0),
-            centre=(precision(CENTRE_TEMPER * variance, self.doubt.centre), 0.0),
+            log_scale=(precision(FOCAL_TEMPER * variance, self.camera_prior.focal), 0.0),
+            centre=(precision(CENTRE_TEMPER * variance, self.camera_prior.centre), 0.0),
             k1=(np.inf, 0.0),
         )
 
     @property
     def prior_information(self) -> Array:
         """See `Problem.prior_information`: what is known of the camera."""
-        centre = precision(1.0, self.doubt.centre)
-        return np.diag([0.0] * 6 + [precision(1.0, self.doubt.focal), centre, centre, np.inf])
+        centre = precision(1.0, self.camera_prior.centre)
+        return np.diag([0.0] * 6 + [precision(1.0, self.camera_prior.focal), centre, centre, np.inf])
 
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `Absolute.covariance`; principal point and lens are left out."""

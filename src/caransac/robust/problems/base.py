@@ -21,7 +21,7 @@ from caransac.kernels import (
     change_lenses,
     pack,
 )
-from caransac.robust.problems.lens_doubt import LensDoubt
+from caransac.robust.problems.lens_prior import LensPrior
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -32,9 +32,9 @@ Real = TypeVar("Real", np.float32, np.float64)
 SMALLEST_EXTENT = 1e-9
 LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
 SURE = 1e12  # information about what is held fixed
-USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of a lens that nobody told of
+USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of an ordinary lens
 DISTORTION_STEP = 1e-4  # of finite differences
-RESPONDING = 512  # points that are asked how lenses move a model, at most
+RESPONDING = 512  # points that tell how lenses move a model, at most
 
 
 class Problem(ABC):
@@ -53,11 +53,11 @@ class Problem(ABC):
         error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
         median_error: median distance of right matches whose keypoints have noise of deviation one.
         has_rotation: whether a model has a rotation.
-        usual_focal: focal length of an ordinary camera in the unit of the points; 0 where lenses are not looked at.
-        by_score: share of the samples that are drawn by the scores of the matches alone, whatever is believed.
+        usual_focal: focal length of an ordinary camera in the unit of the points; 0 where lenses are not considered.
+        by_score: share of the samples that are drawn by the scores of the matches alone, not by probability.
         pixel: size of a pixel in the unit of the points.
         usable: (N,) which points as given the problem has; None for all.
-        lens_doubt: what is known of the lenses that its rays are seen through; None where they are exact.
+        lens_prior: of the lenses that its rays are seen through; None where they are exact.
     """
 
     name: ClassVar[str]
@@ -76,13 +76,13 @@ class Problem(ABC):
         correspondences: Correspondences,
         pixel: float = 1.0,
         usable: NDArray[np.bool_] | None = None,
-        lens_doubt: LensDoubt | None = None,
+        lens_prior: LensPrior | None = None,
     ) -> None:
         """The problem of the usable ones of the matches as given."""
         self.correspondences = correspondences
         self.pixel = pixel
         self.usable = usable
-        self.lens_doubt = lens_doubt
+        self.lens_prior = lens_prior
 
     def subset(self, index: Indices) -> Self:
         """The same problem of some of its points only, in the given order; `spreads` stay those of all."""
@@ -93,12 +93,12 @@ class Problem(ABC):
 
     def through(self, k1: tuple[float, float] | None) -> Self:
         """The same problem of what the pixels are through other lenses; None for those it is seen through."""
-        if self.lens_doubt is None or k1 is None or k1 == self.lens_doubt.k1:
+        if self.lens_prior is None or k1 is None or k1 == self.lens_prior.k1:
             return self
         _ = self.extent  # of the cameras as given, so that lengths mean the same
         seen = self._copy()
-        seen.correspondences = change_lenses(self.correspondences, self.lens_doubt.k1, k1)
-        seen.lens_doubt = replace(self.lens_doubt, k1=k1)
+        seen.correspondences = change_lenses(self.correspondences, self.lens_prior.k1, k1)
+        seen.lens_prior = replace(self.lens_prior, k1=k1)
         return seen
 
     def _copy(self) -> Self:
@@ -197,7 +197,7 @@ class Problem(ABC):
         return self.name
 
     @property
-    def doubtful_numbers(self) -> dict[str, int]:
+    def free_parameters(self) -> dict[str, int]:
         """Degrees of freedom beyond a pose that were estimated with it, by name: their index."""
         return {}
 
@@ -266,7 +266,7 @@ class Problem(ABC):
     def lens_response(self, model: Array, weights: Array, noise: float) -> Array | None:
         """How a model's degrees of freedom move with the radial distortion k1 of both lenses: (f,) to first order.
 
-        None where lenses are not looked at.
+        None where lenses are not considered.
 
         Args:
             model: the model.

@@ -6,7 +6,7 @@ from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
 from caransac.robust.problems.base import Problem
-from caransac.robust.problems.lens_doubt import LensDoubt
+from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.rays import pack_rays
 
 
@@ -25,10 +25,10 @@ class Essential(Problem):
     ) -> Essential:
         """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable.
 
-        Whether the cameras are one matters where their lenses are doubtful.
+        Whether the cameras are one matters where their lenses are uncertain.
         """
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
-        return cls(rays, mean_pixel(camera1, camera2), usable, LensDoubt.of(camera1, camera2, shared))
+        return cls(rays, mean_pixel(camera1, camera2), usable, LensPrior.of(camera1, camera2, shared))
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""

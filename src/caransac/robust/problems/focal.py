@@ -1,4 +1,4 @@
-"""The relative pose of cameras whose focal lengths are doubtful or unknown."""
+"""The relative pose of cameras whose focal lengths are uncertain or unknown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera, mean
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, Problem, with_prior
-from caransac.robust.problems.lens_doubt import LensDoubt
+from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.rays import pack_rays
 
 # Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
@@ -22,13 +22,13 @@ TEMPER = 4.0
 # Where the deviation that the matches leave exceeds a half of the prior's, what they say is mostly bias: the prior then
 # counts for up to sixteen times more.
 WEAK, MOST_TEMPER = 2.0, 16.0
-CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with a doubtful focal length, in its longer side
+CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with an uncertain focal length, in its longer side
 # Differences between two images of one camera: focusing changes the focal length a little.
 FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
 # Some unknown lenses are far longer than usual. So their prior has the tails of Student's distribution of so many
 # degrees of freedom, and is wider by this factor where models are yet to be compared.
 TAILS, FIRST_WIDENING = 3.0, 2.0
-# What is left to doubt of a focal length: as if matches said less by this factor, the prior of an unknown camera were
+# The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
 # as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
 # errors are then 0.9 of the deviation in the median, and 0.8 of them within two.
 STATED_TEMPER, UNKNOWN_TAIL = 64.0, 0.5
@@ -37,8 +37,8 @@ GUESSES, GUESSES_APART, SHARP = (-1.5, 0.0, 1.5), (-0.8, 0.8), 0.07
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """How well a camera is known, as deviations.
+class CameraPrior:
+    """The prior of the intrinsics of a camera around those given, as deviations.
 
     Attributes:
         focal: of the logarithm of the focal length; 0 for exact.
@@ -54,11 +54,11 @@ class Doubt:
         return self.focal >= UNKNOWN_FOCAL_DEVIATION
 
     @classmethod
-    def of(cls, camera: Camera, centre_deviation: float) -> Doubt:
-        """The doubt about a camera; one whose focal length is exact has an exact principal point, too."""
+    def of(cls, camera: Camera, centre_deviation: float) -> CameraPrior:
+        """What is known of a camera; one whose focal length is exact has an exact principal point, too."""
         longer = max(camera.width, camera.height) or camera.mean_focal / UNKNOWN_FOCAL
-        doubtful = camera.focal_deviation > 0
-        return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if doubtful else 0.0)
+        uncertain = camera.focal_deviation > 0
+        return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if uncertain else 0.0)
 
 
 class FocalPose(Problem):
@@ -87,9 +87,9 @@ class FocalPose(Problem):
         usable: NDArray[np.bool_] | None = None,
         centre_deviation: float = CENTRE_DEVIATION,
     ) -> None:
-        super().__init__(correspondences, mean_pixel(*cameras), usable, LensDoubt.of(*cameras, shared))
+        super().__init__(correspondences, mean_pixel(*cameras), usable, LensPrior.of(*cameras, shared))
         self.cameras, self.shared = cameras, shared
-        self._doubts = Doubt.of(cameras[0], centre_deviation), Doubt.of(cameras[1], centre_deviation)
+        self._priors = CameraPrior.of(cameras[0], centre_deviation), CameraPrior.of(cameras[1], centre_deviation)
         self.guessed = centre_deviation > CENTRE_DEVIATION
 
     @classmethod
@@ -113,7 +113,7 @@ class FocalPose(Problem):
         """Pairs of log_scale that samples are solved at."""
         steps = GUESSES if self.shared else GUESSES_APART
         first, second = (
-            [step * doubt.focal for step in steps] if doubt.focal > SHARP else [0.0] for doubt in self._doubts
+            [step * prior.focal for step in steps] if prior.focal > SHARP else [0.0] for prior in self._priors
         )
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
@@ -148,16 +148,16 @@ class FocalPose(Problem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
-            widths = (doubt.focal * (FIRST_WIDENING if doubt.unknown else 1.0) for doubt in self._doubts)
+            widths = (prior.focal * (FIRST_WIDENING if prior.unknown else 1.0) for prior in self._priors)
             return self._prior(TEMPER * noise**2, *widths)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
     def _deviations(self, model: Array) -> list[float]:
         """Deviations of the focal lengths whose Gaussian prior pulls a model as the prior of unknown cameras does."""
         found = []
-        for doubt, log_scale in zip(self._doubts, model[0, 4:6], strict=True):
-            relative_sq = (log_scale / doubt.focal) ** 2 if doubt.unknown else 1.0
-            found.append(doubt.focal * float((TAILS + relative_sq) / (TAILS + 1)) ** 0.5)
+        for prior, log_scale in zip(self._priors, model[0, 4:6], strict=True):
+            relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
+            found.append(prior.focal * float((TAILS + relative_sq) / (TAILS + 1)) ** 0.5)
         return found
 
     def prior_weight(self, noise: float, model: Array, weights: Array) -> float:
@@ -170,11 +170,11 @@ class FocalPose(Problem):
         return "guessed" if self.guessed else self.name
 
     @property
-    def doubtful_numbers(self) -> dict[str, int]:
-        """See `Problem.doubtful_numbers`: the logarithms of the focal lengths that are refined."""
+    def free_parameters(self) -> dict[str, int]:
+        """See `Problem.free_parameters`: the logarithms of the focal lengths that are refined."""
         if self.shared:
             return {"focal": 5}
-        return {f"focal{k + 1}": 5 + 3 * k for k, doubt in enumerate(self._doubts) if doubt.focal > 0}
+        return {f"focal{k + 1}": 5 + 3 * k for k, prior in enumerate(self._priors) if prior.focal > 0}
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
@@ -183,7 +183,7 @@ class FocalPose(Problem):
     def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
         """The prior of deviations of the two log_scales, in units of the cost."""
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
-        first, second = self._doubts
+        first, second = self._priors
         same_frame = self.shared and self._same_size()
         return IntrinsicsPrior(
             log_scale=(precision(own, focal1), precision(own, focal2)),
@@ -202,9 +202,9 @@ class FocalPose(Problem):
         points /= TEMPER * noise**2
         said = np.linalg.pinv(with_prior(points, self._prior_information(focal_prior=False)), hermitian=True)
         ratios = [
-            said[5 + 3 * camera, 5 + 3 * camera] / doubt.focal**2
-            for camera, doubt in enumerate(self._doubts)
-            if doubt.focal > 0
+            said[5 + 3 * camera, 5 + 3 * camera] / prior.focal**2
+            for camera, prior in enumerate(self._priors)
+            if prior.focal > 0
         ]
         return TEMPER * float(np.clip(WEAK**2 * max(ratios, default=0.0), 1.0, MOST_TEMPER))
 
@@ -214,14 +214,14 @@ class FocalPose(Problem):
         return self._prior_information(focal_prior=True)
 
     def _prior_information(self, *, focal_prior: bool) -> Array:
-        """The same, with or without what is known of doubtful focal lengths."""
-        prior = np.zeros(self.model_kernels.degrees_of_freedom)
+        """The same, with or without what is known of uncertain focal lengths."""
+        diagonal = np.zeros(self.model_kernels.degrees_of_freedom)
         share = 0.5 if self.shared else 1.0
-        for camera, doubt in enumerate(self._doubts):
-            focal = precision(share, doubt.focal) if focal_prior or doubt.focal == 0 else 0.0
-            centre = precision(share, doubt.centre)
-            prior[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
-        together = np.diag(prior)
+        for camera, prior in enumerate(self._priors):
+            focal = precision(share, prior.focal) if focal_prior or prior.focal == 0 else 0.0
+            centre = precision(share, prior.centre)
+            diagonal[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
+        together = np.diag(diagonal)
         if self.shared:
             for k, deviation in enumerate((FOCAL_DIFFERENCE, CENTRE_DIFFERENCE, CENTRE_DIFFERENCE)):
                 pair = np.ix_([5 + k, 8 + k], [5 + k, 8 + k])
@@ -231,7 +231,7 @@ class FocalPose(Problem):
     def with_tails(self) -> FocalPose:
         """The same with the prior of unknown cameras as wide as its tails."""
         wide = self._copy()
-        wide._doubts = (_with_tail(self._doubts[0]), _with_tail(self._doubts[1]))
+        wide._priors = (_with_tail(self._priors[0]), _with_tail(self._priors[1]))
         return wide
 
     def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
@@ -243,8 +243,8 @@ class FocalPose(Problem):
         found = []
         for index, camera in enumerate(self.cameras):
             log_scale, x, y = model[:, 4 + index]
-            own, doubt = 5 + 3 * index, wide._doubts[index].focal
-            deviation = min(float(np.hypot(max(covariance[own, own], 0.0) ** 0.5, bias[own])), doubt)
+            own, widest = 5 + 3 * index, wide._priors[index].focal
+            deviation = min(float(np.hypot(max(covariance[own, own], 0.0) ** 0.5, bias[own])), widest)
             found.append(camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation))
         return found[0], found[1]
 
@@ -261,9 +261,9 @@ class FocalPose(Problem):
         return np.asarray(F / np.linalg.norm(F))
 
 
-def _with_tail(doubt: Doubt) -> Doubt:
-    """The doubt about a camera with the tails of what is not known at all."""
-    return replace(doubt, focal=max(doubt.focal, UNKNOWN_TAIL)) if doubt.unknown else doubt
+def _with_tail(prior: CameraPrior) -> CameraPrior:
+    """The prior of a camera with the tails of what is not known at all."""
+    return replace(prior, focal=max(prior.focal, UNKNOWN_TAIL)) if prior.unknown else prior
 
 
 def precision(weight: float, deviation: float) -> float:

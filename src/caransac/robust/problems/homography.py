@@ -17,7 +17,7 @@ class Homography(PixelProblem):
     outcome_limit = 0.01
     error_dimensions = 2
     median_error = 1.665
-    by_score = 0.5  # samples of four cost little, and what looks right is not always on the plane
+    by_score = 0.5  # samples of four cost little, and likely matches are not always on the plane
     model_kernels = HOMOGRAPHIES
 
     def solve(self, samples: Indices) -> Array:

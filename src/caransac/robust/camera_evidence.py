@@ -1,7 +1,7 @@
-"""Whether the matches believe in the cameras that they were given with.
+"""Whether the matches support the cameras that they were given with.
 
 Wrong cameras do not stop an estimator: it finds the pose that explains most under them, and the noise seems larger. So
-the answer is let go, of its focal lengths and of its cameras altogether, to see how far it then moves.
+the answer is refined with free focal lengths, and as a fundamental matrix without any cameras, to see how far it moves.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
 from caransac.robust.problems.focal import TEMPER
 from caransac.tuning import Tuning
 
-POINTS = 512  # the likeliest, that are asked
+POINTS = 512  # the most probable matches, that the models are refined on
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
-LETTING_GO = 4.0, 2.0, 1.0, 0.5  # scales of the loss, in thresholds, by which a model leaves the answer
-FREE_DEVIATION = 0.5  # of the logarithm of a focal length that is let go
+LOSS_SCALES = 4.0, 2.0, 1.0, 0.5  # in thresholds: of one refinement after the other, from wide to narrow
+FREE_DEVIATION = 0.5  # prior of the logarithm of a free focal length
 HELD = 1e6  # precision of what is held together
 # Distance of points from the middle of the image in focal lengths, and the factor by which it may well differ.
 USUAL_EXTENT, USUAL_FACTOR = 0.35, 1.5
@@ -39,12 +39,12 @@ NO_PRIOR = IntrinsicsPrior()
 
 
 @dataclass(frozen=True)
-class CameraDoubt:
+class CameraEvidence:
     """What the matches say about the cameras; all zero where cameras were not given as exact.
 
     Attributes:
         gain: logarithm of the consensus of the nearest fundamental matrix, in that of the answer.
-        shift: of the logarithm of the focal length, once it is let go.
+        shift: of the logarithm of the focal length, once it is free.
         deviation: of that logarithm, which the matches leave.
         unusual: how unusual the given focal lengths are, beyond a usual factor, as far as the matches do not tell.
     """
@@ -55,11 +55,11 @@ class CameraDoubt:
     unusual: float = 0.0
 
 
-def doubt_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraDoubt:
-    """Let the answer go of its cameras. The answer must exist, with its probabilities."""
+def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence:
+    """Refine the answer with free cameras. It must exist, with its probabilities."""
     assert found.model is not None and found.probabilities is not None
     if not isinstance(problem, Essential | Absolute) or isinstance(problem, AbsoluteFocal):
-        return CameraDoubt()
+        return CameraEvidence()
     chosen = most_likely(found.probabilities, POINTS)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     max_error = tuning.max_error * found.noise  # that which tells models apart best
@@ -69,7 +69,7 @@ def doubt_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraDo
         shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
         gain = _gain(likely, weights, found.model, max_error, tuning)
     unusual = max(abs(log(problem.extent / USUAL_EXTENT)) - log(USUAL_FACTOR), 0.0)
-    return CameraDoubt(gain, min(abs(shift), LARGEST_SHIFT), deviation, unusual)
+    return CameraEvidence(gain, min(abs(shift), LARGEST_SHIFT), deviation, unusual)
 
 
 def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tuning: Tuning) -> float:
@@ -84,40 +84,40 @@ def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tunin
 def nearest_fundamental(
     F: Array, likely: Problem, weights: Array, inliers: NDArray[np.bool_], max_error: float, tuning: Tuning
 ) -> tuple[Array, float]:
-    """Where a matrix F (3, 3) of the points' own coordinates goes if no cameras hold it, and the threshold there.
+    """A matrix F (3, 3) of the points' own coordinates refined without any cameras, and the threshold there.
 
     Args:
         F: of norm one.
-        likely: the points that are asked.
+        likely: the points that it is refined on.
         weights: (n,) of theirs.
         inliers: (n,) which of them support F.
         max_error: the threshold of F, in which wrong cameras are noise.
         tuning: see `Tuning`.
     """
     points, models = likely.correspondences, F[None]
-    for scale in LETTING_GO:
-        models = FUNDAMENTALS.refine(models, points, _towards(scale * max_error), weights)[0]
+    for scale in LOSS_SCALES:
+        models = FUNDAMENTALS.refine(models, points, _steps(scale * max_error), weights)[0]
     supporting = points.subset(np.flatnonzero(inliers).astype(np.int32))
     noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(models, supporting)))) if len(supporting) else inf
     return models[0], min(max(tuning.max_error * noise, SMALLEST_SHARE * max_error), max_error)
 
 
-def _towards(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
-    """How a model that was let go is refined."""
+def _steps(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
+    """How models are refined with free parameters."""
     return RefineOptions(
         loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, single_precision=True, intrinsics=intrinsics
     )
 
 
 def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float, noise: float) -> tuple[float, float]:
-    """Logarithm of the factor by which the focal length of both cameras changes when let go, and its deviation."""
+    """Logarithm of the factor by which the focal length of both cameras changes where it is free, and its deviation."""
     points, unit_sq = likely.correspondences, TEMPER * noise**2
     prior = IntrinsicsPrior(
         log_scale=(unit_sq / FREE_DEVIATION**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
-    for scale in LETTING_GO[::2]:
-        freed = FOCAL_POSES.refine(freed, points, _towards(scale * max_error, prior), weights)[0]
+    for scale in LOSS_SCALES[::2]:
+        freed = FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
     together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
@@ -134,8 +134,8 @@ def _free_in_space(
     prior = IntrinsicsPrior(log_scale=(unit_sq / FREE_DEVIATION**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
     weights = likely.share(weights)
-    for scale in LETTING_GO:
-        freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _towards(scale * max_error, prior), weights)[0]
+    for scale in LOSS_SCALES:
+        freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     scores = ABSOLUTE_FOCAL_POSES.msac_scores(freed, points, max_error)[0]
     information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0))[:7, :7] / unit_sq
     information = information + np.diag([1e-9] * 6 + [1 / FREE_DEVIATION**2])

@@ -3,37 +3,37 @@
 import numpy as np
 
 from caransac import Options
-from caransac.robust.camera_doubt import CameraDoubt, doubt_cameras
+from caransac.robust.camera_evidence import CameraEvidence, check_cameras
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental
 from caransac.synthetic.hard_scenes import make_hard_pair
 
 
-def doubt(kind, seed, problem=Essential):
+def evidence(kind, seed, problem=Essential):
     pair = make_hard_pair(kind, np.random.default_rng(seed), 0.2)
     cameras = (pair.camera, pair.camera) if problem is Essential else ()
     given = problem.from_pixels(pair.points1, pair.points2, *cameras)
     options = Options()
-    return doubt_cameras(given, estimate_model(given, MatchInfo(), options), options.tuning)
+    return check_cameras(given, estimate_model(given, MatchInfo(), options), options.tuning)
 
 
 def test_wrong_focal_lengths_lose_consensus_that_other_cameras_gain():
-    right = [doubt("depth", seed).gain for seed in range(10)]
-    wrong = [doubt("wrong focal", seed).gain for seed in range(10)]
+    right = [evidence("depth", seed).gain for seed in range(10)]
+    wrong = [evidence("wrong focal", seed).gain for seed in range(10)]
     assert max(right) < 0.1
     assert np.median(wrong) > 0.4
 
 
-def test_right_focal_lengths_stay_when_let_go():
-    doubts = [doubt("depth", seed) for seed in range(10)]
-    assert np.median([d.shift for d in doubts]) < 0.02
-    assert np.median([d.deviation for d in doubts]) < 0.05
+def test_right_focal_lengths_stay_when_free():
+    found = [evidence("depth", seed) for seed in range(10)]
+    assert np.median([d.shift for d in found]) < 0.02
+    assert np.median([d.deviation for d in found]) < 0.05
 
 
 def test_a_plane_does_not_tell_the_focal_length():
-    assert np.median([doubt("plane", seed).deviation for seed in range(5)]) > 0.1
+    assert np.median([evidence("plane", seed).deviation for seed in range(5)]) > 0.1
 
 
-def test_without_cameras_there_is_nothing_to_doubt():
-    assert doubt("depth", 0, Fundamental) == CameraDoubt()
+def test_without_cameras_there_is_no_evidence():
+    assert evidence("depth", 0, Fundamental) == CameraEvidence()

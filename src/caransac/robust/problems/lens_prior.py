@@ -1,4 +1,4 @@
-"""What problems of cameras know of their lenses."""
+"""The prior of the radial distortion of lenses."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one 
 
 
 @dataclass(frozen=True)
-class LensDoubt:
-    """The radial distortion k1 of two lenses, and how well it is known, in the unit of the rays.
+class LensPrior:
+    """The prior of the radial distortion k1 of two lenses, in the unit of the rays.
 
     Attributes:
         given: k1 as the cameras have it.
@@ -36,8 +36,8 @@ class LensDoubt:
     k1: tuple[float, float]
 
     @classmethod
-    def of(cls, camera1: Camera, camera2: Camera, shared: bool) -> LensDoubt | None:
-        """The doubt about the lenses of two cameras; None where both are exact."""
+    def of(cls, camera1: Camera, camera2: Camera, shared: bool) -> LensPrior | None:
+        """What is known of the lenses of two cameras; None where both are exact."""
         if camera1.distortion_deviation == 0 and camera2.distortion_deviation == 0:
             return None
         given, deviations = (camera1.k1, camera2.k1), (camera1.distortion_deviation, camera2.distortion_deviation)
