@@ -275,10 +275,11 @@ class AbsolutePoseResult(Result):
     Attributes:
         R: (3, 3) rotation, None without success.
         t: (3,) translation in the unit of the points, None without success.
-        camera: the camera, as given where it was exact, else as refined, with the ``focal_deviation`` that is left;
-            None without success.
+        camera: the camera, as given where it was exact, else as refined, with the ``focal_deviation`` and the
+            ``distortion_deviation`` that are left; None without success.
         covariance: (6, 6) of a rotation vector in radians that turns from the left, ``exp(w) R``, and of the
-            translation; (7, 7) with the logarithm of an uncertain focal length. None without success.
+            translation. Where the camera is uncertain, then comes the logarithm of the focal length, then k1: (7, 7) or
+            (8, 8). None without success.
         points2d: (N, 2) the pixels that were given: a copy.
         points3d: (N, 3) the points in space.
     """

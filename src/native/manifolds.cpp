@@ -161,7 +161,8 @@ void AbsoluteManifold<kDof>::add_prior(const RefineOptions& options, double& cos
                                        Eigen::Matrix<double, kDof, kDof>& hessian) const {
     if constexpr (kDof == 10) {
         const IntrinsicsPrior& prior = options.intrinsics;
-        const double values[4] = {model_.camera.log_scale, model_.camera.x, model_.camera.y, model_.k1};
+        const double values[4] = {model_.camera.log_scale, model_.camera.x, model_.camera.y,
+                                  model_.k1 - prior.k1_given};
         const double precisions[4] = {prior.log_scale[0], prior.centre[0], prior.centre[0], prior.k1[0]};
         for (int k = 0; k < 4; ++k) {
             const int at = 6 + k;

@@ -11,11 +11,11 @@ namespace caransac {
 // How surely the intrinsics of two cameras are known: what is added to the cost for the squares of log_scale and of (x,
 // y) of either camera, and for the squares of their differences between the cameras. Infinity holds a camera's fixed.
 // The same for k1 of either lens, of models that have lenses: for the square of what it is more than given.
-// Absolute poses have one camera, the first.
+// Absolute poses have one camera, the first, and `k1_given` is what its lens was given as.
 struct IntrinsicsPrior {
     double log_scale[2] = {0, 0}, centre[2] = {0, 0};
     double log_scale_difference = 0, centre_difference = 0;
-    double k1[2] = {0, 0}, k1_difference = 0;
+    double k1[2] = {0, 0}, k1_difference = 0, k1_given = 0;
 };
 
 struct RefineOptions {

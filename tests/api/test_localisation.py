@@ -1,6 +1,7 @@
 """estimate_absolute_pose: truth, uncertain cameras, hopeless data, hostile arguments, and its result."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,6 +59,77 @@ def test_lens_distortion_is_removed():
     pixels = camera.rays_to_pixels(query.camera.pixels_to_rays(query.points2d))
     found = estimate_absolute_pose(pixels, query.points3d, camera)
     assert error_of(found, query) < 0.3 and found.num_inliers > 0.9 * query.inliers.sum()
+
+
+def bent_query(k1, seed, **given):
+    """A query that is seen through a lens, its pixels, and its camera with the lens."""
+    query = make_query(400, outlier_ratio=0.4, seed=seed, **given)
+    lens = Camera("SIMPLE_RADIAL", (*query.camera.params, k1), 1024, 768)
+    return query, lens.rays_to_pixels(query.camera.pixels_to_rays(query.points2d)), lens
+
+
+@pytest.mark.parametrize("given", [0.0, -0.1])
+@pytest.mark.parametrize("k1", [-0.15, -0.03, 0.1])
+def test_an_uncertain_lens_is_found(k1, given):
+    flat, uncertain, unbent = [], [], []
+    for seed in range(3):
+        query, pixels, lens = bent_query(k1, seed)
+        known = {"scores": query.scores, "score_kind": "ratio"}
+        stated = Camera("SIMPLE_RADIAL", (*query.camera.params, given), 1024, 768)
+        doubt = replace(stated, distortion_deviation=0.1)
+        found = [estimate_absolute_pose(pixels, query.points3d, each, **known) for each in (stated, doubt, lens)]
+        for errors, each in zip((flat, uncertain, unbent), found, strict=True):
+            errors.append(error_of(each, query))
+        camera = found[1].camera
+        assert camera.params[:3] == lens.params[:3] and camera.k1 == pytest.approx(k1, abs=0.005)
+        assert 0 < camera.distortion_deviation < 0.01
+        assert found[1].covariance.shape == (7, 7)
+        assert np.sqrt(found[1].covariance[6, 6]) == pytest.approx(camera.distortion_deviation)
+        assert found[1].num_inliers > 0.97 * found[2].num_inliers, "inliers are those of the unbent points"
+        assert found[1].confidence > 0.9
+    assert np.mean(uncertain) < max(0.3 * np.mean(flat), 2 * np.mean(unbent))
+
+
+def test_a_flat_lens_costs_nothing():
+    query = make_query(400, outlier_ratio=0.4, seed=20)
+    exact, uncertain = (estimate(query, replace(query.camera, distortion_deviation=d)) for d in (0.0, 0.05))
+    np.testing.assert_array_equal(uncertain.R, exact.R)
+    np.testing.assert_array_equal(uncertain.inliers, exact.inliers)
+    assert uncertain.camera.k1 == 0 and 0 < uncertain.camera.distortion_deviation < 0.01
+    assert np.all(np.diag(uncertain.covariance)[:6] > 0.999 * np.diag(exact.covariance)), "one more number is uncertain"
+
+
+def test_lens_and_focal_length_are_found_together():
+    query, pixels, lens = bent_query(-0.1, 21)
+    given = Camera("SIMPLE_PINHOLE", query.camera.params, 1024, 768).adjusted(1.04, (0, 0), 0.05)
+    unknown = {"image_size": (1024, 768)}
+    for camera, told in ((replace(given, distortion_deviation=0.1), {}), (None, unknown)):
+        found = estimate_absolute_pose(pixels, query.points3d, camera, scores=query.scores, score_kind="ratio", **told)
+        assert error_of(found, query) < 0.2
+        assert found.camera.k1 == pytest.approx(-0.1, abs=0.015)
+        assert found.camera.mean_focal == pytest.approx(lens.mean_focal, rel=0.01)
+        assert found.covariance.shape == (8, 8)
+        left = found.camera.focal_deviation, found.camera.distortion_deviation
+        np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)[6:]), left)
+        shown = found.camera.rays_to_pixels(found.camera.pixels_to_rays(pixels))
+        np.testing.assert_allclose(shown, pixels, atol=1e-6)
+
+
+def test_the_camera_that_comes_back_shows_the_points_where_they_were_seen():
+    query, pixels, _ = bent_query(-0.12, 22)
+    found = estimate_absolute_pose(pixels, query.points3d, image_size=(1024, 768))
+    seen = query.points3d @ found.R.T + found.t
+    off = np.linalg.norm(found.camera.rays_to_pixels(seen[:, :2] / seen[:, 2:]) - pixels, axis=1)
+    assert np.median(off[query.inliers]) < 1.3 * 0.5 * 1.177
+
+
+def test_lenses_of_very_many_matches():
+    query, pixels, _ = bent_query(-0.1, 23)
+    many = np.repeat(np.arange(400), 30)
+    doubt = replace(query.camera, distortion_deviation=0.1)
+    rng = np.random.default_rng(0)
+    found = estimate_absolute_pose(pixels[many] + rng.normal(0, 0.3, (12000, 2)), query.points3d[many], doubt)
+    assert error_of(found, query) < 0.1 and found.camera.k1 == pytest.approx(-0.1, abs=0.01)
 
 
 @pytest.mark.parametrize("factor", [1.05, 0.95])

@@ -233,6 +233,18 @@ def test_a_prior_draws_the_focal_length_towards_it(rng):
     assert found[2] < 1e-3
 
 
+def test_a_prior_draws_k1_towards_what_was_given(rng):
+    correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.001)  # k1 is -0.03
+    found = []
+    for precision in (0.0, 0.1, 100.0, np.inf):
+        prior = IntrinsicsPrior(log_scale=(np.inf, 0.0), centre=(np.inf, 0.0)).with_lenses((precision, 0.0), 0.0, 0.1)
+        refined, _ = ABSOLUTE_FOCAL_POSES.refine(model[None], correspondences, RefineOptions(intrinsics=prior))
+        found.append(refined[0, 0, 5])
+    assert found[0] < found[1] < found[2] and found[0] == pytest.approx(-0.03, abs=0.02)
+    assert found[2] == pytest.approx(0.1, abs=2e-3)
+    assert found[3] == model[0, 5], "what is exact is held where it is"
+
+
 def test_the_largest_consensus_is_found_as_by_scoring_all(rng):
     correspondences, model, *_ = scene(rng, ABSOLUTE_POSES, 300, noise=0.002)
     models = np.stack([ABSOLUTE_POSES.retract(model, 0.02 * rng.normal(size=6)) for _ in range(100)])

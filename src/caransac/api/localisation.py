@@ -35,7 +35,8 @@ def estimate_absolute_pose(
         points3d: (N, 3) points in space in any unit; row i matches row i of `points2d`. A keypoint may have several
             rows, one for each point that it may be: they count once.
         camera: as in `estimate_relative_pose`: a camera of any library; one with a ``focal_deviation`` is refined with
-            the pose; None for an unknown camera, with `image_size`.
+            the pose, and one with a ``distortion_deviation`` gets the k1 that the matches show; None for an unknown
+            camera, with `image_size`.
         image_size: (width, height) in pixels; needed, and used, for an unknown camera only.
         scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
@@ -62,6 +63,7 @@ def estimate_absolute_pose(
     lens = camera_or_unknown(camera, image_size, pixels)
     problem = Absolute.from_pixels(pixels, space, lens)
     found = estimate_model(problem, info, options)
+    problem = problem.through(found.k1)
     given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change
     if found.model is None or found.msac_scores is None:
         common = report_common(problem, found, options, started)

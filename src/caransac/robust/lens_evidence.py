@@ -12,18 +12,15 @@ from math import inf
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import FOCAL_POSES, RefineOptions, lens_information, refine_lens_pose
 from caransac.learned.state_network import MatchStates
 from caransac.results import Round
 from caransac.robust.estimate import LensEvidence
-from caransac.robust.problems import Essential, FocalPose, Problem
-from caransac.robust.problems.lens_prior import TEMPER, slack_prior
-from caransac.robust.refined_cameras import LENSES, camera_covariance, with_intrinsics
+from caransac.robust.lens_fits import lens_fits
+from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.scale import Scale, likely_matches
 
 LOSS_SCALES = 4.0, 1.5  # in noises: of one refinement after the other, from wide to narrow
-STEPS, MIN_DECREASE = 8, 1e-4
 POINTS = 300  # matches that lenses are fitted to, at most
 LIGHTEST = 0.01  # weight of such a match
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
@@ -59,65 +56,56 @@ def fit_lenses(
         lenses. The record is as before where nothing is to be seen but the lenses as given; so is all, with None for
         what is said, where these are exact.
     """
-    lens_prior, tuning = problem.lens_prior, scale.tuning
-    if lens_prior is None or last.best is None or not isinstance(problem, Essential | FocalPose):
+    lens_prior, fits, tuning = problem.lens_prior, lens_fits(problem), scale.tuning
+    if lens_prior is None or fits is None or last.best is None:
         return problem, last, None
     columns = last.best.shape[1]
     # The prior of the matches counts as much as their posterior, which depends on a model of other lenses.
     posterior = match_weights(network, last.probabilities, prior, tuning.min_weight)
-    weights = np.sqrt(posterior * prior).astype(float)
+    weights = problem.share(np.sqrt(posterior * prior).astype(float))
     chosen = np.flatnonzero(weights > LIGHTEST).astype(np.int32)
     chosen = chosen[:: -(-len(chosen) // POINTS) or 1]
     weights = weights[chosen]
     if len(chosen) <= problem.sample_size:
         return problem, last, None
     likely = problem.subset(chosen)
-    likely.model_kernels = FOCAL_POSES
+    likely.model_kernels = fits.model_kernels
     start = _Fit(with_intrinsics(last.best), likely, inf)
     freed, noise = start, last.noise
     for factor in LOSS_SCALES if lens_prior.is_as_given else (1.0,):
         freed = _fit(freed, weights, factor * noise, last.noise)
         noise = scale.measure(likely_matches(freed.problem, prior[chosen], tuning), freed.model, noise)
     freed = _fit(freed, weights, noise, noise)
-    fits = [start] if lens_prior.is_as_given else [start, freed]
-    given = [_Fit(fit.model, likely.through(lens_prior.given), inf) for fit in fits]
+    starts = [start] if lens_prior.is_as_given else [start, freed]
+    given = [_Fit(each.model, likely.through(lens_prior.given), inf) for each in starts]
     held = min(_fit(each, weights, noise, noise, held=True).cost for each in given)
-    gain = (held - freed.cost) * COST_IN_LIKELIHOOD / noise**2
+    gain = (held - freed.cost) * COST_IN_LIKELIHOOD / fits.unit(noise) ** 2
     if brief and gain < LEAST_EVIDENCE:
         return problem.through(lens_prior.given), last, None
     evidence = _evidence(freed, gain, weights, noise, scale)
     if not evidence.is_shown:
         return problem.through(lens_prior.given), last, evidence
     seen = problem.through(evidence.k1)
-    best = refine_weighted(seen, freed.model[:, :columns], posterior, scale, noise)
+    best = refine_weighted(seen, freed.model[:, :columns], problem.share(posterior), scale, noise)
     noise = scale.measure(likely_matches(seen, prior, tuning), best, noise)
     return seen, replace(last, best=best, noise=noise), evidence
 
 
 def _fit(start: _Fit, weights: Array, loss_scale: float, noise: float, *, held: bool = False) -> _Fit:
     """A model and its lenses, or the model alone, refined on matches of weights (n,)."""
-    problem = start.problem
-    lenses = problem.lens_prior
-    assert lenses is not None
-    intrinsics = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
-    options = RefineOptions(
-        loss_scale=loss_scale,
-        max_steps=STEPS,
-        min_decrease=MIN_DECREASE,
-        intrinsics=lenses.add_to(intrinsics, noise, held=held),
-    )
-    model, k1, costs = refine_lens_pose(start.model, lenses.k1, problem.correspondences, weights, lenses.given, options)
-    return _Fit(model, problem.through(k1), costs[1])
+    fits = lens_fits(start.problem)
+    assert fits is not None
+    model, k1, cost = fits.fit(start.model, weights, loss_scale, noise, held=held)
+    return _Fit(model, start.problem.through(k1), cost)
 
 
 def _evidence(freed: _Fit, gain: float, weights: Array, noise: float, scale: Scale) -> LensEvidence:
     """What matches of weights (n,) say of the lenses of a fit, which gains so much log-likelihood."""
     problem = freed.problem
-    lenses = problem.lens_prior
-    assert lenses is not None
+    lenses, fits = problem.lens_prior, lens_fits(problem)
+    assert lenses is not None and fits is not None
     inliers = weights * problem.inliers(freed.model, scale.tuning.max_error * noise)
-    information = lens_information(freed.model, lenses.k1, problem.correspondences, inliers) / (TEMPER * noise**2)
-    told = camera_covariance(problem, information, with_lens_prior=False)[LENSES, LENSES]
+    told = fits.covariance(freed.model, inliers, noise)
     uncertain = np.flatnonzero(lenses.deviations)[: 1 if lenses.shared else 2]
     prior, left = np.square(lenses.deviations)[uncertain], told[np.ix_(uncertain, uncertain)]
     # What a model pays for its freedom: how much narrower than the prior the matches leave it.

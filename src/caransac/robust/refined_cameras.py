@@ -10,7 +10,7 @@ from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Essential, FocalPose, Problem
+from caransac.robust.problems import Essential, FocalPose, Problem, with_intrinsics
 from caransac.robust.problems.focal import STATED_TEMPER
 from caransac.robust.problems.lens_prior import SAME_LENS, TEMPER, slack_information
 
@@ -85,8 +85,3 @@ def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: 
     except np.linalg.LinAlgError:  # matches that leave a number open
         covariance[kept] = np.linalg.pinv(information[kept] + prior[kept], hermitian=True)
     return covariance
-
-
-def with_intrinsics(model: Array) -> Array:
-    """A pose (3, 4), or one with intrinsics (3, 6), as the latter."""
-    return model if model.shape[1] == 6 else np.concatenate([model, np.zeros((3, 2))], axis=1)

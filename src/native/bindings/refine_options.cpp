@@ -55,7 +55,8 @@ void bind_refine_options(nb::module_& m) {
                                             log_scale_difference,
                                             centre_difference,
                                             {k1.first, k1.second},
-                                            k1_difference};
+                                            k1_difference,
+                                            0.0};
                 for (const double precision : {prior.log_scale[0], prior.log_scale[1], prior.centre[0], prior.centre[1],
                                                prior.k1[0], prior.k1[1]})
                     require(precision >= 0, "log_scale, centre and k1 must not be negative");
@@ -68,16 +69,19 @@ void bind_refine_options(nb::module_& m) {
             "k1_difference"_a = 0.0)
         .def(
             "with_lenses",
-            [](IntrinsicsPrior prior, std::pair<double, double> k1, double k1_difference) {
+            [](IntrinsicsPrior prior, std::pair<double, double> k1, double k1_difference, double given) {
                 require(k1.first >= 0 && k1.second >= 0, "k1 must not be negative");
                 require(k1_difference >= 0 && std::isfinite(k1_difference),
                         "differences must be finite and not negative");
                 prior.k1[0] = k1.first;
                 prior.k1[1] = k1.second;
+                require(std::isfinite(given), "given must be finite");
                 prior.k1_difference = k1_difference;
+                prior.k1_given = given;
                 return prior;
             },
-            "k1"_a, "k1_difference"_a, "The same with what is known of the lenses.");
+            "k1"_a, "k1_difference"_a, "given"_a = 0.0,
+            "The same with what is known of the lenses; `given` is k1 that the prior of absolute poses is about.");
     nb::class_<RefineOptions>(m, "RefineOptions",
                               "How models are refined.\n\n"
                               "Args:\n"

@@ -5,7 +5,7 @@ minimal samples are solved and how models look to users.
 """
 
 from caransac.robust.problems.absolute import Absolute, AbsoluteFocal
-from caransac.robust.problems.base import Problem, SomeProblem
+from caransac.robust.problems.base import Problem, SomeProblem, with_intrinsics
 from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
@@ -22,4 +22,5 @@ __all__ = [
     "Problem",
     "SomeProblem",
     "Spherical",
+    "with_intrinsics",
 ]

@@ -21,8 +21,9 @@ from caransac.kernels import (
     pack_space,
     three_point,
 )
-from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real
+from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, with_intrinsics, with_prior
 from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, CameraPrior, precision
+from caransac.robust.problems.lens_prior import LensPrior
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -115,7 +116,7 @@ class Absolute(Problem):
         camera: Camera,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
-        super().__init__(correspondences, 1 / camera.mean_focal, usable)
+        super().__init__(correspondences, 1 / camera.mean_focal, usable, LensPrior.of_one(camera))
         self.frame, self.camera = frame, camera
         points = self.points1
         _, keypoints = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
@@ -188,24 +189,49 @@ class Absolute(Problem):
         mirrored[:, :3], mirrored[:, 3] = turned, seen - turned @ centre
         return mirrored, share
 
+    def bent(self, model: Array) -> tuple[Array, Correspondences]:
+        """A model with the lens that the rays are seen through, (3, 6), and the points as they are before any lens."""
+        assert self.lens_prior is not None
+        model = with_intrinsics(model).copy()
+        model[0, 5] = self.lens_prior.k1[0] * exp(2 * model[0, 4])  # of rays at the focal length of the model
+        return model, self.through((0.0, 0.0)).correspondences
+
+    @property
+    def camera_information(self) -> Array:
+        """Information (4,) that is known of the camera: of log_scale, x, y and k1; infinity for what is exact."""
+        return np.array([np.inf, np.inf, np.inf, precision(1.0, self.camera.distortion_deviation)])
+
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
 
-        Of a rotation vector from the left and of the translation; (7, 7) with the logarithm of a free focal length.
+        Of a rotation vector from the left and of the translation. Then, where they are uncertain, come the logarithm of
+        the focal length, and k1.
         """
-        information = self.information(model, weights, VARIANCE_FACTOR**0.5 * noise / self.median_error)
+        deviation, known = VARIANCE_FACTOR**0.5 * noise / self.median_error, self.camera_information
+        if self.lens_prior is None:
+            information = self.information(model, weights, deviation)
+        else:
+            information = ABSOLUTE_FOCAL_POSES.information(*self.bent(model), weights) / deviation**2
+            information = with_prior(information, np.diag([*np.zeros(6), *known]))
         covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
-        return self.frame.covariance(covariance, self.public(model[None])[0])
+        chosen = [*range(6), *(6 + k for k in (0, 3) if np.isfinite(known[k]))]
+        return self.frame.covariance(covariance[np.ix_(chosen, chosen)], self.public(model[None])[0])
 
-    def refined_camera(self, model: Array, covariance: Array) -> Camera:  # noqa: ARG002  # for uncertain cameras
-        """The camera of a model, with the deviation that is left: as given."""
-        return self.camera
+    def refined_camera(self, model: Array, covariance: Array) -> Camera:
+        """The camera of a model, with the deviations that are left: as given where it was exact."""
+        camera, deviations = self.camera, np.sqrt(np.maximum(np.diag(covariance)[6:], 0.0)).clip(max=1.0).tolist()
+        log_scale, x, y = with_intrinsics(model)[:, 4]
+        if camera.focal_deviation > 0:
+            camera = camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviations[0])
+        if self.lens_prior is not None:
+            camera = camera.with_lens(self.lens_prior.k1[0] * exp(2 * log_scale), deviations[-1])
+        return camera
 
 
 class AbsoluteFocal(Absolute):
     """The same of a camera whose focal length is uncertain or unknown; models are [R | t | a | b], (3, 6).
 
-    The intrinsics a = (log_scale, x, y) are as those of `FocalPose`; of b = (k1, 0, 0) the lens is held as given.
+    The intrinsics a = (log_scale, x, y) are as those of `FocalPose`; b is zero, as the rays are seen through the lens.
     """
 
     name = "absolute_focal"
@@ -251,15 +277,11 @@ class AbsoluteFocal(Absolute):
     @property
     def prior_information(self) -> Array:
         """See `Problem.prior_information`: what is known of the camera."""
+        return np.diag([*np.zeros(6), *self.camera_information[:3], np.inf])
+
+    @property
+    def camera_information(self) -> Array:
+        """See `Absolute.camera_information`."""
         centre = precision(1.0, self.camera_prior.centre)
-        return np.diag([0.0] * 6 + [precision(1.0, self.camera_prior.focal), centre, centre, np.inf])
-
-    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
-        """See `Absolute.covariance`; principal point and lens are left out."""
-        return super().covariance(model, weights, noise)[:7, :7]
-
-    def refined_camera(self, model: Array, covariance: Array) -> Camera:
-        """See `Absolute.refined_camera`."""
-        log_scale, x, y = model[:, 4]
-        deviation = min(float(np.sqrt(max(covariance[6, 6], 0.0))), 1.0)
-        return self.camera.adjusted(exp(log_scale), (x * self.camera.fx, y * self.camera.fy), deviation)
+        lens = precision(1.0, self.camera.distortion_deviation)
+        return np.array([precision(1.0, self.camera_prior.focal), centre, centre, lens])

@@ -23,6 +23,8 @@ SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one 
 class LensPrior:
     """The prior of the radial distortion k1 of two lenses, in the unit of the rays.
 
+    Of one camera, the second is flat and exact.
+
     Attributes:
         given: k1 as the cameras have it.
         deviations: of these, 0 for exact.
@@ -43,12 +45,20 @@ class LensPrior:
         given, deviations = (camera1.k1, camera2.k1), (camera1.distortion_deviation, camera2.distortion_deviation)
         return cls(given, deviations, shared and deviations[0] == deviations[1], given)
 
+    @classmethod
+    def of_one(cls, camera: Camera) -> LensPrior | None:
+        """What is known of the lens of the only camera; None where it is exact."""
+        if camera.distortion_deviation == 0:
+            return None
+        given = camera.k1, 0.0
+        return cls(given, (camera.distortion_deviation, 0.0), False, given)
+
     def add_to(self, prior: IntrinsicsPrior, noise: float, *, held: bool = False) -> IntrinsicsPrior:
         """A prior of intrinsics, and what is known of the lenses at a noise; `held` keeps them as they are."""
         weight = TEMPER * noise**2
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         first, second = (own / each**2 if each > 0 and not held else inf for each in self.deviations)
-        return prior.with_lenses((first, second), weight / SAME_LENS**2 if self.shared else 0.0)
+        return prior.with_lenses((first, second), weight / SAME_LENS**2 if self.shared else 0.0, self.given[0])
 
     @property
     def is_as_given(self) -> bool:

@@ -1,0 +1,127 @@
+"""Models fitted with the lenses of their cameras, of two views and of one: what `lens_evidence` compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from caransac.geometry import Array
+from caransac.kernels import (
+    ABSOLUTE_FOCAL_POSES,
+    FOCAL_POSES,
+    IntrinsicsPrior,
+    ModelKernels,
+    RefineOptions,
+    lens_information,
+    refine_lens_pose,
+)
+from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.refined_cameras import LENSES, camera_covariance
+
+STEPS, MIN_DECREASE = 8, 1e-4
+TwoNumbers = tuple[float, float]
+SomeViews = TypeVar("SomeViews", Essential | FocalPose, Absolute)
+
+
+class LensFits(Protocol):
+    """Fits of models (3, 6) with intrinsics and lenses to the points of a problem that is seen through its lenses."""
+
+    model_kernels: ClassVar[ModelKernels]
+
+    def unit(self, noise: float) -> float:
+        """The noise of a coordinate, as the median distance to a line: what costs and priors are weighed by."""
+
+    def fit(
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
+    ) -> tuple[Array, TwoNumbers, float]:
+        """A model and its lenses, or the model only, refined on points of weights (n,); k1, and what it costs."""
+
+    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
+        """Covariance (2, 2) of k1 by points of weights (n,), without what is known of the lenses."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Fits(Generic[SomeViews]):
+    problem: SomeViews
+
+    @property
+    def lenses(self) -> LensPrior:
+        """What is known of the lenses."""
+        lenses = self.problem.lens_prior
+        assert lenses is not None
+        return lenses
+
+    def unit(self, noise: float) -> float:
+        """See `LensFits.unit`."""
+        return noise * (Problem.median_error / self.problem.median_error)
+
+    def options(self, prior: IntrinsicsPrior, loss_scale: float, noise: float, held: bool) -> RefineOptions:
+        """How a model is refined, with a prior of its intrinsics."""
+        intrinsics = self.lenses.add_to(prior, self.unit(noise), held=held)
+        return RefineOptions(loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, intrinsics=intrinsics)
+
+
+class TwoViewFits(_Fits[Essential | FocalPose]):
+    """See `LensFits`: of the epipolar geometry of two views."""
+
+    model_kernels: ClassVar[ModelKernels] = FOCAL_POSES
+
+    def fit(
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
+    ) -> tuple[Array, TwoNumbers, float]:
+        """See `LensFits.fit`."""
+        problem, lenses = self.problem, self.lenses
+        prior = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
+        options = self.options(prior, loss_scale, noise, held)
+        model, k1, costs = refine_lens_pose(model, lenses.k1, problem.correspondences, weights, lenses.given, options)
+        return model, k1, costs[1]
+
+    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
+        """See `LensFits.covariance`."""
+        information = lens_information(model, self.lenses.k1, self.problem.correspondences, weights)
+        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[LENSES, LENSES]
+
+
+class OneViewFits(_Fits[Absolute]):
+    """See `LensFits`: of the absolute pose of one camera; the second lens is none."""
+
+    model_kernels: ClassVar[ModelKernels] = ABSOLUTE_FOCAL_POSES
+
+    def fit(
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
+    ) -> tuple[Array, TwoNumbers, float]:
+        """See `LensFits.fit`: to the pixels, as the lens shows them."""
+        problem = self.problem
+        prior = problem.intrinsics_prior(noise) if isinstance(problem, AbsoluteFocal) else slack_prior(self.unit(noise))
+        bent, points = problem.bent(model)
+        options = self.options(prior, loss_scale, noise, held)
+        refined, costs = ABSOLUTE_FOCAL_POSES.refine(bent[None], points, options, weights)
+        model = refined[0]
+        k1 = float(model[0, 5]) * exp(-2 * model[0, 4])
+        model[0, 5] = 0.0
+        return model, (k1, 0.0), float(costs[0, 1])
+
+    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
+        """See `LensFits.covariance`."""
+        bent, points = self.problem.bent(model)
+        information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (TEMPER * self.unit(noise) ** 2)
+        if isinstance(self.problem, AbsoluteFocal):
+            known = np.diag(self.problem.prior_information)[6:9]
+        else:
+            known = slack_information()[:3]
+        information[range(6, 9), range(6, 9)] += known
+        told = np.linalg.pinv(information, hermitian=True)[9, 9]
+        return np.diag([told * exp(-4 * model[0, 4]), 0.0])
+
+
+def lens_fits(problem: Problem) -> LensFits | None:
+    """How models are fitted with the lenses of a problem; None where these are exact, or not looked at."""
+    if problem.lens_prior is None:
+        return None
+    if isinstance(problem, Absolute):
+        return OneViewFits(problem)
+    return TwoViewFits(problem) if isinstance(problem, Essential | FocalPose) else None
