@@ -52,8 +52,8 @@ docs/benchmark.md has the rules. †: takes no seed; its figures vary from run t
 
 def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of a run of the benchmark; outcomes of an earlier one in the same folder are kept."""
-    command = [sys.executable, "-m", "caransac", "bench", *arguments, "--out", str(work), "--quiet"]
-    command += ["--timing-pairs", TIMING_PAIRS]
+    rules = ["--timing-pairs", TIMING_PAIRS, *arguments, "--out", str(work), "--quiet"]
+    command = [sys.executable, "-m", "caransac", "bench", *rules]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return [row for path in sorted(work.rglob("results.json")) for row in read_rows(path)]
 

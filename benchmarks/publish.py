@@ -129,7 +129,7 @@ STEPS = (
     Step(
         "paper",
         PEERS,
-        words=most_pairs(8),
+        words=most_pairs(6),
         full=most_pairs(40),
         data={"": VAL, "--train": TRAIN[:1]},
         needs="--train",
