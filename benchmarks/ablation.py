@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/ablation.py DIR ... [--problem E F] [--seeds 3] [--out FILE]
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md); use training scenes, as the numbers were
-chosen there. Every row is a run with all hypotheses of the default options and one thing changed. Figures are means
-over scenes and seeds; differences are to the first row, and "noise" is the deviation of the first row's AUC@5 over
-seeds. "jumps" is the share of pairs whose answers differ by more than a degree between seeds.
+chosen there. Every row is a run with all hypotheses of the default options and one thing changed; a few tell only
+beside another change, and are compared with that. Figures are means over scenes and seeds, differences are to the first
+row, and "noise" is the deviation of the first row's AUC@5 over seeds. "jumps" is the share of pairs whose answers
+differ by more than a degree between seeds.
 """
 
 from __future__ import annotations
@@ -57,42 +58,68 @@ STAGES |= {
     "paper: its network and side information": {"weights": "paper"},
     "paper: everything": {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "tuning": PAPER_TUNING},
 }
-# Numbers of `Tuning`, with other values: neutral where there is a neutral one.
+# Every number of `Tuning`, with other values: neutral where there is a neutral one.
 NUMBERS: dict[str, tuple[Any, ...]] = {
-    "working_set": (2048,),
+    "working_set": (512, 2048),
+    "usual_reach": (1.0, 4.0),
+    "usual_copies": ((0.0, 1), (1.0, ALL)),
     "pool_success": (0.5, 0.99),
-    "min_pool": (5, 50),
-    "compared_on": ((256, 256), (2048, 2048)),
+    "min_pool": (7, 50),
+    "static_ratio": (0.7, 0.9),
+    "compared_on": ((256, 512), (2048, 2048)),
     "shortlist": (1, 16),
+    "spread_ranking": (False,),
     "prior_exponent": (0.0, 1.0),
     "rank_scale": (0.75, 100.0),
     "same_model": (0.8, 1.01),
     "usual_deviation": (0.00075, 0.003),
-    "usual_matches": (0.0, 100.0),
+    "usual_matches": (1e-9, 100.0),
     "first_noise": (1.0, 4.0),
-    "noise_range": ((1.0, 1.0), (0.01, 1000.0)),
-    "noise_step": (1.5, 1000.0),
+    "noise_range": ((1.0, 1.0), (0.0, 1e9)),
     "noise_reach": (5.0, 60.0),
     "likely_prior": (0.2, 0.8),
-    "min_likely": (10, 200),
     "search_error": (2.5, 6.0),
-    "max_error": (1.5, 4.0),
+    "max_error": (1.5, 5.0),
     "local_reach": (1.0, 4.0),
     "local_steps": (3, 30),
     "local_matches": (128, 8192),
     "local_min_decrease": (1e-6, 1e-2),
-    "loss_scale": (0.5, 2.0),
     "min_weight": (0.0, 0.05),
-    "final_min_decrease": (1e-10, 1e-4),
+    "wide_loss_scale": (1.0, 10.0),
+    "wide_reach": (5.0, 50.0),
+    "guessed_centre_deviation": (0.0, 0.1),
+    "contradicted": (0.0, 1.0),
+    "ambiguous": (0.5, 1.1),
 }
+# Numbers that tell only beside another change: they are compared with the row of that.
+BESIDE: dict[str, str] = {
+    "static_ratio": "-S: no adaptive sampling",
+    "ambiguous": "early stop",
+    "wide_loss_scale": "working_set = 512",
+    "wide_reach": "working_set = 512",
+}
+OF_FUNDAMENTALS = ("guessed_centre_deviation", "contradicted")  # numbers that poses do not have
 
 
-def variants() -> dict[str, dict[str, Any]]:
-    """Options of every row by its name."""
-    numbers = {
-        f"{name} = {value}": {"tuning": Tuning(**{name: value})} for name, values in NUMBERS.items() for value in values
-    }
-    return STAGES | numbers
+def number_of(row: str) -> str:
+    """The number that a row changes, or the name of its stage."""
+    return row.partition(" = ")[0]
+
+
+def base_of(row: str) -> str:
+    """The row that a row is compared with."""
+    return BESIDE.get(number_of(row), "default")
+
+
+def variants(problem: str) -> dict[str, dict[str, Any]]:
+    """Options of every row by its name: of fundamental matrices, the stages and the numbers of their own."""
+    rows = dict(STAGES)
+    for name, values in NUMBERS.items():
+        if (name in OF_FUNDAMENTALS) == (problem == "F"):
+            beside = rows[BESIDE[name]] if name in BESIDE else {}
+            tuning = beside.get("tuning", Tuning())
+            rows |= {f"{name} = {value}": beside | {"tuning": replace(tuning, **{name: value})} for value in values}
+    return rows
 
 
 def pose_of(pair: Pair, problem: str, options: Options) -> tuple[Any, Any] | None:
@@ -142,17 +169,18 @@ def run_row(
     }
 
 
-def row_cells(name: str, row: dict[str, float], base: dict[str, float]) -> list[str]:
-    """A line of the table: the first row as it is, the others as differences to it."""
-    if row is base:
+def row_cells(name: str, rows: dict[str, dict[str, float]]) -> list[str]:
+    """A line of the table: the first row as it is, the others as differences to it, or to the row they stand beside."""
+    row, base = rows[name], rows[base_of(name)]
+    if name == "default":
         return ["nothing", f"{row['auc5']:.2f} (noise {row['noise']:.2f})", *(f"{row[k]:.2f}" for k in KEYS[1:]), "1"]
-    return [name, *(f"{row[key] - base[key]:+.2f}" for key in KEYS), f"{row['ms'] / base['ms']:.2f}"]
+    label = f"{name}, beside {base_of(name)}" if number_of(name) in BESIDE else name
+    return [label, *(f"{row[key] - base[key]:+.2f}" for key in KEYS), f"{row['ms'] / base['ms']:.2f}"]
 
 
 def problem_table(rows: dict[str, dict[str, float]], names: Sequence[str] | None = None) -> str:
     """The rows of a problem, or those of some names."""
-    chosen = {name: row for name, row in rows.items() if names is None or name in names}
-    lines = [row_cells(name, row, rows["default"]) for name, row in chosen.items()]
+    lines = [row_cells(name, rows) for name in rows if names is None or name in names]
     return table(["changed", "AUC@5", "AUC@1", "jumps, %", "time"], lines)
 
 
@@ -165,13 +193,20 @@ def as_markdown(content: dict[str, Any]) -> str:
     return text
 
 
+def chosen_rows(problem: str, parts: Sequence[str] | None) -> dict[str, dict[str, Any]]:
+    """The rows whose names contain one of the parts, or all, and those they are compared with."""
+    rows = variants(problem)
+    chosen = [name for name in rows if not parts or any(part in name for part in parts)]
+    return {name: rows[name] for name in rows if name in {"default", *chosen, *map(base_of, chosen)}}
+
+
 def main() -> None:
     """Run all rows and write them as JSON and Markdown."""
     parser = make_parser(__doc__, NAME)
     parser.add_argument("data", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"])
-    parser.add_argument("--rows", nargs="+", help="only rows whose names contain one of these, and the default")
-    parser.add_argument("--max-pairs", type=int, default=60, help="pairs per scene (default: 60)")
+    parser.add_argument("--rows", nargs="+", help="only rows whose names contain one of these, and their bases")
+    parser.add_argument("--max-pairs", type=int, default=8, help="pairs per scene (default: 8)")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
@@ -181,15 +216,10 @@ def main() -> None:
         for folder in arguments.data
         for pair in read_ransac_tutorial(folder, max_pairs=1 if arguments.quick else arguments.max_pairs)
     ]
-    chosen = {
-        name: changed
-        for name, changed in variants().items()
-        if name == "default" or not arguments.rows or any(part in name for part in arguments.rows)
-    }
     rows: dict[str, dict[str, dict[str, float]]] = {problem: {} for problem in arguments.problem}
     with ProcessPoolExecutor(arguments.workers) as pool:
         for problem in arguments.problem:
-            for name, changed in chosen.items():
+            for name, changed in chosen_rows(problem, arguments.rows).items():
                 rows[problem][name] = run_row(pool, pairs, problem, changed, seeds)
                 figures = " ".join(f"{key} {value:.2f}" for key, value in rows[problem][name].items())
                 print(f"{problem} {name:28s} {figures}", flush=True)

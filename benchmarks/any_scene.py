@@ -1,13 +1,13 @@
 """Rendered photographs of a building, a poster, a panorama and two places: what one call and one command say.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/any_scene.py [--out FILE]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/any_scene.py [--seeds N] [--out FILE]
 
 Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` is told the cameras, the image
-sizes, or nothing; the command is `caransac pose a.png b.png --focal F --json`. Ten seeds of each scene. "right" counts
-answers of a kind that the scene has and that are near the truth: a pose to five degrees, a rotation to one degree, a
-homography to three pixels at the inliers, a fundamental matrix whose pose with the true cameras is right; of two
-places, no answer. Where there is no pose (panorama, two places), the command is also right with a pose that it doubts:
-a confidence of at most 0.5. All rows are ours.
+sizes, or nothing; the command is `caransac pose a.png b.png --focal F --json`. Ten seeds of each scene by default.
+"right" counts answers of a kind that the scene has and that are near the truth: a pose to five degrees, a rotation to
+one degree, a homography to three pixels at the inliers, a fundamental matrix whose pose with the true cameras is right;
+of two places, no answer. Where there is no pose (panorama, two places), the command is also right with a pose that it
+doubts: a confidence of at most 0.5. All rows are ours.
 """
 
 from __future__ import annotations
@@ -243,10 +243,12 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def main() -> None:
     """Ask, print, and write the tables."""
-    arguments = make_parser(__doc__, NAME).parse_args()
+    parser = make_parser(__doc__, NAME)
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="of each scene (default: %(default)s)")
+    arguments = parser.parse_args()
     content: dict[str, Any] = {"made": origin(), "scenes": {}}
     for scene, make in SCENES.items():
-        measured = [measure(make, seed) for seed in range(QUICK_SEEDS if arguments.quick else SEEDS)]
+        measured = [measure(make, seed) for seed in range(QUICK_SEEDS if arguments.quick else arguments.seeds)]
         content["scenes"][scene] = {told: summarise([each[told] for each in measured]) for told in measured[0]}
         print(scene, flush=True)
     publish(destination(arguments, NAME), content, as_markdown)

@@ -188,9 +188,9 @@ def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
     errors: dict[str, list[float]] = defaultdict(list)
     focal, times, confidences, right = [], [], [], []
     for view in pairs:
-        started = time.perf_counter()
+        started = time.process_time()
         answer = run(view)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
         assert view.pair.R is not None and view.pair.t is not None
         error = FAILURE_DEG if answer.pose is None else pose_error_deg(*answer.pose, view.pair.R, view.pair.t)
         errors[view.pair.scene].append(error)
@@ -214,7 +214,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Uncertain and unknown focal lengths\n\n"
-    text += "`benchmarks/focal.py` says what the rows mean; medians of the focal error and of the time, one thread.\n"
+    text += "`benchmarks/focal.py` says what the rows mean; medians of focal errors and processor time, one thread.\n"
     for name, table in content["tables"].items():
         text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"
         for label, row in table["rows"].items():

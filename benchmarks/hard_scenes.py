@@ -1,10 +1,10 @@
 """Scenes that leave a pose undetermined or uncertain: how often answers are wrong, and whether the confidence knows.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-    .venv/bin/python benchmarks/hard_scenes.py --val DIR ... --unrelated DIR ... [--only PART ...] [--out FILE]
+    .venv/bin/python benchmarks/hard_scenes.py --val DIR ... --unrelated DIR ... [--pairs N] [--max-pairs N]
 
-    scenes       synthetic pairs of every kind of `caransac.synthetic.hard_scenes`, 200 each, without and with as many
-                 wrong matches as right ones: `caransac.estimate` told the cameras, the image sizes, or nothing
+    scenes       synthetic pairs of every kind of `caransac.synthetic.hard_scenes`, without and with as many wrong
+                 matches as right ones: `caransac.estimate` told the cameras, the image sizes, or nothing
     unrelated    pairs of images of different places: confidences
     focal        real pairs told focal lengths of twice and half their size, as if exact
     calibration  real pairs told the truth, focal lengths that are off by the four per cent that are stated, or the
@@ -318,11 +318,13 @@ def main() -> None:
     parser = make_parser(__doc__, NAME)
     parser.add_argument("--val", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
     parser.add_argument("--unrelated", nargs="+", type=Path, default=[], metavar="DIR", help="unrelated images")
+    parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help="synthetic pairs of a kind; %(default)s")
+    parser.add_argument("--max-pairs", type=int, metavar="N", help="real pairs of a scene (default: all)")
     parser.add_argument("--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="some parts")
     arguments = parser.parse_args()
-    made, max_pairs = origin(), QUICK_PAIRS if arguments.quick else None
+    made, max_pairs = origin(), QUICK_PAIRS if arguments.quick else arguments.max_pairs
     runs = {
-        "scenes": partial(scenes, max_pairs or PAIRS),
+        "scenes": partial(scenes, QUICK_PAIRS if arguments.quick else arguments.pairs),
         "unrelated": partial(real, arguments.unrelated, max_pairs),
         "focal": partial(focal, arguments.val, max_pairs),
         "calibration": partial(real, arguments.val, max_pairs),

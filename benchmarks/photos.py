@@ -1,6 +1,6 @@
 """Large photographs: time, memory, inliers and pose errors, before and now, beside COLMAP's features and matches.
 
-    python benchmarks/photos.py --photos photos/drone [--out FILE]
+    python benchmarks/photos.py --photos photos/drone [--max-pairs N] [--rendered N] [--out FILE]
 
 The folder of --photos holds photographs and poses.json: `camera` as COLMAP has it, `images` with R and t of each,
 camera from world, and `pairs` of names. The other pairs are rendered with 12 megapixels, then blurred and made noisy.
@@ -37,7 +37,7 @@ from caransac.io import images
 from caransac.metrics import FAILURE_DEG
 from caransac.render import render_pair
 
-NAME = "photos"
+NAME, DRONE = "photos", "Photographs of a drone"
 MATCHERS = ("before", "before, 1600 px", "now", "now, full size", "COLMAP")
 WIDTH = 4000  # pixels, of rendered images: 12 megapixels
 BLUR_PX, NOISE = 2.0, 10.0  # of rendered images: standard deviations, of pixels and of grey levels
@@ -258,6 +258,7 @@ def main() -> int:
     """Measure, print the tables, and write them to a file."""
     parser = make_parser(__doc__, NAME)
     parser.add_argument("--photos", type=Path, metavar="DIR", help="photographs with their poses.json")
+    parser.add_argument("--max-pairs", type=int, metavar="N", help="photographed pairs (default: all)")
     parser.add_argument("--rendered", type=int, default=3, metavar="N", help="rendered pairs (default: %(default)s)")
     parser.add_argument("--measure", choices=MATCHERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -267,7 +268,7 @@ def main() -> int:
     made, sets = origin(), dict[str, Any]()
     count, width = (1, 800) if arguments.quick else (arguments.rendered, WIDTH)
     with TemporaryDirectory() as folder:
-        given = {} if arguments.photos is None else {"Photographs of a drone": read_photos(arguments.photos)}
+        given = {} if arguments.photos is None else {DRONE: read_photos(arguments.photos)[: arguments.max_pairs]}
         if count:
             title = f"Rendered, {width} x {3 * width // 4} pixels, blurred and noisy"
             given[title] = render_photos(Path(folder), count, width)

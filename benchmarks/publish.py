@@ -47,6 +47,7 @@ FEATURES = ("rootsift", "aliked", "orb8k")
 VAL = tuple(f"realpairs/{name}/val" for name in FEATURES)
 TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
+PLANES = tuple(f"homographies/{name}/val" for name in FEATURES)
 PEERS, WEIGHTS = "peers.py", "weights.py"  # scripts of several tables
 MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_jesus_p25", "llff_fern"))
 
@@ -111,19 +112,20 @@ def most_pairs(number: int) -> tuple[str, ...]:
     return "--max-pairs", str(number)
 
 
-# On each, `benchmarks/NAME.py` says what is run. Figures and minutes of the default sizes: two cores, AVX-512.
+# `benchmarks/NAME.py` says what each runs. Minutes: of both cores where a step is `whole`, else of one.
 STEPS = (
-    Step("package", timed=True),
-    Step("worked_pair"),
-    Step("speed", words=most_pairs(6), full=most_pairs(12), data={"--data": VAL}, whole=True),
-    Step("peers", PEERS, words=most_pairs(20), full=("--seeds", "5"), data={"": VAL}, needs="", whole=True),
+    Step("package", minutes=0.5, timed=True),
+    Step("worked_pair", minutes=0.1),
+    Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
+    Step("peers", PEERS, words=most_pairs(12), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
     Step(
         "tuned",
         PEERS,
-        words=most_pairs(10),
+        words=(*most_pairs(5), "--tune-pairs", "2"),
         full=("--tune-pairs", "8"),
         data={"": VAL[:1], "--tune": TRAIN[:1]},
         needs="",
+        minutes=3,
         whole=True,
     ),
     Step(
@@ -133,28 +135,50 @@ STEPS = (
         full=most_pairs(40),
         data={"": VAL, "--train": TRAIN[:1]},
         needs="--train",
+        minutes=5,
         whole=True,
     ),
-    Step("focal", words=most_pairs(15), full=most_pairs(30), data={"": VAL}, needs=""),
-    Step("focal_scenes", words=most_pairs(30), full=(), data={"": VAL}, needs=""),
-    Step("focal_pooling", words=("--workers", "1")),
-    Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs=""),
-    Step("absolute", data={"": VAL}, needs=""),
-    Step("hard_scenes", data={"--val": VAL, "--unrelated": UNRELATED}),
-    Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs=""),
-    Step("robustness", WEIGHTS),
-    Step("covariance", data={"--val": VAL}),
-    Step("homographies", data={"": tuple(f"homographies/{name}/val" for name in FEATURES)}),
-    Step("thresholds", words=most_pairs(5), full=(), data={"": VAL}, needs=""),
-    Step("dense", full=("--counts", "50000", "200000", "1000000"), timed=True),
-    Step("any_scene"),
-    Step("photos", data={"--photos": ("photos/drone",)}, timed=True),
-    Step("reconstruction", timed=True),
-    Step("real_databases", data={"": MAPPED}, needs="", timed=True),
-    Step("verification", whole=True),
-    Step("faults", words=("--faults", "96"), full=()),
-    Step("interrupts", words=("--runs", "30"), full=("--runs", "200"), timed=True),
-    Step("ablation", words=("--problem", "E", "F"), data={"": TRAIN}, needs="", whole=True),
+    Step("focal", words=most_pairs(15), full=most_pairs(30), data={"": VAL}, needs="", minutes=2),
+    Step("focal_scenes", words=most_pairs(40), full=(), data={"": VAL}, needs="", minutes=1.5),
+    Step("focal_pooling", words=("--workers", "1"), minutes=2.5),
+    Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs="", minutes=2.5),
+    Step("absolute", data={"": VAL}, needs="", minutes=2.6),
+    Step(
+        "hard_scenes",
+        words=("--pairs", "100", *most_pairs(40)),
+        full=(),
+        data={"--val": VAL, "--unrelated": UNRELATED},
+        minutes=3,
+    ),
+    Step("calibration", WEIGHTS, data={"": VAL, "--unrelated": UNRELATED}, needs="", minutes=0.7),
+    Step("robustness", WEIGHTS, minutes=1),
+    Step("covariance", data={"--val": VAL}, minutes=0.7),
+    Step("homographies", words=("--synthetic", "30"), full=(), data={"": PLANES}, minutes=3),
+    Step("thresholds", words=most_pairs(4), full=(), data={"": VAL}, needs="", minutes=3),
+    Step("dense", full=("--counts", "50000", "200000", "1000000"), minutes=4, timed=True),
+    Step("any_scene", words=("--seeds", "5"), full=(), minutes=1.5),
+    Step(
+        "photos",
+        words=(*most_pairs(3), "--rendered", "1"),
+        full=(),
+        data={"--photos": ("photos/drone",)},
+        minutes=3.5,
+        timed=True,
+    ),
+    Step("reconstruction", minutes=3, timed=True),
+    Step("real_databases", data={"": MAPPED}, needs="", minutes=3, timed=True),
+    Step("verification", words=("--pairs", "3000", "--colmap-pairs", "200"), full=(), minutes=1.5, whole=True),
+    Step("faults", words=("--faults", "96"), full=(), minutes=2),
+    Step("interrupts", words=("--runs", "30"), full=("--runs", "200"), minutes=3, timed=True),
+    Step(
+        "ablation",
+        words=("--problem", "E", "F", *most_pairs(8)),
+        full=("--problem", "E", "F"),
+        data={"": TRAIN},
+        needs="",
+        minutes=4,
+        whole=True,
+    ),
 )
 
 

@@ -162,14 +162,15 @@ def comparisons(results: Results) -> Iterator[tuple[str, Figures, dict[str, Figu
                 if (row["problem"], row["dataset"]) == (problem, data)
             }
             yield from compared(f"{title}, {label}", rows)
-    for name, found in results["absolute"]["tables"].items():
+    for name, found in results.get("absolute", {"tables": {}})["tables"].items():
         data, _, references = name.partition(", ")
         known = {label: row for label, row in found["rows"].items() if "focal" not in label}
         rows = {label: (row["AUC5"], row["AUC1"], row["ms"]) for label, row in known.items()}
         yield from compared(f"absolute pose, {data_label(data)}, {references}", rows)
-    for name in results["homographies"]["sets"]:
+    planes = results.get("homographies", {"sets": {}})
+    for name in planes["sets"]:
         if not name.startswith("synthetic"):
-            found = {label: sets[name] for label, sets in results["homographies"]["methods"].items()}
+            found = {label: sets[name] for label, sets in planes["methods"].items()}
             rows = {label: (row["AUC5"], row["AUC1"], row["ms"]) for label, row in found.items()}
             yield from compared(f"homography, {name}", rows)
 
@@ -198,13 +199,14 @@ def thresholds(results: Results) -> str:
     places = [place for place in next(iter(tables.values()))["CA-RANSAC, auto"] if place.startswith("x1, ")]
     lines = []
     for label in ("CA-RANSAC, auto", "CA-RANSAC, 1 px", *BEST_THRESHOLD):
-        cells = []
-        for rows in tables.values():
-            for place in places:
-                tried = [label] if label in rows else [each for each in rows if each.startswith(f"{label}, ")]
-                row = max((rows[each][place] for each in tried), key=lambda found: found["AUC5"])
-                cells.append(figure_cell(row["AUC5"], row["AUC1"], None))
-        lines.append([f"{label}, the best of all" if label in BEST_THRESHOLD else label, *cells])
+        tried = [each for each in next(iter(tables.values())) if each == label or each.startswith(f"{label}, ")]
+        if tried:
+            cells = (
+                figure_cell(*max((rows[each][place]["AUC5"], rows[each][place]["AUC1"]) for each in tried), None)
+                for rows in tables.values()
+                for place in places
+            )
+            lines.append([f"{label}, the best of all" if label in BEST_THRESHOLD else label, *cells])
     header = (f"{data_label(name)}, {place.partition(', ')[2]}" for name in tables for place in places)
     return table(["threshold; AUC@5° / AUC@1°", *header], lines)
 

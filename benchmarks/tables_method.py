@@ -23,22 +23,31 @@ def ablation(results: Results) -> str:
 
 def tuning(results: Results) -> str:
     """Every tuned number with its meaning, and what other values cost, where that was measured."""
-    rows = results.get("ablation", {}).get("rows", {}).get("E", {})
+    problems = results.get("ablation", {}).get("rows", {})
     meanings = dict(re.findall(r"^ {8}(\w+): (.+?)(?=^ {8}\w+: |\Z)", str(Tuning.__doc__), re.MULTILINE | re.DOTALL))
     lines = []
     for each in fields(Tuning):
         value = getattr(DEFAULT_TUNING, each.name)
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
         meaning = " ".join(meanings[each.name].split()).rstrip(".")
-        lines.append([f"`{each.name}`", shown, meaning, "; ".join(effects(each.name, rows))])
-    return table(["number", "value", "meaning", "other values: change of AUC@5 / AUC@1, E"], lines)
+        lines.append(
+            [
+                f"`{each.name}`",
+                shown,
+                meaning,
+                "; ".join(effect for rows in problems.values() for effect in effects(each.name, rows)),
+            ]
+        )
+    return table(["number", "value", "meaning", "other values: change of AUC@5 / AUC@1"], lines)
 
 
 def effects(name: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
     """What other values of a number change."""
+    from ablation import base_of
+
     for label, row in rows.items():
         if label.startswith(f"{name} = "):
-            changes = (row[key] - rows["default"][key] for key in ("auc5", "auc1"))
+            changes = (row[key] - rows[base_of(label)][key] for key in ("auc5", "auc1"))
             yield f"{label.partition(' = ')[2]}: " + " / ".join(f"{change:+.2f}" for change in changes)
 
 

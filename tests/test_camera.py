@@ -9,7 +9,9 @@ import pycolmap
 import pytest
 
 from caransac import Camera
-from caransac.camera import PARAMETERS, UNKNOWN_DISTORTION_DEVIATION, as_camera, usual_distortion
+from caransac.camera import PARAMETERS
+from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION, usual_distortion
+from caransac.given_cameras import as_camera
 
 EXAMPLES = {
     "SIMPLE_PINHOLE": (800, 512, 384),

@@ -16,9 +16,10 @@ from caransac import Options, estimate_relative_pose
 from caransac.bench.filters import saved_filter
 from caransac.bench.journal import Journal
 from caransac.bench.protocol import Outcome
-from caransac.camera import Camera, as_camera
+from caransac.camera import Camera
 from caransac.cli import main
 from caransac.datasets import Pair, read_npz, read_pair_list, read_posebench, write_npz
+from caransac.given_cameras import as_camera
 from caransac.io.images import focal_from_exif, read_image, write_image
 from caransac.io.matches import Matches, parse_matches, read_matches, write_matches
 from caransac.learned.weights_file import read_weights

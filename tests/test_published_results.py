@@ -48,6 +48,24 @@ def test_a_changed_figure_is_noticed(script):
     assert "Not measured" in tables.fill(filled, {})
 
 
+def test_who_is_ahead_is_named(script):
+    accuracy = script("tables_accuracy")
+    leads = {"A": 0.04, "B": 0.2, "B, early stop": 0.3, "C": 0.1, "D": 1.0, "E": 0.06, "F": -3.0}
+    assert accuracy.leaders(leads, 0.05, "+{:.1f}") == "D +1.0, B +0.3, C +0.1, and 1 more"
+    assert accuracy.leaders({"A": 0.0}, 0.05, "+{:.1f}") == "nobody"
+    rows = {"CA-RANSAC, early stop": (90.0, 60.0, 5.0), "LM-LO": (99.0, 99.0, 1.0), "PoseLib": (91.0, 59.0, 2.0)}
+    ((title, mine, peers),) = accuracy.compared("pose", rows)
+    assert (title, mine, peers) == ("pose", (90.0, 60.0, 5.0), {"PoseLib": (91.0, 59.0, 2.0)})
+    assert not list(accuracy.compared("pose", {"PoseLib": (91.0, 59.0, 2.0)}))
+
+
+def test_every_table_is_in_a_document(script):
+    marked = script("tables").MARKED
+    documents = [ROOT / "README.md", RESULTS / "README.md", *(ROOT / "docs").glob("*.md")]
+    shown = {found[2] for path in documents for found in marked.finditer(path.read_text())}
+    assert shown == set(script("document_tables").TABLES)
+
+
 def test_results_are_small_and_say_what_made_them(script):
     names = {step.name for step in script("publish").STEPS}
     lines = 0

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_reals, is_real, shorten
+from caransac.camera_priors import (
+    SMALLEST_DEVIATION,
+    UNKNOWN_DISTORTION_DEVIATION,
+    UNKNOWN_FOCAL,
+    UNKNOWN_FOCAL_DEVIATION,
+    check_deviation,
+    parse_lens,
+    split_deviation,
+)
 from caransac.geometry import Array
 from caransac.geometry.lens import Distortion, fisheye_from_rays, rays_from_fisheye
 
@@ -29,15 +38,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "OPENCV_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "k3", "k4"),
     "THIN_PRISM_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "sx1", "sy1"),
 }
-# The focal length of a camera of which nothing is known, in its longer side, and its relative deviation: phones have
-# 0.7 to 0.85, most other lenses 0.6 to 1.2.
-UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
-UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal length: one of them may be zoomed
-EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
-SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
-# Deviation of k1 of a lens of which nothing is known: phones have up to 0.02, other cameras 0.05 to 0.1.
-UNKNOWN_DISTORTION_DEVIATION = 0.05
 DEVIATIONS = "focal_deviation", "distortion_deviation"  # what may be uncertain of a camera
 FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
 
@@ -305,92 +306,9 @@ class Camera:
         return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
 
 
-def check_deviation(deviation: Any, name: str = "focal_deviation") -> None:
-    """Raise a ValueError for what cannot be the deviation of that name, relative to a focal length or of k1."""
-    if not is_real(deviation) or not (deviation == 0 or SMALLEST_DEVIATION <= deviation <= 1):
-        raise ValueError(f"{name} must be 0 (exact) or from {SMALLEST_DEVIATION:g} to 1, not {shorten(deviation)}")
-
-
-def split_deviation(text: str) -> tuple[str, float]:
-    """A text before ``±5%`` (or ``+-5%``, or ``±0.05``), and that deviation: 0 where there is none.
-
-    Raises:
-        ValueError: what follows is no number.
-    """
-    front, sign, behind = text.replace("+-", "±").partition("±")
-    if not sign:
-        return text, 0.0
-    number = behind.strip()
-    return front.strip(), float(number[:-1]) / 100 if number.endswith("%") else float(number)
-
-
-def parse_lens(text: str) -> tuple[float | None, float]:
-    """k1 and its deviation as written: ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``.
-
-    The name may be left out. k1 is None where the text has none. Unknown, it is 0 and as far off as lenses are.
-
-    Raises:
-        ValueError: the text is none of these.
-    """
-    plain = text.strip().removeprefix("k1").strip().removeprefix("=").strip()
-    if plain.lower() == "unknown":
-        return 0.0, UNKNOWN_DISTORTION_DEVIATION
-    front, deviation = split_deviation(plain)
-    if not front and deviation == 0:
-        raise ValueError("no number")
-    k1 = float(front) if front else None
-    if not 0 <= deviation <= 1 or (k1 is not None and not isfinite(k1)):
-        raise ValueError("not a number, or beyond what lenses have")
-    return k1, deviation
-
-
-def usual_distortion(focal: float) -> float:
-    """Deviation of k1 of a lens of which the focal length alone is known, in the longer side: less of long ones."""
-    return UNKNOWN_DISTORTION_DEVIATION * min(UNKNOWN_FOCAL / focal, 1.0)
-
-
 def mean_pixel(camera1: Camera, camera2: Camera) -> float:
     """Length of a pixel on the normalised image plane, the inverse focal length: the mean of two cameras."""
     return 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
-
-
-class DescribedCamera(Protocol):
-    """A camera of another library that describes itself, such as pycolmap.Camera."""
-
-    def todict(self) -> Mapping[str, Any]:
-        """What `Camera.from_dict` takes."""
-
-
-class NamedCamera(Protocol):
-    """A camera of another library that names its model, such as poselib.Camera; sizes below zero are unknown."""
-
-    params: Any
-    width: int
-    height: int
-
-    def model_name(self) -> str:
-        """One of COLMAP's models."""
-
-
-# What users have: a camera, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
-# {model, params, width, height}, a pycolmap.Camera or a poselib.Camera.
-OpencvCamera = tuple[ArrayLike, ArrayLike | None]
-CameraLike = Camera | ArrayLike | OpencvCamera | Mapping[str, object] | DescribedCamera | NamedCamera
-
-
-def as_camera(value: CameraLike, name: str) -> Camera:
-    """Camera from what users have. Errors name the argument."""
-    try:
-        if isinstance(value, Camera):
-            return value
-        described = value if isinstance(value, Mapping) else _described(value)
-        if described is not None:
-            return Camera.from_dict(described)
-        if isinstance(value, tuple | list) and len(value) == 2:
-            return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
-        return Camera.from_matrix(cast(ArrayLike, value))
-    except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 def _centre_place(model: str) -> int:
@@ -410,13 +328,3 @@ def _as_pixels(value: Any, name: str) -> int:
     if not is_real(value) or not -LONGEST <= value <= LONGEST or value != int(value):
         raise ValueError(f"{name} must be a whole number of pixels, 0 when unknown, not {shorten(value)}")
     return int(value)
-
-
-def _described(value: Any) -> Mapping[str, Any] | None:
-    """What an object says of itself by a method todict() or model_name(), if it has one."""
-    if callable(getattr(value, "todict", None)):
-        return cast(Mapping[str, Any], value.todict())
-    if callable(getattr(value, "model_name", None)):
-        named = {name: getattr(value, name, 0) for name in ("width", "height", *DEVIATIONS)}
-        return {"model": value.model_name(), "params": value.params, **{key: max(n, 0) for key, n in named.items()}}
-    return None

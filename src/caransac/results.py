@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
+from typing import IO, Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,15 @@ from caransac._support.arrays import is_integer, shorten
 from caransac._support.files import delivering, naming
 from caransac._support.untrusted import parse_json, read_text
 from caransac.camera import Camera
-from caransac.geometry import Array, Floats, rotation_angle_deg
+from caransac.geometry import Array, rotation_angle_deg
 from caransac.geometry.parallax import median_parallax_px
 from caransac.geometry.triangulation import Points3D as Points3D
 from caransac.geometry.triangulation import triangulate_matches
 from caransac.plot.display import as_html, describe
 from caransac.result_format import FULL, SCHEMA, fields_from_plain, fields_to_plain, to_plain
+from caransac.result_parts import RelativePose as RelativePose
+from caransac.result_parts import Rival as Rival
+from caransac.result_parts import Round as Round
 
 DegeneracyKind = Literal["planar", "rotation"]
 StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus", "unsure"]
@@ -31,74 +34,6 @@ Kind = TypeVar("Kind", bound="Result")
 SHARED = ("points1", "points2", "trace")  # what the results in a result have in common with it
 POSE_NUMBERS = ("rotation_x_deg", "rotation_y_deg", "rotation_z_deg", "direction_1_deg", "direction_2_deg")
 SHAPES = {"R": (3, 3), "t": (3,), "E": (3, 3), "F": (3, 3), "H": (3, 3)}  # of what results hold, where they hold it
-
-
-class RelativePose(NamedTuple):
-    """A pose of camera 2 from camera 1, ``x2 = R x1 + t``.
-
-    Attributes:
-        R: (3, 3) rotation.
-        t: (3,) translation direction of length one.
-    """
-
-    R: Array
-    t: Array
-
-
-class Rival(NamedTuple):
-    """Another model, of matches that the answer does not explain: a moving object, or a pattern that repeats.
-
-    Attributes:
-        model: a pose [R | t] (3, 4), or a fundamental matrix or homography of pixels (3, 3).
-        inliers: (N,) bool, the matches that it explains and the answer does not.
-        share: of them in all matches.
-    """
-
-    model: Array
-    inliers: NDArray[np.bool_]
-    share: float
-
-    @property
-    def R(self) -> Array | None:
-        """(3, 3) rotation of a pose, else None."""
-        return self.model[:, :3] if self.model.shape == (3, 4) else None
-
-    @property
-    def t(self) -> Array | None:
-        """(3,) translation direction of a pose, of length one, else None."""
-        return self.model[:, 3] if self.model.shape == (3, 4) else None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Round:
-    """What one round of CA-RANSAC saw and concluded; the first record of a trace is the prior, before any model.
-
-    Attributes:
-        samples: (S, s) the matches of the minimal samples drawn; none before any model.
-        num_hypotheses: minimal samples drawn so far.
-        models: (k, ...) the distinct models with the largest consensus, the best first: poses [R | t] (k, 3, 4), or
-            fundamental matrices or homographies of pixels (k, 3, 3). None before any model: k is 0.
-        max_error: threshold of their scores, in pixels.
-        msac_scores: (k, n) their MSAC scores, what the state network attends to.
-        state: (n, c) the latent state of every match after the update.
-        probabilities: (n,) inlier probabilities decoded from it.
-        best: the best model after the weighted refinement, (3, 4) or (3, 3), or None before any model.
-        noise: estimated median distance of right matches to the true model, in pixels; what is assumed, before any
-            model.
-    """
-
-    samples: NDArray[np.int32]
-    num_hypotheses: int
-    models: Array
-    max_error: float
-    msac_scores: Floats
-    state: Floats
-    probabilities: Floats
-    best: Array | None
-    noise: float
-
-    def __repr__(self) -> str:
-        return f"Round({self.num_hypotheses} hypotheses, {len(self.models)} models, {len(self.probabilities)} matches)"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

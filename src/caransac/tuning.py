@@ -17,15 +17,16 @@ class Tuning:
 
     Attributes:
         working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
-        copy_reach: distance in every coordinate up to which two matches are one, in deviations of an ordinary keypoint:
-            about a pixel. Matches that multi-scale detectors or several matchers repeat are no further evidence.
+        usual_reach: distance that ordinary keypoints deviate by, in their deviations: about a pixel. Two matches
+            that close in every coordinate are copies, no further evidence. The threshold of the inliers that
+            are returned is not below: where most keypoints are more precise than usual, some right ones are not.
         usual_copies: share of copies among the matches, and matches of one place, that ordinary detectors have and that
             are left as they are (RootSIFT and ORB have shares up to 0.07).
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
-        min_pool: matches in the pool at least (the paper has 15).
+        min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), behind the ratio
+            filter of LM-LO, and among those that the noise is measured on.
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (the paper's).
-        min_filtered: matches that the ratio filter of LM-LO leaves at least.
         compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
         shortlist: models that pass the coarse comparison, in models that are refined.
         spread_ranking: whether models are ranked by consensus all over the images, not by a cluster of it, and the best
@@ -40,38 +41,30 @@ class Tuning:
         usual_matches: right matches that count as much as what is usual, where the noise is measured.
         first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more.
         noise_range: smallest and largest noise that is accepted, in usual ones.
-        noise_step: factor by which the noise may change from one round to the next.
         noise_reach: distance up to which matches tell the noise, in noises.
         likely_prior: prior above which a match is likely; the noise is measured on these.
-        min_likely: matches that the noise is measured on at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
         max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
             none.
-        usual_inlier_deviations: threshold of the inliers that are returned, in deviations of an ordinary keypoint, at
-            least: where most keypoints are more precise than usual, some right ones are not.
         local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
         local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
         local_matches: matches that it uses, at most.
         local_min_decrease: relative decrease of the cost that ends it.
-        loss_scale: scale of the Cauchy loss of the weighted refinement, in noises.
         min_weight: lighter matches are left out of the weighted refinement (the paper's).
-        final_min_decrease: relative decrease of the cost that ends the weighted refinement.
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
         guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
             where the sizes of the images are not given, in the longer side of the box of the points; 0 for no cameras.
         contradicted: gain of consensus without cameras from which on such cameras are rejected.
-        sure: samples after which one round is enough, in those that are needed.
         ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
     """
 
     working_set: int = 8192
-    copy_reach: float = 2.0
+    usual_reach: float = 2.0
     usual_copies: tuple[float, int] = (0.1, 8)
     pool_success: float = 0.9
     min_pool: int = 15
     static_ratio: float = 0.8
-    min_filtered: int = 20
     compared_on: tuple[int, int] = (256, 2048)
     shortlist: int = 4
     spread_ranking: bool = True
@@ -82,25 +75,19 @@ class Tuning:
     usual_matches: float = 5.0
     first_noise: float = 2.0
     noise_range: tuple[float, float] = (0.2, 20.0)
-    noise_step: float = 4.0
     noise_reach: float = 20.0
     likely_prior: float = 0.5
-    min_likely: int = 50
     search_error: float = 4.0
     max_error: float = 3.5
-    usual_inlier_deviations: float = 2.0
     local_reach: float = 5**0.5
     local_steps: int = 10
     local_matches: int = 512
     local_min_decrease: float = 1e-3
-    loss_scale: float = 1.0
     min_weight: float = 1e-3
-    final_min_decrease: float = 1e-6
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
     guessed_centre_deviation: float = 0.2
     contradicted: float = 0.1
-    sure: float = 1.5
     ambiguous: float = 0.8
 
 
@@ -121,6 +108,5 @@ PAPER_TUNING = replace(
     max_error=1.0,
     local_matches=ALL,
     local_min_decrease=1e-4,
-    loss_scale=1.0,
     guessed_centre_deviation=0.0,
 )

@@ -36,7 +36,7 @@ double Lens::unbend(double radius) const {
     for (int step = 0; step < kMostSteps; ++step) {
         const double change = (ray * (1 + k1_ * ray * ray) - radius) / (1 + 3 * k1_ * ray * ray);
         ray -= change;
-        if (std::abs(change) <= 1e-13 * ray) break;
+        if (std::abs(change) <= 1e-8 * ray) break;  // the next one would be its square
     }
     return ray;
 }

@@ -12,8 +12,13 @@
 namespace caransac {
 namespace {
 
-using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Entries = Eigen::Matrix<double, Eigen::Dynamic, 9, Eigen::RowMajor>;
+
+// Distances depend on the degrees of freedom through the entries of a matrix and the lenses: sums over points are taken
+// of these, an even number, and what they say of the degrees of freedom follows once.
+constexpr int kEntries = 9, kNumbers = 12;
+using Numbers = Eigen::Matrix<double, kNumbers, 1>;
+using Chain = Eigen::Matrix<double, kNumbers, LensManifold::kDof>;
 
 constexpr double kStrongest = 1.0;  // of lenses: rays through stronger ones make no sense
 
@@ -87,40 +92,39 @@ class SeenPoints {
     std::vector<double> weights_, radii_[2], directions_[2][2];
 };
 
-// Signed Sampson distances of points in the images as they are, bent, and their derivatives by the given ones of the
-// degrees of freedom. Distances between rays would be the less, the more a lens draws these together.
+// Signed Sampson distances of points in the images as they are, bent, and their derivatives by the entries and lenses.
+// Distances between rays would be the less, the more a lens draws these together.
 struct Linearised {
     std::vector<double> residuals;
-    Slopes slopes;
+    Entries by_entry;
+    std::vector<double> by_lens[2];
+    Chain chain;  // derivatives of entries and lenses by the degrees of freedom
 
-    Linearised(const LensManifold& at, const SeenPoints& points, const std::vector<int>& free) {
+    Linearised(const LensManifold& at, const SeenPoints& points) : chain(Chain::Zero()) {
         const int n = points.size();
         std::vector<double> rays[4];
         std::vector<Movement> movements[2];
         points.see(at.lenses(), rays, movements);
         const Matrix3 matrix = at.focal().matrix();
         residuals.resize(padded(n));
-        Entries by_entry(n, 9);
+        by_entry.resize(n, kEntries);
         kernels().residual_jacobian(matrix.data(), {rays[0].data(), rays[1].data(), rays[2].data(), rays[3].data(), n},
                                     residuals.data(), by_entry.data());
         residuals.resize(n);
-        const FocalManifold::Jacobian all = at.focal().jacobian();
-        Eigen::Matrix<double, 9, Eigen::Dynamic> chosen(9, free.size());
-        chosen.setZero();
-        Eigen::Index columns[2] = {-1, -1};  // of the lenses
-        for (size_t k = 0; k < free.size(); ++k)
-            if (free[k] < LensManifold::kFirstLens)
-                chosen.col(static_cast<Eigen::Index>(k)) = all.col(free[k]);
-            else
-                columns[free[k] - LensManifold::kFirstLens] = static_cast<Eigen::Index>(k);
-        slopes = by_entry * chosen;
-        for (int i = 0; i < n; ++i) see_bent(matrix.data(), rays, movements, columns, i);
+        for (std::vector<double>& column : by_lens) column.resize(n);
+        for (int i = 0; i < n; ++i) see_bent(matrix.data(), rays, movements, i);
+        chain.topLeftCorner<kEntries, LensManifold::kFirstLens>() = at.focal().jacobian();
+        for (int image = 0; image < 2; ++image) chain(kEntries + image, LensManifold::kFirstLens + image) = 1;
+    }
+    Numbers slopes(int i) const {
+        Numbers all;
+        all << by_entry.row(i).transpose(), by_lens[0][i], by_lens[1][i], 0.0;
+        return all;
     }
 
   private:
     // r = c / sqrt(g) with g the squared gradient of c, first by the ray, then by the point of the image.
-    void see_bent(const double* m, const std::vector<double> rays[4], const std::vector<Movement> movements[2],
-                  const Eigen::Index columns[2], int i) {
+    void see_bent(const double* m, const std::vector<double> rays[4], const std::vector<Movement> movements[2], int i) {
         const double u1 = rays[0][i], v1 = rays[1][i], u2 = rays[2][i], v2 = rays[3][i];
         const double a[2] = {m[0] * u1 + m[1] * v1 + m[2], m[3] * u1 + m[4] * v1 + m[5]};
         const double b[2] = {m[0] * u2 + m[3] * v2 + m[6], m[1] * u2 + m[4] * v2 + m[7]};
@@ -135,32 +139,25 @@ struct Linearised {
                 along * along * move.along * move.along_by_k1 + across * across * move.across * move.across_by_k1;
         }
         if (!(by_ray > 0 && by_point > 0)) {
-            residuals[i] = 0;
-            slopes.row(i).setZero();
+            residuals[i] = by_lens[0][i] = by_lens[1][i] = 0;
+            by_entry.row(i).setZero();
             return;
         }
         const double factor = std::sqrt(by_ray / by_point);
         for (int image = 0; image < 2; ++image) {
-            if (columns[image] < 0) continue;
             const Movement& move = movements[image][i];
             const double du = move.by_k1 * move.u, dv = move.by_k1 * move.v;
             const double* line = image == 0 ? b : a;
             const double dc = line[0] * du + line[1] * dv;
             const double half_dg = image == 0 ? (a[0] * m[0] + a[1] * m[3]) * du + (a[0] * m[1] + a[1] * m[4]) * dv
                                               : (b[0] * m[0] + b[1] * m[1]) * du + (b[0] * m[3] + b[1] * m[4]) * dv;
-            slopes(i, columns[image]) =
-                (dc - residuals[i] * half_dg / root) / root - residuals[i] * change[image] / by_point;
+            by_lens[image][i] =
+                factor * ((dc - residuals[i] * half_dg / root) / root - residuals[i] * change[image] / by_point);
         }
         residuals[i] *= factor;
-        slopes.row(i) *= factor;
+        by_entry.row(i) *= factor;
     }
 };
-
-std::vector<int> all_numbers() {
-    std::vector<int> all(LensManifold::kDof);
-    for (int k = 0; k < LensManifold::kDof; ++k) all[k] = k;
-    return all;
-}
 
 bool is_held(const IntrinsicsPrior& prior, int k) {
     if (k < PoseManifold::kDof) return false;
@@ -169,29 +166,30 @@ bool is_held(const IntrinsicsPrior& prior, int k) {
     return std::isinf((k - PoseManifold::kDof) % 3 == 0 ? prior.log_scale[camera] : prior.centre[camera]);
 }
 
-System linearise(const LensManifold& at, const SeenPoints& points, const Lenses& given, const RefineOptions& options,
-                 const std::vector<int>& free) {
+System linearise(const LensManifold& at, const SeenPoints& points, const Lenses& given, const RefineOptions& options) {
     constexpr double kLeastCurvature = 0.2;  // as in hot/loss.h
-    const Linearised seen(at, points, free);
+    const Linearised seen(at, points);
     const double scale_sq = options.loss_scale * options.loss_scale;
     const int n = points.size();
-    Eigen::VectorXd pull(n), curvature(n);
-    System system{0, LensManifold::Square::Zero(), LensManifold::Delta::Zero()};
+    double cost = 0;
+    Numbers gradient = Numbers::Zero();
+    Eigen::Matrix<double, kNumbers, kNumbers> hessian = Eigen::Matrix<double, kNumbers, kNumbers>::Zero();
     for (int i = 0; i < n; ++i) {
         const double residual = seen.residuals[i], weight = points.weights()[i];
         const double growth = 1 + residual * residual / scale_sq, derivative = 1 / growth;
-        system.cost += weight * scale_sq * std::log(growth);
-        pull[i] = weight * derivative * residual;
-        curvature[i] = weight * std::max((2 - growth) * derivative * derivative, kLeastCurvature * derivative);
+        cost += weight * scale_sq * std::log(growth);
+        const Numbers slopes = seen.slopes(i);
+        gradient += weight * derivative * residual * slopes;
+        const double curvature = std::max((2 - growth) * derivative * derivative, kLeastCurvature * derivative);
+        hessian.noalias() += (weight * curvature * slopes) * slopes.transpose();
     }
-    const Eigen::VectorXd gradient = seen.slopes.transpose() * pull;
-    const Slopes weighted = curvature.asDiagonal() * seen.slopes;
-    const Eigen::MatrixXd hessian = seen.slopes.transpose() * weighted;
-    for (size_t i = 0; i < free.size(); ++i) {
-        system.gradient[free[i]] = gradient[static_cast<Eigen::Index>(i)];
-        for (size_t j = 0; j < free.size(); ++j)
-            system.hessian(free[i], free[j]) = hessian(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
-    }
+    System system{cost, seen.chain.transpose() * hessian * seen.chain, seen.chain.transpose() * gradient};
+    for (int k = PoseManifold::kDof; k < LensManifold::kDof; ++k)
+        if (is_held(options.intrinsics, k)) {
+            system.hessian.row(k).setZero();
+            system.hessian.col(k).setZero();
+            system.gradient[k] = 0;
+        }
     // The prior: of focal lengths and principal points as without lenses, then of the lenses.
     constexpr int kFocal = FocalManifold::kDof;
     FocalManifold::Delta focal_gradient = system.gradient.head<kFocal>();
@@ -227,13 +225,12 @@ LensManifold LensManifold::retract(const Delta& delta) const {
 RefineReport refine_lens_pose(LensPose& model, const Columns<double>& rays, const double* weights, const Lenses& given,
                               const RefineOptions& options) {
     const SeenPoints points(rays, weights, model.lenses, options.max_points);
-    std::vector<int> free;
-    for (int k = 0; k < LensManifold::kDof; ++k)
-        if (!is_held(options.intrinsics, k)) free.push_back(k);
-    if (points.size() < static_cast<int>(free.size())) return {0, 0, 0};
+    int free = 0;
+    for (int k = 0; k < LensManifold::kDof; ++k) free += !is_held(options.intrinsics, k);
+    if (points.size() < free) return {0, 0, 0};
     LensManifold at(model);
     const RefineReport report = levenberg_marquardt(
-        at, options, [&](const LensManifold& here) { return linearise(here, points, given, options, free); });
+        at, options, [&](const LensManifold& here) { return linearise(here, points, given, options); });
     model = at.model();
     Matrix3& rotation = model.focal_pose.pose.rotation;
     rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
@@ -242,10 +239,13 @@ RefineReport refine_lens_pose(LensPose& model, const Columns<double>& rays, cons
 
 LensManifold::Square lens_information(const LensPose& model, const Columns<double>& rays, const double* weights) {
     const SeenPoints points(rays, weights, model.lenses, 0);
-    const Linearised seen(LensManifold(model), points, all_numbers());
-    const Eigen::Map<const Eigen::VectorXd> known(points.weights().data(), points.size());
-    const Slopes weighted = known.asDiagonal() * seen.slopes;
-    return seen.slopes.transpose() * weighted;
+    const Linearised seen(LensManifold(model), points);
+    Eigen::Matrix<double, kNumbers, kNumbers> information = Eigen::Matrix<double, kNumbers, kNumbers>::Zero();
+    for (int i = 0; i < points.size(); ++i) {
+        const Numbers slopes = seen.slopes(i);
+        information.noalias() += (points.weights()[i] * slopes) * slopes.transpose();
+    }
+    return seen.chain.transpose() * information * seen.chain;
 }
 
 }  // namespace caransac

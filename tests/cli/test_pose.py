@@ -12,7 +12,7 @@ from PIL import Image as PillowImage
 from PIL.ExifTags import IFD, Base
 
 import caransac
-from caransac.camera import EXIF_FOCAL_DEVIATION
+from caransac.camera_priors import EXIF_FOCAL_DEVIATION
 from caransac.cli import main
 from caransac.geometry import pose_error_deg
 from caransac.io import images

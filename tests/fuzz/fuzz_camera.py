@@ -5,7 +5,8 @@ import numpy as np
 
 with harness.instrument():
     from caransac import Camera
-    from caransac.camera import PARAMETERS, as_camera
+    from caransac.camera import PARAMETERS
+    from caransac.given_cameras import as_camera
     from caransac.verification.colmap_cameras import read_camera
 
 MODELS = (*PARAMETERS, "NONE", "")

@@ -114,6 +114,40 @@ def test_refined_focal_lengths_are_part_of_it():
     assert estimate(*points, uncertain, uncertain).covariance is not None
 
 
+def bend(pixels, k1):
+    rays = CAMERA.pixels_to_rays(pixels)
+    return CAMERA.rays_to_pixels(rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
+
+
+def test_lenses_that_were_estimated_are_part_of_it():
+    lens, off = CAMERA.with_lens(0.0, 0.1), []
+    for seed in range(20):
+        *points, R, t = make_matches(np.random.default_rng([seed, 9]), 400, 0.5)
+        found = estimate_relative_pose(*(bend(each, -0.1) for each in points), lens, lens, same_camera=True)
+        assert found.covariance_of == (*NAMES, "k1") and found.covariance.shape == (6, 6)
+        assert np.linalg.eigvalsh(found.covariance).min() > 0
+        pose = off_deg(found, R, t)
+        off.append(
+            [
+                (found.camera1.k1 + 0.1) / found.covariance[5, 5] ** 0.5,
+                pose @ np.linalg.solve(found.covariance[:5, :5], pose),
+            ]
+        )
+    k1, distances_sq = np.array(off).T
+    assert 0.5 < np.sqrt(np.mean(k1**2)) < 1.6
+    assert np.mean(distances_sq < CHI_SQ_95) >= 0.8
+    *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
+    flat = estimate_relative_pose(*points, lens, lens)
+    assert flat.covariance_of == NAMES, "nothing was estimated"
+    bent = [bend(each, -0.1) for each in points]
+    assert estimate_relative_pose(*bent, lens, lens, same_camera=False).covariance_of[5:] == ("k1_1", "k1_2")
+    known = CAMERA.with_lens(-0.1, 0.0)
+    assert estimate_relative_pose(*bent, known, lens).covariance_of[5:] == ("k1_2",)
+    doubtful = replace(lens, focal_deviation=0.03)
+    found = estimate_relative_pose(*bent, doubtful, doubtful, same_camera=True)
+    assert found.covariance_of[5:] == ("focal", "k1") and found.covariance.shape == (7, 7)
+
+
 def test_a_direction_that_nothing_tells_is_known_to_a_radian(rng):
     """The camera only turned."""
     R = rotation_from_vector([0.02, 0.1, -0.03])

@@ -33,6 +33,22 @@ def off(camera, factor, deviation):
     return Camera.from_matrix(K, width=camera.width, height=camera.height, focal_deviation=deviation)
 
 
+@pytest.mark.parametrize(
+    ("shared", "steps"),
+    [(True, (-1.5, -1.5)), (True, (0, 0)), (True, (1.5, 1.5)), (False, (-0.8, 0.8)), (False, (0.8, 0.8))],
+)
+def test_samples_are_solved_at_focal_lengths_that_the_prior_allows(shared, steps):
+    """The true ones are so many deviations from those given: some sample of exact matches has the true pose."""
+    points, cameras, R, t = scene(0, outlier_ratio=0.0, noise_px=0.0)
+    given = [off(camera, np.exp(-0.2 * step), 0.2) for camera, step in zip(cameras, steps, strict=True)]
+    problem = FocalPose.from_pixels(*points, *given, shared=shared)
+    models = problem.solve(np.random.default_rng(0).permutation(800)[:60].reshape(12, 5).astype(np.int32))
+    errors = [pose_error_deg(model[:, :3], model[:, 3], R, t) for model in models]
+    best = models[int(np.argmin(errors))]
+    assert min(errors) < 1e-4
+    assert best[0, 4:] == pytest.approx(0.2 * np.array(steps))
+
+
 @pytest.mark.parametrize("factor", [0.95, 1.05])
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 def test_a_stated_deviation_finds_pose_and_focal_length(factor, method):

@@ -215,7 +215,6 @@ def test_a_repeated_pattern_of_low_prior_does_not_win(seed, exponent, wins):
     [
         {"search_error": 1.0},
         {"max_error": 8.0},
-        {"loss_scale": 0.1},
         {"first_noise": 8.0},
         {"usual_matches": 1000.0},
         {"min_weight": 0.5},

@@ -15,9 +15,7 @@ from caransac.kernels import pack
 from caransac.robust.problems import Essential, Fundamental
 from caransac.robust.problems.fundamental import TYPICAL_FOCAL
 from caransac.robust.refinement import refine_weighted
-from caransac.robust.scale import Scale
 from caransac.synthetic import make_pair
-from caransac.tuning import DEFAULT_TUNING
 
 
 @pytest.fixture(params=["essential", "fundamental"])
@@ -57,7 +55,7 @@ def test_the_true_model_explains_the_inliers(case):
     max_error = problem.pixel
     inliers = problem.inliers(model, max_error)
     assert inliers.mean() > 0.6
-    refined = refine_weighted(problem, model, inliers.astype(float), Scale.of(problem, 1.0, DEFAULT_TUNING), max_error)
+    refined = refine_weighted(problem, model, inliers.astype(float), max_error)
     before, after = problem.msac_scores(np.stack([model, refined]), max_error).sum(axis=1)
     assert after > 0.99 * before
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from caransac import Options
-from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.robust import same_camera
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.same_camera import estimate_focal_pose

@@ -107,19 +107,14 @@ def test_without_matches_near_the_model_the_noise_is_the_usual_one():
     assert scale.measure(nothing, pose, scale.usual) == pytest.approx(scale.usual)
 
 
-def test_the_noise_moves_by_steps_and_stays_in_its_range():
+def test_the_noise_stays_in_its_range():
     problem, pose, _ = scene(0.0, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
-    noises = [scale.first]
-    for _ in range(6):
-        noises.append(scale.measure(problem, pose, noises[-1]))
-    assert noises[1] == pytest.approx(noises[0] / 4)
-    assert noises[-1] == pytest.approx(0.2 * scale.usual)
+    assert scale.measure(problem, pose, scale.first) == pytest.approx(0.2 * scale.usual)
     problem, pose, _ = scene(3.0, 0.0)  # no match near enough tells of it yet
-    assert scale.measure(problem, pose, 0.2 * scale.usual) == pytest.approx(0.8 * scale.usual)
+    assert scale.measure(problem, pose, 0.2 * scale.usual) > 0.5 * scale.usual
     problem, pose, _ = scene(40.0, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
-    assert scale.measure(problem, pose, scale.first) <= 4 * scale.first
     assert measure(problem, pose, np.ones(3000, np.float32), scale, 8) <= 20 * scale.usual * (1 + 1e-9)
 
 
@@ -222,10 +217,10 @@ def test_the_most_probable_are_likely_where_few_have_a_high_prior(rng, num_point
     x1, x2, *_ = contaminated_scene(rng, num_points)
     problem = Essential(pack(x1, x2))
     prior = rng.permutation(np.linspace(0.01, 0.3, num_points)).astype(np.float32)
-    expected = np.sort(np.argsort(-prior)[:50])
+    expected = np.sort(np.argsort(-prior)[:15])
     assert np.array_equal(likely_matches(problem, prior, DEFAULT_TUNING).points1, problem.points1[expected])
     alike = np.full(num_points, 0.2, np.float32)
-    assert likely_matches(problem, alike, DEFAULT_TUNING).num_points >= min(50, num_points)
+    assert likely_matches(problem, alike, DEFAULT_TUNING).num_points >= min(15, num_points)
 
 
 @pytest.mark.parametrize("wrong", ["car", 0, -1.0, None, float("nan"), True, np.array([1.0, 2.0])])

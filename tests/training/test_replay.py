@@ -73,7 +73,7 @@ def test_the_replayed_step_is_that_of_the_refinement(network, example):
     record, prior, problem = found.rounds[-1], found.rounds[0].probabilities, example.problem
     model = problem.retract(found.model, 1e-4 * np.array([1, -2, 1, 3, -1]))
     weights = match_weights(network.to_numpy(), record.probabilities, prior, DEFAULT_TUNING.min_weight)
-    scale = DEFAULT_TUNING.loss_scale * record.noise
+    scale = record.noise
     (stepped,) = problem.refine(model[None], RefineOptions(loss_scale=scale, max_steps=1), weights)
     step = refinement_step(network, example, model, prior, record).detach().numpy()
     assert np.abs(problem.retract(model, step) - stepped).max() < 0.05 * np.abs(stepped - model).max()

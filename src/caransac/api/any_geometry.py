@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from caransac._support.arrays import as_reals
 from caransac.api.arguments import ImageSize
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
-from caransac.camera import CameraLike, as_camera
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
 from caransac.geometry.mirroring import mirrored_share
+from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import Options, ScoreKind
 from caransac.policy import DEFAULT_POLICY, GeometryPolicy
 from caransac.results import (

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.camera import Camera, CameraLike, as_camera
+from caransac.camera import Camera
 from caransac.geometry import Array, Floats
+from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.robust.match_info import MatchInfo
 

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_matches, as_reals
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same
 from caransac.api.result_fields import covariance_of, report, rivals_of
-from caransac.camera import Camera, CameraLike, as_camera
+from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
+from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
 from caransac.robust.cheirality import choose_pose

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_points, as_reals, check_scores
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_options
 from caransac.api.result_fields import report_common
-from caransac.camera import CameraLike
 from caransac.geometry import split_pose
+from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import AbsolutePoseResult
 from caransac.robust.match_info import MatchInfo

@@ -14,7 +14,8 @@ from caransac.geometry import Array
 from caransac.options import Options
 from caransac.results import POSE_NUMBERS, Rival, Round, StopReason
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Problem
+from caransac.robust.problems import Problem, with_intrinsics
+from caransac.robust.problems.lens_prior import LENSES
 
 
 class CommonFields(TypedDict):
@@ -96,9 +97,14 @@ def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
     """The covariance of a pose in degrees, and of the free parameters that were estimated with it."""
     if found.covariance is None:
         return {"covariance": None, "covariance_of": ()}
-    free = problem.free_parameters
+    free, units = dict(problem.free_parameters), [np.degrees(1.0)] * len(POSE_NUMBERS)
+    units += [1.0] * len(free)
+    if problem.lens_prior is not None and found.model is not None:
+        log_scales = with_intrinsics(found.model)[0, 4:]  # k1 of the camera as given is of rays at its focal length
+        lenses = problem.lens_prior.free_parameters
+        units += [float(np.exp(2 * log_scales[index - LENSES.start])) for index in lenses.values()]
+        free |= lenses
     chosen = [*range(len(POSE_NUMBERS)), *free.values()]
-    units = np.array([np.degrees(1.0)] * len(POSE_NUMBERS) + [1.0] * len(free))
     covariance = found.covariance[np.ix_(chosen, chosen)] * np.outer(units, units)
     return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *free)}
 

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from caransac.camera import UNKNOWN_FOCAL_DEVIATION, Camera, parse_lens, split_deviation
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, parse_lens, split_deviation
 from caransac.geometry import Array
 from caransac.io import images
 from caransac.io.images import Image

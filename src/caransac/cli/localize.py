@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from caransac._support.files import check_writable, replacing
+from caransac._support.interrupts import check
 from caransac._support.progress import Progress
 from caransac.api import estimate_absolute_pose
 from caransac.camera import Camera
@@ -99,6 +101,7 @@ def localize(arguments: argparse.Namespace) -> int:
         options = two_views.read_options(arguments)
         with Progress(quiet=arguments.quiet or len(pending) == 1) as progress:
             for number, path in enumerate(pending, 1):
+                check()
                 sure.append(_localize_one(path, model, options, arguments))
                 progress.show("localise", number, len(pending), unit="images")
     return 0 if all(sure) else 1
@@ -162,10 +165,14 @@ def _database(arguments: argparse.Namespace) -> Path:
 
 def _read_done(out: Path | None) -> dict[str, bool]:
     """The images that a file has a line of, and whether these can be relied on; a line that was cut off goes."""
-    if out is None or not out.exists():
+    if out is None:
+        return {}
+    check_writable(out)
+    if not out.exists():
         return {}
     done, whole = {}, []
-    for line in out.read_text(encoding="utf-8").splitlines():
+    text = out.read_text(encoding="utf-8")
+    for line in text.splitlines():
         try:
             entry: Any = json.loads(line)
             done[str(entry["image"])] = bool(entry["reliable"])
@@ -174,7 +181,10 @@ def _read_done(out: Path | None) -> dict[str, bool]:
             if line.startswith("{"):
                 continue  # of a run that was interrupted
             raise ValueError(f"--out {out} holds something else; choose another file") from None
-    out.write_text("".join(line + "\n" for line in whole), encoding="utf-8")
+    kept = "".join(line + "\n" for line in whole)
+    if kept != text:
+        with replacing(out) as file:
+            file.write_text(kept, encoding="utf-8")
     return done
 
 

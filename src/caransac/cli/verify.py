@@ -13,7 +13,7 @@ from typing import get_args
 from caransac._support.batch import count_cores
 from caransac._support.progress import Progress
 from caransac.api.camera_pooling import CameraEstimate
-from caransac.camera import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
+from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
 from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note
 from caransac.verification import (

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from caransac.camera import Camera, as_camera
+from caransac.camera import Camera
+from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import Meanings, means, translate
 from caransac.integrations.opencv_arrays import downloaded, is_umat
 from caransac.options import Options, in_rounds

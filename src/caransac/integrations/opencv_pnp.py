@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from caransac import api
 from caransac._support.arrays import as_array, as_reals
-from caransac.camera import as_camera
 from caransac.geometry import Array, vector_from_rotation
+from caransac.given_cameras import as_camera
 from caransac.integrations.opencv_arrays import as_points, downloaded, is_umat
 from caransac.integrations.opencv_calls import PNP_SETTINGS, as_options, bind, load_opencv, pnp_form
 from caransac.options import Options, ScoreKind

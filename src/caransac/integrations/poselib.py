@@ -31,66 +31,22 @@ from numpy.typing import ArrayLike
 from caransac import api
 from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera as _Camera  # the name is PoseLib's
-from caransac.camera import as_camera
 from caransac.geometry import Array
+from caransac.given_cameras import as_camera
 from caransac.integrations import poselib_records as records
-from caransac.integrations.foreign_settings import (
-    Meanings,
-    at_least,
-    at_most,
-    means,
-    means_nothing,
-    must_be,
-    translate,
-    translate_limited,
-)
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.poselib_records import ImagePair
+from caransac.integrations.poselib_settings import (
+    FLAT_REPROJ_ERROR,
+    HOMOGRAPHY_SETTINGS,
+    NESTED_REPROJ_ERROR,
+    as_dict,
+    options_from,
+)
 from caransac.options import Options, ScoreKind
 from caransac.results import AbsolutePoseResult, RelativePoseResult, Result
 
-RANSAC_SETTINGS: Meanings = {
-    "max_error": means("max_error_px"),
-    "max_epipolar_error": means("max_error_px"),
-    "max_iterations": at_most,
-    "min_iterations": at_least,
-    "success_prob": means("success_probability"),
-    "seed": means("seed"),
-    "max_reproj_error": means_nothing,  # of absolute poses
-    "dyn_num_trials_mult": means_nothing,
-    "progressive_sampling": means_nothing,  # the order of the points is not used: pass scores
-    "max_prosac_iterations": means_nothing,
-    "real_focal_check": must_be(False),
-    "tangent_sampson": must_be(False),
-    "score_initial_model": must_be(False),
-}
-HOMOGRAPHY_SETTINGS = {
-    **RANSAC_SETTINGS,
-    "max_reproj_error": means("max_error_px"),
-    "max_epipolar_error": means_nothing,  # of relative poses
-}
-# Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
-FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
 REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
-# The refinement has a loss and a rule to stop of its own.
-BUNDLE_SETTINGS: Meanings = {
-    "max_iterations": means_nothing,
-    "loss_type": means_nothing,
-    "loss_scale": means_nothing,
-    "gradient_tol": means_nothing,
-    "step_tol": means_nothing,
-    "initial_lambda": means_nothing,
-    "min_lambda": means_nothing,
-    "max_lambda": means_nothing,
-    "relative_cost_tol": means_nothing,  # these from version 3 on
-    "lambda_factor": means_nothing,
-    "lambda_update": means_nothing,
-    "damping": means_nothing,
-    "verbose": means_nothing,
-    "refine_focal_length": must_be(False),
-    "refine_principal_point": must_be(False),
-    "refine_extra_params": must_be(False),
-}
 
 
 def estimate_relative_pose(
@@ -116,7 +72,7 @@ def estimate_relative_pose(
         camera1_dict: a dict {model, params, width, height}, a poselib.Camera, or what `caransac.estimate_relative_pose`
             takes.
         camera2_dict: camera of image 2.
-        ransac_opt: PoseLib's settings, see `RANSAC_SETTINGS`, also nested as in version 3, or a `caransac.Options`.
+        ransac_opt: PoseLib's settings, see `poselib_settings`, also nested as in version 3, or a `caransac.Options`.
             `max_epipolar_error` or `max_error` (a Sampson distance in pixels, 1 by default), `success_prob` and `seed`
             mean what they do there. `max_iterations` is the limit of hypotheses; left at 100,000, ours holds. With an
             equal `min_iterations` just that many are tried. The others have no influence.
@@ -147,7 +103,7 @@ def estimate_relative_pose(
         ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
     """
     _refuse(initial_pose, "initial_pose")
-    options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
+    options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_relative_pose(
         points2D_1,
         points2D_2,
@@ -179,7 +135,7 @@ def estimate_fundamental(
         F (3, 3) of norm one, the identity where the data determine none, and the same dict.
     """
     _refuse(initial_F, "initial_F")
-    options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
+    options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
     return np.eye(3) if found.F is None else found.F, _info(found, options)
 
@@ -209,7 +165,7 @@ def estimate_homography(
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
     nested = opt is not None or (isinstance(settings, Mapping) and bool({"ransac", "bundle"} & settings.keys()))
     defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
-    options = _options(settings, bundle_opt, HOMOGRAPHY_SETTINGS, defaults)
+    options = options_from(settings, bundle_opt, HOMOGRAPHY_SETTINGS, defaults)
     found = api.estimate_homography(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
     return np.eye(3) if found.H is None else found.H, _info(found, options)
 
@@ -242,14 +198,14 @@ def estimate_absolute_pose(
     """
     _refuse(initial_pose, "initial_pose")
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
-    bundle = _as_dict(bundle_opt, "bundle_opt")
+    bundle = as_dict(bundle_opt, "bundle_opt")
     if isinstance(settings, Mapping):
         settings = dict(settings)
-        bundle |= _as_dict(settings.pop("bundle", None), "bundle")
+        bundle |= as_dict(settings.pop("bundle", None), "bundle")
     nested = opt is not None or (isinstance(settings, Mapping) and "ransac" in settings)
     defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
     refine_focal = bool(bundle.pop("refine_focal_length", False))
-    options = _options(settings, bundle, HOMOGRAPHY_SETTINGS, defaults)
+    options = options_from(settings, bundle, HOMOGRAPHY_SETTINGS, defaults)
     lens = _as_camera(_either(camera_dict, camera, "camera_dict", "camera"), "camera")
     if refine_focal:
         lens = replace(lens, focal_deviation=REFINED_FOCAL_DEVIATION)
@@ -293,7 +249,7 @@ def estimate_shared_focal_relative_pose(
         cameras are those that were assumed.
     """
     _refuse(initial_image_pair, "initial_image_pair")
-    options = _options(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
+    options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     pixels1, pixels2, _ = as_matches(points2D_1, points2D_2, None)
     camera = _unknown_camera(pixels1, pixels2, pp)
     found = api.estimate_relative_pose(
@@ -341,29 +297,6 @@ def _as_camera(camera: Any, name: str) -> _Camera:
     if camera is None:
         raise ValueError(f"{name} is missing: a dict with model, params, width and height")
     return as_camera(camera, name)
-
-
-def _options(
-    ransac: Mapping[str, Any] | Options | None,
-    bundle: Mapping[str, Any] | None,
-    settings: Meanings = RANSAC_SETTINGS,
-    defaults: Options = Options(max_error_px=1.0),  # noqa: B008  # frozen; the threshold is PoseLib's
-) -> Options:
-    """PoseLib's settings, of either version, as options: the defaults with what they state."""
-    translate(Options(), _as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")
-    if isinstance(ransac, Options):
-        return ransac
-    flat = _as_dict(ransac, "ransac_opt")
-    translate(Options(), _as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
-    flat |= _as_dict(flat.pop("ransac", None), "ransac")
-    what = "setting of ransac_opt"
-    return translate_limited(defaults, flat, settings, what, fewest="min_iterations", most="max_iterations")
-
-
-def _as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
-    if not isinstance(settings, Mapping | None):
-        raise ValueError(f"{name} must be a dict, not a {type(settings).__name__}")
-    return dict(settings or {})
 
 
 def _info(found: Result, options: Options) -> dict[str, Any]:

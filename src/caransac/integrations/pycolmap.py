@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from caransac import api
 from caransac._support.sqlite_files import connect, explaining
 from caransac._support.untrusted import read_text
-from caransac.camera import as_camera
+from caransac.given_cameras import as_camera
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.pycolmap_absolute import estimate_absolute_pose as estimate_absolute_pose
 from caransac.integrations.pycolmap_absolute import (

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from caransac import api
-from caransac.camera import UNKNOWN_ZOOM_DEVIATION, Camera, as_camera
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_ZOOM_DEVIATION
+from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_array, as_points, as_reals
-from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera, as_camera
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import homogeneous
+from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind, check_score_kind

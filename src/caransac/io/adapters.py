@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_array, as_reals, is_integer, is_real, shorten
-from caransac.camera import Camera, CameraLike, as_camera
+from caransac.camera import Camera
 from caransac.geometry import Array
+from caransac.given_cameras import CameraLike, as_camera
 from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from caransac._support.files import replacing
 from caransac._support.untrusted import check_image, read_bytes
-from caransac.camera import EXIF_FOCAL_DEVIATION, Camera, usual_distortion
+from caransac.camera import Camera
+from caransac.camera_priors import EXIF_FOCAL_DEVIATION, usual_distortion
 from caransac.geometry import Array, Floats
 from caransac.io.descriptors import match_vectors
 

@@ -15,8 +15,9 @@ from caransac._support.arrays import as_matches, as_reals
 from caransac._support.files import delivering, naming, replacing, replacing_h5, save_arrays
 from caransac._support.untrusted import open_npz, read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
-from caransac.camera import DEVIATIONS, Camera, as_camera
+from caransac.camera import DEVIATIONS, Camera
 from caransac.geometry import Array
+from caransac.given_cameras import as_camera
 from caransac.options import ScoreKind, check_score_kind
 
 SUFFIXES = (".npz", ".txt", ".h5")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
-from caransac.kernels._arrays import Indices
+from caransac.kernels._arrays import Indices, where
 from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
 from caransac.kernels.models import (
     ABSOLUTE_FOCAL_POSES,
@@ -90,6 +90,7 @@ __all__ = [
     "side_information",
     "sources_digest",
     "three_point",
+    "where",
     "widths",
 ]
 

@@ -28,6 +28,11 @@ def floats(array: ArrayLike) -> Floats:
     return aligned(np.ascontiguousarray(array, dtype=np.float32))
 
 
+def where(mask: NDArray[np.bool_]) -> Indices:
+    """Indices (k,) of what is true of (n,), ascending."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
 def integers(array: ArrayLike) -> Indices:
     """Integers of any shape in 32 bits; a ValueError if they are none or do not fit."""
     given = np.asarray(array)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from caransac import _native
 from caransac._native import Correspondences, RefineOptions, Regions
 from caransac.geometry import Array, Floats
-from caransac.kernels._arrays import Indices, reals
+from caransac.kernels._arrays import Indices
 
 NativeKind = (
     type[_native.Poses]
@@ -36,14 +36,14 @@ class ModelKernels:
 
     def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
         """Squared Sampson distances, symmetric transfer errors or reprojection errors of all points: (m, n)."""
-        return self.native.residuals_sq(reals(models), correspondences)
+        return self.native.residuals_sq(models, correspondences)
 
     def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
         """MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n).
 
         0 where r is not defined and, for poses, for a point behind a camera.
         """
-        return self.native.msac_scores(reals(models), correspondences, max_error)
+        return self.native.msac_scores(models, correspondences, max_error)
 
     def spread_consensus(
         self, models: Array, correspondences: Correspondences, max_error: float, regions: Regions
@@ -53,7 +53,7 @@ class ModelKernels:
         The sum, over the cells of a 16 x 16 grid on either image, of the square root of the total MSAC score in each,
         scores weighted as the regions say.
         """
-        return self.native.spread_consensus(reals(models), correspondences, max_error, regions)
+        return self.native.spread_consensus(models, correspondences, max_error, regions)
 
     def top(self, models: Array, correspondences: Correspondences, max_error: float, k: int) -> Indices:
         """Indices (min(k, m),) of the k models with the largest total MSAC consensus, largest first.
@@ -61,7 +61,7 @@ class ModelKernels:
         Exactly what scoring all of them would give, but for cheirality; models that cannot reach the k best are
         abandoned half-way.
         """
-        return self.native.top(reals(models), correspondences, max_error, k)
+        return self.native.top(models, correspondences, max_error, k)
 
     def promising(
         self,
@@ -84,7 +84,7 @@ class ModelKernels:
             count: models that pass the second, k at most.
             options: of the refinement.
         """
-        return self.native.promising(reals(models), coarse, fine, max_error, shortlist, count, options)
+        return self.native.promising(models, coarse, fine, max_error, shortlist, count, options)
 
     def most_distinct(
         self,
@@ -105,7 +105,7 @@ class ModelKernels:
             count: models to keep, at most.
             same: cosine of the scores at which two models count as one.
         """
-        return self.native.most_distinct(reals(models), correspondences, max_error, regions, count, same)
+        return self.native.most_distinct(models, correspondences, max_error, regions, count, same)
 
     def right_matches(
         self, model: Array, correspondences: Correspondences, near: float, dimensions: int
@@ -115,7 +115,7 @@ class ModelKernels:
         Wrong matches are as frequent at any distance (of one dimension; of two, the area grows with the square), right
         ones are closer than half of `near`. Where there are none, 0 and `near`.
         """
-        return self.native.right_matches(reals(model), correspondences, near, dimensions)
+        return self.native.right_matches(model, correspondences, near, dimensions)
 
     def refine(
         self, models: Array, correspondences: Correspondences, options: RefineOptions, weights: Array | None = None
@@ -131,11 +131,11 @@ class ModelKernels:
         Returns:
             (m, ...) models, and (m, 2) the cost before and after.
         """
-        return self.native.refine(reals(models), correspondences, None if weights is None else reals(weights), options)
+        return self.native.refine(models, correspondences, weights, options)
 
     def information(self, model: Array, correspondences: Correspondences, weights: Array) -> Array:
         """``J^T W J`` of `jacobian` with weights (n,): what the points say about a model, (f, f), at noise one."""
-        return self.native.information(reals(model), correspondences, reals(weights))
+        return self.native.information(model, correspondences, weights)
 
     def outcome_deviations(
         self,
@@ -161,9 +161,7 @@ class ModelKernels:
         Returns:
             The deviation, and that without the dropped points; of homographies both are the first.
         """
-        return self.native.outcome_deviations(
-            reals(model), correspondences, reals(weights), reals(rates), variance, reals(prior), dropped
-        )
+        return self.native.outcome_deviations(model, correspondences, weights, rates, variance, prior, dropped)
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
         """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`.
@@ -172,11 +170,11 @@ class ModelKernels:
         """
         if issubclass(self.native, _native.Homographies):
             raise TypeError("the transfer errors of homographies have no sign to differentiate with")
-        return self.native.jacobian(reals(model), correspondences)
+        return self.native.jacobian(model, correspondences)
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step along the degrees of freedom away."""
-        return self.native.retract(reals(model), reals(delta))
+        return self.native.retract(model, delta)
 
 
 # [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.
@@ -199,4 +197,4 @@ HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
 
 def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
     """1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n)."""
-    return _native.Poses.positive_depths(reals(poses), correspondences)
+    return _native.Poses.positive_depths(poses, correspondences)

@@ -27,7 +27,7 @@ def find_originals(problem: Problem, info: MatchInfo, tuning: Tuning) -> Indices
     if problem.num_points < 2:
         return None
     order = np.arange(problem.num_points, dtype=np.int32) if info.scores is None else info.order()
-    reach = tuning.copy_reach * tuning.usual_deviation * problem.extent
+    reach = tuning.usual_reach * tuning.usual_deviation * problem.extent
     found = originals(problem.correspondences, order, reach)
     counts = np.bincount(found)
     num_distinct = np.count_nonzero(counts)

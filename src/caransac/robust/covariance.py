@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
+from caransac.kernels import lens_information, where
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Problem
+from caransac.robust.problems import FocalPose, Problem, with_intrinsics
 from caransac.robust.problems.base import LARGEST_SLOPE
+from caransac.robust.problems.lens_prior import INTRINSICS, LENSES, TEMPER, LensPrior, slack_information
 
 POSE = 5  # degrees of freedom, the first ones of a model
 # Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
@@ -22,7 +24,8 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     """Covariance (f, f) of the degrees of freedom of a pose that was found, in radians; None of other models.
 
     The inverse of the information in the matches, at the noise that was found, and of what is known of the cameras.
-    What nothing tells is known to a radian; what is held fixed has a variance of zero.
+    What nothing tells is known to a radian; what is held fixed has a variance of zero. Where lenses were estimated, the
+    order is that of `lens_information`.
 
     Args:
         problem: the matches.
@@ -32,23 +35,63 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     model = found.model
     if model is None or not problem.has_rotation:
         return None
-    chosen = np.flatnonzero(weights).astype(np.int32)
+    chosen = where(weights > 0)
     fitted, weights = problem.subset(chosen), weights[chosen]
     _, slopes = fitted.jacobian(model)
     weights = np.where(np.abs(slopes).max(axis=1, initial=0.0) < LARGEST_SLOPE, weights, 0.0)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
     variance = CHOSEN * deviation_sq * max(count, 1e-9) / max(count - FITTED * POSE, 0.5 * count, 1e-9)
+    # The refinement weighs the prior of the cameras by another factor than their deviations say.
+    weight = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
+    if fitted.lens_prior is not None and not fitted.lens_prior.is_as_given:
+        tempered = TEMPER * found.noise**2 / (CAUCHY_CURVATURE * variance)
+        return _with_lenses(fitted, fitted.lens_prior, model, weights / variance, weight, tempered)
     prior = problem.prior_information
     free = ~np.isinf(np.diag(prior))
     prior = prior[np.ix_(free, free)]
     data = problem.model_kernels.information(model, fitted.correspondences, weights)[np.ix_(free, free)] / variance
     data[range(POSE), range(POSE)] += 1.0
-    # The refinement weighs the prior of the cameras by another factor than their deviations say.
-    weight = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = _sandwich(data + weight * prior, data + weight**2 * prior)
     return covariance
+
+
+def _with_lenses(
+    fitted: Problem, lens_prior: LensPrior, model: Array, weights: Array, weight: float, tempered: float
+) -> Array:
+    """The covariance (13, 13) where lenses were estimated, in the order of `lens_information`.
+
+    k1 is fitted with pose and intrinsics, where exact cameras have some slack; then the pose is refined without it.
+
+    Args:
+        fitted: the matches.
+        lens_prior: of their lenses.
+        model: the model.
+        weights: (n,) of the matches, in inverse variances.
+        weight: of the prior of uncertain cameras.
+        tempered: of the prior of lenses, and of slack.
+    """
+    data = lens_information(with_intrinsics(model), lens_prior.k1, fitted.correspondences, weights)
+    data[range(POSE), range(POSE)] += 1.0
+    cameras, slack, lenses = np.zeros((3, 13, 13))
+    if isinstance(fitted, FocalPose):
+        cameras[:11, :11] = fitted.prior_information
+    else:
+        slack[INTRINSICS, INTRINSICS] = np.diag(slack_information())
+    lenses[LENSES, LENSES] = lens_prior.information
+    free = np.isfinite(np.diag(cameras + lenses))
+    last = free & (np.diag(slack) == 0)  # what the last refinement moves
+    last[LENSES] = False
+    cameras, lenses = (np.where(np.outer(free, free), each, 0.0) for each in (cameras, lenses))
+    # How each number follows the pull of matches and priors, whose covariance is in the middle.
+    follows = np.zeros((13, 13))
+    together = (data + weight * cameras + tempered * (slack + lenses))[np.ix_(free, free)]
+    follows[np.ix_(free, free)] = np.linalg.pinv(together, hermitian=True)
+    pull = np.eye(13)[last] - data[last, LENSES] @ follows[LENSES]
+    follows[last] = np.linalg.pinv((data + weight * cameras)[np.ix_(last, last)], hermitian=True) @ pull
+    follows[INTRINSICS] *= last[INTRINSICS, None]
+    return np.asarray(follows @ (data + weight**2 * cameras + tempered**2 * lenses) @ follows.T)
 
 
 def _sandwich(bread: Array, filling: Array) -> Array:

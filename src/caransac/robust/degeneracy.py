@@ -5,23 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
-from caransac.kernels import Correspondences, Loss, RefineOptions, plane_poses, sample_uniform
+from caransac.kernels import Correspondences, RefineOptions, plane_poses, where
 from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.estimate import Degeneracy, Estimate
 from caransac.robust.problems import Absolute, Fundamental, Homography, Problem, Spherical
-from caransac.robust.selection import likely_subset
+from caransac.robust.selection import likely_subset, quick_model
+from caransac.tuning import Tuning
 
 # A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
 # keypoint: 98 in 100 right matches of a plane are that close.
-MIN_SHARE, ERRORS_IN_DEVIATION = 0.9, 4.0
-SAMPLES, REFINED = 48, 2  # minimal samples of four points, and how many of their homographies are refined
-SMALLEST_SHARE = 0.5  # of the inliers: homographies of fewer are not pursued any further
+PLANE_SHARE, PLANE_REACH = 0.9, 4.0
+LEAST_PLANE_SHARE = 0.5  # homographies of fewer inliers are not pursued any further
 # Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
 # no more than so many deviations of what noise makes of it.
 OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
-COMPARED_ON = 2048  # likely matches that other poses are refined on
-STEPS, POINTS, MIN_DECREASE = 8, 256, 1e-3  # of refinement, which need not be precise here
 CLEAR = 8.0  # deviations: more say no more
 
 
@@ -34,42 +32,24 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     if found.model is None or found.msac_scores is None or isinstance(problem, Homography | Spherical):
         return nothing
     if isinstance(problem, Absolute):
-        return _flat_scene(problem, found)
-    inliers = problem.subset(np.flatnonzero(found.msac_scores > 0).astype(np.int32))
+        return _flat_scene(problem, found, options.tuning)
+    inliers = problem.subset(where(found.msac_scores > 0))
     deviation = found.noise / problem.median_error
-    plane, max_error = Homography(inliers.correspondences), ERRORS_IN_DEVIATION * deviation
-    H = _fit(plane, max_error, options)
+    plane, max_error = Homography(inliers.correspondences), PLANE_REACH * deviation
+    if plane.num_points < plane.sample_size:
+        return nothing
+    H = quick_model(plane, np.arange(plane.num_points, dtype=np.int32), max_error, found.noise, options)
     if H is None:
         return nothing
     share = float(plane.inliers(H, max_error).mean())
-    if share < SMALLEST_SHARE:
+    if share < LEAST_PLANE_SHARE:
         return nothing
-    others, margins = _second_poses(problem, found, H, inliers.correspondences)
+    others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)
     kind: DegeneracyKind | None = None
-    if share >= MIN_SHARE:
+    if share >= PLANE_SHARE:
         R = None if isinstance(problem, Fundamental) else _rotation(plane, H, max_error)
         kind = "planar" if R is None else "rotation"
     return Degeneracy(kind, H, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
-
-
-def _fit(plane: Homography, max_error: float, options: Options) -> Array | None:
-    """The homography that explains most of the points."""
-    if plane.num_points < plane.sample_size:
-        return None
-    pool = np.arange(plane.num_points, dtype=np.int32)
-    models = plane.solve(sample_uniform(pool, plane.sample_size, SAMPLES, seed=options.seed))
-    if len(models) == 0:
-        return None
-    steps = RefineOptions(
-        loss=Loss.TRUNCATED,
-        loss_scale=max_error,
-        max_residual=options.tuning.local_reach * max_error,
-        max_steps=STEPS,
-        max_points=POINTS,
-        min_decrease=MIN_DECREASE,
-    )
-    models = plane.refine(plane.best(models, REFINED, max_error), steps)
-    return np.asarray(plane.best(models, 1, max_error)[0])
 
 
 def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
@@ -77,17 +57,17 @@ def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
     R = nearest_rotation(H)
     for _ in range(2):  # the nearest one, then that of the rays it explains (Kabsch)
         explained = plane.inliers(R, max_error)
-        if explained.mean() < SMALLEST_SHARE:
+        if explained.mean() < LEAST_PLANE_SHARE:
             return None
         rays1, rays2 = (
             homogeneous(points[explained]) / np.linalg.norm(homogeneous(points[explained]), axis=1, keepdims=True)
             for points in (plane.points1, plane.points2)
         )
         R = nearest_rotation(np.einsum("ni,nj->ij", rays2, rays1))
-    return R if plane.inliers(R, max_error).mean() >= MIN_SHARE else None
+    return R if plane.inliers(R, max_error).mean() >= PLANE_SHARE else None
 
 
-def _flat_scene(problem: Absolute, found: Estimate) -> Degeneracy:
+def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degeneracy:
     """Whether a plane explains the points in space of an absolute pose: from afar, it is as its mirror image.
 
     Schweighofer and Pinz, "Robust pose estimation from a planar target", TPAMI 2006.
@@ -97,8 +77,8 @@ def _flat_scene(problem: Absolute, found: Estimate) -> Degeneracy:
     weights = found.msac_scores.astype(float)
     options = RefineOptions(
         loss_scale=found.noise,
-        max_steps=STEPS,
-        min_decrease=MIN_DECREASE,
+        max_steps=tuning.local_steps,
+        min_decrease=tuning.local_min_decrease,
         intrinsics=problem.intrinsics_prior(found.noise),
     )
     other = problem.refine(mirrored[None], options, weights)
@@ -109,7 +89,9 @@ def _flat_scene(problem: Absolute, found: Estimate) -> Degeneracy:
     return Degeneracy(None, None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
 
 
-def _second_poses(problem: Problem, found: Estimate, H: Array, inliers: Correspondences) -> tuple[Array, Array]:
+def _second_poses(
+    problem: Problem, found: Estimate, H: Array, inliers: Correspondences, tuning: Tuning
+) -> tuple[Array, Array]:
     """Poses of a plane's homography that are not the answer, refined, and how much better the answer is than each.
 
     Of two poses that explain a plane alike, noise gives now one and now the other the better score of a point: the
@@ -119,12 +101,12 @@ def _second_poses(problem: Problem, found: Estimate, H: Array, inliers: Correspo
     none = problem.no_models, np.empty(0)
     if isinstance(problem, Fundamental):
         return none
-    likely = likely_subset(problem, found.msac_scores, COMPARED_ON)
+    likely = likely_subset(problem, found.msac_scores, tuning.compared_on[1])
     weights = likely.inliers(found.model, found.max_error)
     options = RefineOptions(
         loss_scale=found.noise,
-        max_steps=STEPS,
-        min_decrease=MIN_DECREASE,
+        max_steps=tuning.local_steps,
+        min_decrease=tuning.local_min_decrease,
         single_precision=True,
     )
     poses = [problem.from_public(pose) for pose in plane_poses(H, inliers)]

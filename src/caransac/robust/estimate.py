@@ -14,7 +14,7 @@ class Degeneracy:
 
     Attributes:
         kind: what the scene is to the cameras; None for one with depth.
-        homography: (3, 3) of the points of the problem, None if none explains as much as `SMALLEST_SHARE`.
+        homography: (3, 3) of the points of the problem, None if none explains as much as `LEAST_PLANE_SHARE`.
         share: of the inliers that the homography explains; 0 without one.
         alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
         margin: how much better the answer is than the best other model of the plane, in deviations by chance.

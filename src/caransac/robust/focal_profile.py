@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import RefineOptions, refine_lens_pose
+from caransac.kernels import RefineOptions, refine_lens_pose, where
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose
 from caransac.robust.problems.lens_prior import LensPrior
@@ -16,7 +16,6 @@ from caransac.tuning import Tuning
 STEPS, MIN_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
 MOST_POINTS = 1000  # more say hardly more, at the same noise
 MOST_WITH_LENS = 400  # which take longer
-COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 
 
 class CameraProfile(NamedTuple):
@@ -62,10 +61,10 @@ def _profile(
     weights = found.rounds[-1].probabilities if found.rounds else (found.msac_scores > 0).astype(np.float32)
     if lens is not None and found.prior is not None:  # what the lens of the answer has not coloured counts as much
         weights = np.sqrt(weights * found.prior)
-    chosen = np.flatnonzero(weights > tuning.min_weight).astype(np.int32)
+    chosen = where(weights > tuning.min_weight)
     chosen = chosen[:: -(-len(chosen) // (MOST_POINTS if lens is None else MOST_WITH_LENS)) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
-    scale, intrinsics = tuning.loss_scale * found.noise, problem.held_focal_prior(found.noise)
+    scale, intrinsics = found.noise, problem.held_focal_prior(found.noise)
     options = RefineOptions(
         loss_scale=scale,
         max_steps=STEPS,
@@ -86,4 +85,4 @@ def _profile(
                 rays = seen.correspondences
                 model, k1, (_, costs[k]) = refine_lens_pose(model, k1, rays, point_weights, lens.given, options)
                 seen, lenses[k] = seen.through(k1), k1[0]
-    return np.asarray((costs.min() - costs) * COST_IN_LIKELIHOOD / scale**2), lenses
+    return np.asarray((costs.min() - costs) / (2 * scale**2)), lenses

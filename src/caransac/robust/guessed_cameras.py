@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.camera import LONGEST, SHORTEST, UNKNOWN_FOCAL, UNKNOWN_ZOOM_DEVIATION, Camera
+from caransac.camera import LONGEST, SHORTEST, Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_ZOOM_DEVIATION
 from caransac.geometry import Array
 from caransac.kernels import most_likely, pack
 from caransac.options import Options
-from caransac.robust.camera_evidence import POINTS, nearest_fundamental
+from caransac.robust.camera_evidence import nearest_fundamental
 from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose, Fundamental
 from caransac.tuning import Tuning
 
-FARTHEST = 6.0  # points so many spreads from the middle do not tell the size of an image
+BOX_REACH = 6.0  # points so many spreads from the middle do not tell the size of an image
 LARGEST_JOINT = 2.0  # longer side of a box around the points of both images of one size, in that of either
 
 
@@ -62,7 +63,7 @@ def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
     boxes = []
     for pixels, (x, y, spread) in zip((pixels1, pixels2), pack(pixels1, pixels2).spreads(), strict=True):
         u, v = pixels.T  # by columns: numpy reduces rows of two numbers slowly
-        near = (np.abs(u - x) <= FARTHEST * spread) & (np.abs(v - y) <= FARTHEST * spread)
+        near = (np.abs(u - x) <= BOX_REACH * spread) & (np.abs(v - y) <= BOX_REACH * spread)
         u, v = (u[near], v[near]) if near.any() else (np.array([x]), np.array([y]))
         boxes.append((np.array([u.min(), v.min()]), np.array([u.max(), v.max()])))
     low, high = (np.array(ends) for ends in zip(*boxes, strict=True))
@@ -75,7 +76,7 @@ def _gain(guessed: FocalPose, plain: Fundamental, found: Estimate, tuning: Tunin
     """Consensus that the answer gains without any cameras, relative to what it has."""
     assert found.model is not None and found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(np.float32) if found.probabilities is None else found.probabilities
-    chosen = most_likely(weights, POINTS)
+    chosen = most_likely(weights, tuning.local_matches)
     likely = plain.subset(chosen)
     F = plain.from_public(guessed.fundamentals(found.model[None])[0])
     max_error = tuning.max_error * found.noise / guessed.pixel * plain.pixel

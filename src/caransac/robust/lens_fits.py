@@ -19,10 +19,11 @@ from caransac.kernels import (
     refine_lens_pose,
 )
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
-from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
-from caransac.robust.refined_cameras import LENSES, camera_covariance
+from caransac.robust.problems.lens_prior import LENSES, TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.refined_cameras import camera_covariance
 
 STEPS, MIN_DECREASE = 8, 1e-4
+FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # of brief fits, which only need show where it leads
 TwoNumbers = tuple[float, float]
 SomeViews = TypeVar("SomeViews", Essential | FocalPose, Absolute)
 
@@ -36,9 +37,12 @@ class LensFits(Protocol):
         """The noise of a coordinate, as the median distance to a line: what costs and priors are weighed by."""
 
     def fit(
-        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool = False
     ) -> tuple[Array, TwoNumbers, float]:
-        """A model and its lenses, or the model only, refined on points of weights (n,); k1, and what it costs."""
+        """A model and its lenses, or the model only, refined on points of weights (n,); k1, and what it costs.
+
+        A brief fit takes a few steps.
+        """
 
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """Covariance (2, 2) of k1 by points of weights (n,), without what is known of the lenses."""
@@ -59,10 +63,13 @@ class _Fits(Generic[SomeViews]):
         """See `LensFits.unit`."""
         return noise * (Problem.median_error / self.problem.median_error)
 
-    def options(self, prior: IntrinsicsPrior, loss_scale: float, noise: float, held: bool) -> RefineOptions:
+    def options(
+        self, prior: IntrinsicsPrior, loss_scale: float, noise: float, held: bool, brief: bool
+    ) -> RefineOptions:
         """How a model is refined, with a prior of its intrinsics."""
         intrinsics = self.lenses.add_to(prior, self.unit(noise), held=held)
-        return RefineOptions(loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, intrinsics=intrinsics)
+        steps, decrease = (FIRST_STEPS, FIRST_DECREASE) if brief else (STEPS, MIN_DECREASE)
+        return RefineOptions(loss_scale=loss_scale, max_steps=steps, min_decrease=decrease, intrinsics=intrinsics)
 
 
 class TwoViewFits(_Fits[Essential | FocalPose]):
@@ -71,12 +78,12 @@ class TwoViewFits(_Fits[Essential | FocalPose]):
     model_kernels: ClassVar[ModelKernels] = FOCAL_POSES
 
     def fit(
-        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool = False
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`."""
         problem, lenses = self.problem, self.lenses
         prior = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
-        options = self.options(prior, loss_scale, noise, held)
+        options = self.options(prior, loss_scale, noise, held, brief)
         model, k1, costs = refine_lens_pose(model, lenses.k1, problem.correspondences, weights, lenses.given, options)
         return model, k1, costs[1]
 
@@ -92,13 +99,13 @@ class OneViewFits(_Fits[Absolute]):
     model_kernels: ClassVar[ModelKernels] = ABSOLUTE_FOCAL_POSES
 
     def fit(
-        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool = False
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`: to the pixels, as the lens shows them."""
         problem = self.problem
         prior = problem.intrinsics_prior(noise) if isinstance(problem, AbsoluteFocal) else slack_prior(self.unit(noise))
         bent, points = problem.bent(model)
-        options = self.options(prior, loss_scale, noise, held)
+        options = self.options(prior, loss_scale, noise, held, brief)
         refined, costs = ABSOLUTE_FOCAL_POSES.refine(bent[None], points, options, weights)
         model = refined[0]
         k1 = float(model[0, 5]) * exp(-2 * model[0, 4])

@@ -55,7 +55,6 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
     weights = inliers.astype(float)
     cauchy = RefineOptions(
         loss_scale=max_error,
-        min_decrease=options.tuning.final_min_decrease,
         intrinsics=problem.intrinsics_prior(noise, best, weights),
     )
     polished = problem.refine(best[None], cauchy, weights)[0]

@@ -161,7 +161,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     if info.scores is not None:
         order = info.order()
         if info.score_kind == "ratio":
-            order = order[: max(int((info.scores < options.max_ratio).sum()), options.tuning.min_filtered)]
+            order = order[: max(int((info.scores < options.max_ratio).sum()), options.tuning.min_pool)]
     passed = problem.subset(order)  # what is filtered out costs nothing
     progressive = info.scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler

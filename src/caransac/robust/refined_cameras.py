@@ -12,14 +12,13 @@ from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem, with_intrinsics
 from caransac.robust.problems.focal import STATED_TEMPER
-from caransac.robust.problems.lens_prior import SAME_LENS, TEMPER, slack_information
+from caransac.robust.problems.lens_prior import INTRINSICS, LENSES, TEMPER, slack_information
 
-INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
 LARGEST = 1.0  # deviation of anything
 
 
 def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Camera]) -> tuple[Camera, Camera]:
-    """The cameras of an answer, which must exist: as given where they were exact.
+    """The cameras of an answer, which must exist: as given where they were exact, or lenses were not estimated.
 
     Args:
         problem: seen through the lenses that were found.
@@ -45,10 +44,12 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
         if camera.focal_deviation > 0:
             deviation = min(float(max(stated[5 + 3 * index, 5 + 3 * index], 0.0) ** 0.5), LARGEST)
             camera = camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation)
-        if camera.distortion_deviation > 0:  # k1 of the camera as given is of rays at its focal length
-            scale_sq = exp(2 * log_scale)
+        scale_sq = exp(2 * log_scale)  # k1 of the camera as given is of rays at its focal length
+        if found.k1 is not None and camera.distortion_deviation > 0:
             deviation = min(float(deviations[11 + index]) * scale_sq, LARGEST)
             camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)
+        elif camera.distortion_deviation > 0 and camera.k1 != 0 and log_scale != 0:
+            camera = camera.with_lens(camera.k1 * scale_sq, camera.distortion_deviation)
         back.append(camera)
     return back[0], back[1]
 
@@ -63,21 +64,15 @@ def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: 
     """
     lens_prior = problem.lens_prior
     assert lens_prior is not None
-    free = np.ones(13, bool)
     prior = np.zeros((13, 13))
     if isinstance(problem, FocalPose):
         prior[:11, :11] = problem.prior_information
     else:
         prior[INTRINSICS, INTRINSICS] = np.diag(slack_information())
-    lenses = np.array([11, 12])
-    deviations = np.array(lens_prior.deviations)
-    free[lenses] = deviations > 0
-    if with_lens_prior:
-        share = 0.5 if lens_prior.shared else 1.0
-        prior[lenses, lenses] = share / np.where(deviations > 0, deviations, 1.0) ** 2
-    if lens_prior.shared:
-        prior[np.ix_(lenses, lenses)] += np.array([[1, -1], [-1, 1]]) / SAME_LENS**2
-    free &= np.isfinite(np.diag(prior))
+    prior[LENSES, LENSES] = lens_prior.information
+    free = np.isfinite(np.diag(prior))
+    if not with_lens_prior:
+        prior[LENSES, LENSES] = lens_prior.same_information
     kept = np.ix_(free, free)
     covariance = np.zeros((13, 13))
     try:

@@ -8,7 +8,6 @@ from caransac.geometry import Array, Floats
 from caransac.kernels import Loss, RefineOptions
 from caransac.learned.state_network import MatchStates
 from caransac.robust.problems import Problem
-from caransac.robust.scale import Scale
 from caransac.tuning import Tuning
 
 
@@ -29,13 +28,9 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
     )
 
 
-def refine_weighted(problem: Problem, model: Array, weights: Array, scale: Scale, noise: float) -> Array:
+def refine_weighted(problem: Problem, model: Array, weights: Array, noise: float) -> Array:
     """One model fitted to all matches with weights (n,), Cauchy loss on the scale of the noise, to convergence."""
-    options = RefineOptions(
-        loss_scale=scale.tuning.loss_scale * noise,
-        min_decrease=scale.tuning.final_min_decrease,
-        intrinsics=problem.intrinsics_prior(noise, model, weights),
-    )
+    options = RefineOptions(loss_scale=noise, intrinsics=problem.intrinsics_prior(noise, model, weights))
     return np.asarray(problem.refine(model[None], options, weights)[0])
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import Loss, RefineOptions, most_likely, sample_uniform
+from caransac.kernels import most_likely, where
 from caransac.options import Options
 from caransac.robust.estimate import Estimate, Rivalry
 from caransac.robust.problems import Problem
 from caransac.robust.sampling import sampling_pool
+from caransac.robust.selection import QUICK_SAMPLES, quick_model
 
 REACH = 2.0  # in thresholds: matches that are closer to the answer are its own
 WORTH = 0.05  # likely matches that are not explained, in explained ones: with fewer no rival is sought
-SAMPLES, REFINED = 64, 4  # minimal samples of them, and how many of their models are refined
 LIKELY = 1024  # matches that are considered, the most probable by prior
-STEPS, MIN_DECREASE = 6, 1e-3  # of refinement, which need not be precise here
 BACKGROUND = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone
 # A rival is told of if it has this share of the matches of the answer, this many, and this many times those that agree
 # with it by chance.
@@ -29,33 +28,22 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     if found.model is None or found.msac_scores is None or prior is None:
         return none
     # Points behind a camera are explained as well: without parallax, any side will do.
-    rest = np.flatnonzero(~(problem.distances(found.model) < REACH * found.max_error)).astype(np.int32)
+    rest = where(~(problem.distances(found.model) < REACH * found.max_error))
     likely = rest[most_likely(prior[rest], LIKELY)]
     likely_prior = prior[likely]
     own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
     if len(likely) < 2 * problem.sample_size or float(likely_prior.sum()) < WORTH * own:
         return none
     part = problem.subset(likely)
-    pool = sampling_pool(likely_prior, problem.sample_size, SAMPLES, options.tuning)
-    models = part.solve(sample_uniform(pool, problem.sample_size, SAMPLES, seed=options.seed))
-    if len(models) == 0:
-        return none
+    pool = sampling_pool(likely_prior, problem.sample_size, QUICK_SAMPLES, options.tuning)
     max_error = options.tuning.max_error * found.noise
-    steps = RefineOptions(
-        loss=Loss.TRUNCATED,
-        loss_scale=max_error,
-        max_residual=options.tuning.local_reach * max_error,
-        max_steps=STEPS,
-        min_decrease=MIN_DECREASE,
-        single_precision=True,
-        intrinsics=problem.intrinsics_prior(found.noise),
-    )
-    models = part.refine(part.best(models, REFINED, max_error), steps)
-    best = part.best(models, 1, max_error)
-    beyond_chance, by_chance = _count(problem.subset(rest), best[0], max_error)
+    best = quick_model(part, pool, max_error, found.noise, options)
+    if best is None:
+        return none
+    beyond_chance, by_chance = _count(problem.subset(rest), best, max_error)
     share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
     told = share >= MIN_SHARE and beyond_chance >= max(MIN_MATCHES, MIN_EXCESS * by_chance)
-    return Rivalry(best if told else problem.no_models, share)
+    return Rivalry(best[None] if told else problem.no_models, share)
 
 
 def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:

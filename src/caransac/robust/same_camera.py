@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from caransac.camera import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION, Camera
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION
 from caransac.geometry import Array
 from caransac.options import Options
 from caransac.robust.estimate import Estimate

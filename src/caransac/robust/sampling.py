@@ -87,7 +87,7 @@ class SelectiveSampler:
 def sampling_pool(probabilities: Floats, sample_size: int, count: int, tuning: Tuning) -> Indices:
     """The pool to draw `count` samples of a round from: matches likely to be inliers, or the most likely ones."""
     failure = (1 - tuning.pool_success) ** (1 / count)
-    pool = np.flatnonzero(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for five of 256
+    pool = kernels.where(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for five of 256
     if len(pool) < tuning.min_pool:
-        pool = np.argsort(-probabilities, kind="stable")[: tuning.min_pool]
-    return pool.astype(np.int32)
+        pool = np.argsort(-probabilities, kind="stable")[: tuning.min_pool].astype(np.int32)
+    return pool

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from caransac.geometry import Array, Floats
-from caransac.kernels import most_likely
+from caransac.kernels import most_likely, where
 from caransac.options import MaxError
 from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
@@ -37,7 +35,7 @@ class Scale:
         return cls(
             usual=deviation * problem.median_error if fixed is None else fixed / tuning.max_error,
             fixed=fixed,
-            usual_reach=problem.error_dimensions**0.5 * tuning.usual_inlier_deviations * deviation,
+            usual_reach=problem.error_dimensions**0.5 * tuning.usual_reach * deviation,
             tuning=tuning,
         )
 
@@ -73,13 +71,13 @@ class Scale:
         matches, median = likely.right_matches(model, tuning.noise_reach * noise)
         matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
         share = matches / (matches + tuning.usual_matches)
-        measured = self.usual ** (1 - share) * max(median, 1e-12 * self.usual) ** share
+        measured: float = self.usual ** (1 - share) * max(median, 1e-12 * self.usual) ** share
         low, high = (factor * self.usual for factor in tuning.noise_range)
         high = high if self.fixed is None else self.fixed
-        return float(np.clip(measured, max(low, noise / tuning.noise_step), min(high, noise * tuning.noise_step)))
+        return min(max(measured, low), high)
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
     """The problem of the matches of a high prior: the noise is measured on them."""
-    least = float(prior[most_likely(prior, tuning.min_likely)].min())
-    return problem.subset(np.flatnonzero(prior >= min(tuning.likely_prior, least)).astype(np.int32))
+    least = float(prior[most_likely(prior, tuning.min_pool)].min())
+    return problem.subset(where(prior >= min(tuning.likely_prior, least)))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Regions, most_likely
+from caransac.kernels import Indices, Regions, most_likely, sample_uniform
+from caransac.options import Options
 from caransac.robust.problems import Problem
 from caransac.robust.refinement import local_steps
 from caransac.robust.scale import Scale
 from caransac.tuning import Tuning
+
+QUICK_SAMPLES = 64  # minimal samples, where a model is sought beside the loop
 
 
 def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
@@ -26,6 +29,16 @@ def promising(problem: Problem, models: Array, probabilities: Floats, count: int
     coarse, fine = (likely_subset(problem, probabilities, size).correspondences for size in tuning.compared_on)
     options = local_steps(problem, max_error, noise, tuning)
     return problem.model_kernels.promising(models, coarse, fine, max_error, tuning.shortlist * count, count, options)
+
+
+def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float, options: Options) -> Array | None:
+    """The best model of a few samples from a pool, refined; None where they have none. It need not be precise."""
+    models = problem.solve(sample_uniform(pool, problem.sample_size, QUICK_SAMPLES, seed=options.seed))
+    if len(models) == 0:
+        return None
+    models = problem.best(models, options.top_models, max_error)
+    models = problem.refine(models, local_steps(problem, max_error, noise, options.tuning))
+    return np.asarray(problem.best(models, 1, max_error)[0])
 
 
 def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:

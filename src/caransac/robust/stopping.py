@@ -31,9 +31,9 @@ def is_settled(rounds: Sequence[Round], options: Options) -> bool:
     first, last = rounds[1].samples, rounds[-1]
     inlier_ratio = float(np.mean(last.msac_scores[0][first] > 0))
     needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
-    if len(rounds) > 2:
-        return last.num_hypotheses >= needed
-    return last.num_hypotheses >= options.tuning.sure * needed and not _is_ambiguous(last, options.tuning.ambiguous)
+    if last.num_hypotheses < needed:
+        return False
+    return len(rounds) > 2 or not _is_ambiguous(last, options.tuning.ambiguous)
 
 
 def _is_ambiguous(last: Round, share: float) -> bool:

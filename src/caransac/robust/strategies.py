@@ -100,11 +100,11 @@ def choose_strategies(
 
     def refine_by_probability(model: Array, probabilities: Floats, noise: float) -> Array:
         weights = problem.share(match_weights(network, probabilities, prior, tuning.min_weight))
-        return refine_weighted(problem, model, weights, scale, noise)
+        return refine_weighted(problem, model, weights, noise)
 
     def refine_on_inliers(model: Array, _probabilities: Floats, noise: float) -> Array:
         inliers = problem.inliers(model, scale.max_error(noise))
-        return refine_weighted(problem, model, inliers.astype(float), scale, noise)
+        return refine_weighted(problem, model, inliers.astype(float), noise)
 
     return Strategies(
         draw=draw,

@@ -21,7 +21,7 @@ from caransac.tuning import Tuning
 
 CELLS = 64  # of a grid on image 1, along either side
 DRAWN_PER_MATCH = 8  # matches drawn at random for every one of the working set: more are not considered
-BINS_PER_THRESHOLD, FARTHEST = 8, 4  # of distances, in thresholds, whose probabilities are averaged
+BINS_PER_THRESHOLD, LAST_BIN = 8, 4  # of distances, in thresholds, whose probabilities are averaged
 
 
 def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tuning) -> Indices | None:
@@ -101,9 +101,9 @@ def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
 
 def _by_distance(distances: Array, chosen: Indices, probabilities: Floats) -> Floats:
     """Probabilities (n,) of matches by their distances (n,) to a model: the mean of the chosen ones as far from it."""
-    bins = np.minimum(distances * BINS_PER_THRESHOLD, FARTHEST * BINS_PER_THRESHOLD).astype(int)
+    bins = np.minimum(distances * BINS_PER_THRESHOLD, LAST_BIN * BINS_PER_THRESHOLD).astype(int)
     counts, totals = (
-        np.bincount(bins[chosen], weights, FARTHEST * BINS_PER_THRESHOLD + 1) for weights in (None, probabilities)
+        np.bincount(bins[chosen], weights, LAST_BIN * BINS_PER_THRESHOLD + 1) for weights in (None, probabilities)
     )
     known = counts > 0
     means = np.interp(np.arange(len(counts)), np.flatnonzero(known), totals[known] / counts[known])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.datasets import Pair, read_ransac_tutorial
 from caransac.geometry import Array, Floats, essential_from_fundamental, pose_error_deg, split_pose
 from caransac.kernels import Correspondences

@@ -157,9 +157,8 @@ def refinement_step(
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)
     residuals, jacobian = residuals.reshape(len(residuals), -1), jacobian.reshape(len(jacobian), -1, jacobian.shape[-1])
-    loss_scale = tuning.loss_scale * record.noise
     lengths = np.linalg.norm(residuals, axis=1)
-    squares = (lengths / loss_scale) ** 2
+    squares = (lengths / record.noise) ** 2
     slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
     bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)
     probability, prior_probability = (

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.sqlite_files import check_schema, connect, explaining, read_blob
-from caransac.camera import EXIF_FOCAL_DEVIATION, Camera, as_camera
+from caransac.camera import Camera
+from caransac.camera_priors import EXIF_FOCAL_DEVIATION
 from caransac.geometry import Array, Floats
+from caransac.given_cameras import as_camera
 from caransac.io.descriptors import match_vectors
 from caransac.verification.colmap_cameras import read_camera
 

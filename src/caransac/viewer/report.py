@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_array, as_reals
 from caransac._support.files import Target, delivering
-from caransac.camera import Camera, CameraLike, as_camera
+from caransac.camera import Camera
 from caransac.geometry import Array
+from caransac.given_cameras import CameraLike, as_camera
 from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, TwoViewResult
 from caransac.viewer.content import DrawnResult, describe
 from caransac.viewer.geometries import DrawnImage

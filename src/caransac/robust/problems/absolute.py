@@ -23,17 +23,14 @@ from caransac.kernels import (
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, with_intrinsics, with_prior
 from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, CameraPrior, precision
-from caransac.robust.problems.lens_prior import LensPrior
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-# How much more the priors of the focal length and of the principal point count than independent matches would let
-# them, as in `focal`: chosen on the training scenes. Points in space tell a focal length far better than another image.
-FOCAL_TEMPER, CENTRE_TEMPER = 1.0, 4.0
 VARIANCE_FACTOR = 8.0  # of real errors in what independent noise predicts: covers two in three training queries
 FLAT = 0.01  # distance of points from their plane, in depths
-FARTHEST = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
+FRAME_REACH = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
 SPREAD_IN_MEDIANS = 1.6  # as of the points of an image
 
 
@@ -63,7 +60,7 @@ class Frame:
         shifted = points - centre
         distances = np.linalg.norm(shifted, axis=1)
         scale = max(SPREAD_IN_MEDIANS * float(np.median(distances)) / 3**0.5, 1e-9 * max(float(distances.max()), 1e-9))
-        near = shifted[distances < FARTHEST * scale] / scale
+        near = shifted[distances < FRAME_REACH * scale] / scale
         axes = np.linalg.eigh(near.T @ near)[1][:, ::-1].T
         return cls(centre, scale, np.asarray(axes * np.linalg.det(axes)))
 
@@ -268,9 +265,10 @@ class AbsoluteFocal(Absolute):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         variance = (noise / self.median_error) ** 2
+        # Points in space tell a focal length far better than another image does: its prior is not tempered.
         return IntrinsicsPrior(
-            log_scale=(precision(FOCAL_TEMPER * variance, self.camera_prior.focal), 0.0),
-            centre=(precision(CENTRE_TEMPER * variance, self.camera_prior.centre), 0.0),
+            log_scale=(precision(variance, self.camera_prior.focal), 0.0),
+            centre=(precision(TEMPER * variance, self.camera_prior.centre), 0.0),
             k1=(np.inf, 0.0),
         )
 

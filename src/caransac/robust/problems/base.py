@@ -31,7 +31,7 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 SMALLEST_EXTENT = 1e-9
 LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
-SURE = 1e12  # information about what is held fixed
+HELD_FIXED = 1e12  # information about what is exact
 USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of an ordinary lens
 DISTORTION_STEP = 1e-4  # of finite differences
 RESPONDING = 512  # points that tell how lenses move a model, at most
@@ -302,7 +302,7 @@ def with_prior(information: Array, prior: Array) -> Array:
     """Information (f, f) from points and from a prior, of which infinity on the diagonal holds a number fixed."""
     fixed = np.isinf(np.diag(prior))
     information[fixed] = information[:, fixed] = 0.0
-    return np.asarray(information + np.minimum(prior, SURE))
+    return np.asarray(information + np.minimum(prior, HELD_FIXED))
 
 
 def with_intrinsics(model: Array) -> Array:

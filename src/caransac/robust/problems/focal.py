@@ -9,16 +9,15 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.camera import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION, Camera, mean_pixel
+from caransac.camera import Camera, mean_pixel
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, Problem, with_prior
-from caransac.robust.problems.lens_prior import LensPrior
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 from caransac.robust.problems.rays import pack_rays
 
-# Chosen on the training scenes, with principal points moved by 5 px at 1000 px. Matches are not independent evidence of
-# the focal length: lenses and outliers bend them together, and data that hardly show it would override the prior.
-TEMPER = 4.0
+# All chosen on the training scenes, with principal points moved by 5 px at 1000 px.
 # Where the deviation that the matches leave exceeds a half of the prior's, what they say is mostly bias: the prior then
 # counts for up to sixteen times more.
 WEAK, MOST_TEMPER = 2.0, 16.0
@@ -31,7 +30,7 @@ TAILS, FIRST_WIDENING = 3.0, 2.0
 # The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
 # as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
 # errors are then 0.9 of the deviation in the median, and 0.8 of them within two.
-STATED_TEMPER, UNKNOWN_TAIL = 64.0, 0.5
+STATED_TEMPER, UNKNOWN_TAIL = TEMPER * MOST_TEMPER, 0.5
 # Focal lengths that samples are solved at, in deviations; where the prior is sharper, that of the camera alone.
 GUESSES, GUESSES_APART, SHARP = (-1.5, 0.0, 1.5), (-0.8, 0.8), 0.07
 

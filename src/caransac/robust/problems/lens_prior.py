@@ -16,6 +16,7 @@ TEMPER = 4.0
 # Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
 # well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
 FOCAL_SLACK, CENTRE_SLACK = 0.003, 0.005  # deviations: relative; in focal lengths
+INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
 SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one camera
 
 
@@ -64,6 +65,27 @@ class LensPrior:
     def is_as_given(self) -> bool:
         """Whether the rays are those of the cameras as given."""
         return self.k1 == self.given
+
+    @property
+    def information(self) -> Array:
+        """Information (2, 2) that the prior has of k1; infinity on the diagonal for exact ones."""
+        share = 0.5 if self.shared else 1.0
+        information = np.diag([share / each**2 if each > 0 else inf for each in self.deviations])
+        return information + self.same_information
+
+    @property
+    def same_information(self) -> Array:
+        """What of it is about the difference (2, 2): there is none in one camera."""
+        return np.array([[1, -1], [-1, 1]]) * (float(self.shared) / SAME_LENS**2)
+
+    @property
+    def free_parameters(self) -> dict[str, int]:
+        """The lenses that were estimated, by name: their index in `lens_information`."""
+        if self.is_as_given:
+            return {}
+        if self.shared:
+            return {"k1": LENSES.start}
+        return {f"k1_{k + 1}": LENSES.start + k for k, deviation in enumerate(self.deviations) if deviation > 0}
 
 
 def slack_prior(noise: float) -> IntrinsicsPrior:

@@ -1,0 +1,59 @@
+"""Cameras as users have them: matrices, dicts, and the cameras of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+from numpy.typing import ArrayLike
+
+from caransac.camera import DEVIATIONS, Camera
+
+
+class DescribedCamera(Protocol):
+    """A camera of another library that describes itself, such as pycolmap.Camera."""
+
+    def todict(self) -> Mapping[str, Any]:
+        """What `Camera.from_dict` takes."""
+
+
+class NamedCamera(Protocol):
+    """A camera of another library that names its model, such as poselib.Camera; sizes below zero are unknown."""
+
+    params: Any
+    width: int
+    height: int
+
+    def model_name(self) -> str:
+        """One of COLMAP's models."""
+
+
+# What users have: a camera, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
+# {model, params, width, height}, a pycolmap.Camera or a poselib.Camera.
+OpencvCamera = tuple[ArrayLike, ArrayLike | None]
+CameraLike = Camera | ArrayLike | OpencvCamera | Mapping[str, object] | DescribedCamera | NamedCamera
+
+
+def as_camera(value: CameraLike, name: str) -> Camera:
+    """Camera from what users have. Errors name the argument."""
+    try:
+        if isinstance(value, Camera):
+            return value
+        described = value if isinstance(value, Mapping) else _described(value)
+        if described is not None:
+            return Camera.from_dict(described)
+        if isinstance(value, tuple | list) and len(value) == 2:
+            return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
+        return Camera.from_matrix(cast(ArrayLike, value))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _described(value: Any) -> Mapping[str, Any] | None:
+    """What an object says of itself by a method todict() or model_name(), if it has one."""
+    if callable(getattr(value, "todict", None)):
+        return cast(Mapping[str, Any], value.todict())
+    if callable(getattr(value, "model_name", None)):
+        named = {name: getattr(value, name, 0) for name in ("width", "height", *DEVIATIONS)}
+        return {"model": value.model_name(), "params": value.params, **{key: max(n, 0) for key, n in named.items()}}
+    return None

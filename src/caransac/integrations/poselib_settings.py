@@ -1,0 +1,84 @@
+"""PoseLib's settings, in the forms of versions 2 and 3, as options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caransac.integrations.foreign_settings import (
+    Meanings,
+    at_least,
+    at_most,
+    means,
+    means_nothing,
+    must_be,
+    translate,
+    translate_limited,
+)
+from caransac.options import Options
+
+RANSAC_SETTINGS: Meanings = {
+    "max_error": means("max_error_px"),
+    "max_epipolar_error": means("max_error_px"),
+    "max_iterations": at_most,
+    "min_iterations": at_least,
+    "success_prob": means("success_probability"),
+    "seed": means("seed"),
+    "max_reproj_error": means_nothing,  # of absolute poses
+    "dyn_num_trials_mult": means_nothing,
+    "progressive_sampling": means_nothing,  # the order of the points is not used: pass scores
+    "max_prosac_iterations": means_nothing,
+    "real_focal_check": must_be(False),
+    "tangent_sampson": must_be(False),
+    "score_initial_model": must_be(False),
+}
+HOMOGRAPHY_SETTINGS = {
+    **RANSAC_SETTINGS,
+    "max_reproj_error": means("max_error_px"),
+    "max_epipolar_error": means_nothing,  # of relative poses
+}
+# Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
+FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
+# The refinement has a loss and a rule to stop of its own.
+BUNDLE_SETTINGS: Meanings = {
+    "max_iterations": means_nothing,
+    "loss_type": means_nothing,
+    "loss_scale": means_nothing,
+    "gradient_tol": means_nothing,
+    "step_tol": means_nothing,
+    "initial_lambda": means_nothing,
+    "min_lambda": means_nothing,
+    "max_lambda": means_nothing,
+    "relative_cost_tol": means_nothing,  # these from version 3 on
+    "lambda_factor": means_nothing,
+    "lambda_update": means_nothing,
+    "damping": means_nothing,
+    "verbose": means_nothing,
+    "refine_focal_length": must_be(False),
+    "refine_principal_point": must_be(False),
+    "refine_extra_params": must_be(False),
+}
+
+
+def options_from(
+    ransac: Mapping[str, Any] | Options | None,
+    bundle: Mapping[str, Any] | None,
+    settings: Meanings = RANSAC_SETTINGS,
+    defaults: Options = Options(max_error_px=1.0),  # noqa: B008  # frozen; the threshold is PoseLib's
+) -> Options:
+    """PoseLib's settings, of either version, as options: the defaults with what they state."""
+    translate(Options(), as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")
+    if isinstance(ransac, Options):
+        return ransac
+    flat = as_dict(ransac, "ransac_opt")
+    translate(Options(), as_dict(flat.pop("bundle", None), "bundle"), BUNDLE_SETTINGS, "setting of bundle")
+    flat |= as_dict(flat.pop("ransac", None), "ransac")
+    what = "setting of ransac_opt"
+    return translate_limited(defaults, flat, settings, what, fewest="min_iterations", most="max_iterations")
+
+
+def as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    """Settings as a dict of their own; a ValueError that names them for anything else."""
+    if not isinstance(settings, Mapping | None):
+        raise ValueError(f"{name} must be a dict, not a {type(settings).__name__}")
+    return dict(settings or {})

@@ -1,0 +1,59 @@
+"""The ablation covers every tuned number, and the tables of the documents show it."""
+
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+
+from caransac import Options
+from caransac.tuning import DEFAULT_TUNING, Tuning
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def ablation(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    sys.modules.pop("ablation", None)
+    return pytest.importorskip("ablation")
+
+
+def test_every_tuned_number_is_changed(ablation):
+    assert set(ablation.NUMBERS) == {each.name for each in fields(Tuning)}
+    for name, values in ablation.NUMBERS.items():
+        assert values and getattr(DEFAULT_TUNING, name) not in values, name
+
+
+@pytest.mark.parametrize("problem", ["E", "F"])
+def test_rows_change_one_thing_and_stand_beside_rows_before_them(ablation, problem):
+    rows = ablation.variants(problem)
+    names = list(rows)
+    for name, changed in rows.items():
+        Options(**changed)
+        assert names.index(ablation.base_of(name)) <= names.index(name)
+        if name not in ablation.STAGES:
+            base = rows[ablation.base_of(name)]
+            before, after = asdict(base.get("tuning", DEFAULT_TUNING)), asdict(changed["tuning"])
+            assert [each for each in before if before[each] != after[each]] == [ablation.number_of(name)]
+            assert base | {"tuning": changed["tuning"]} == changed
+
+
+def test_parts_of_names_choose_rows_with_those_they_are_compared_with(ablation):
+    assert list(ablation.chosen_rows("E", ["wide_reach = 5"])) == [
+        "default",
+        "working_set = 512",
+        "wide_reach = 5.0",
+        "wide_reach = 50.0",
+    ]
+    assert ablation.chosen_rows("F", None) == ablation.variants("F")
+
+
+def test_tables_show_differences_to_the_row_beside(ablation):
+    rows = {
+        name: {"auc5": value, "auc1": value / 2, "noise": 0.1, "jumps": 1.0, "ms": 2.0}
+        for name, value in {"default": 80.0, "early stop": 79.0, "ambiguous = 1.1": 76.0}.items()
+    }
+    text = ablation.problem_table(rows)
+    assert "| ambiguous = 1.1, beside early stop | -3.00 | -1.50 |" in text
+    assert "| early stop | -1.00 | -0.50 |" in text
