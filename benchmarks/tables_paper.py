@@ -37,7 +37,7 @@ def paper_results(results: Results) -> str:
     for method in METHODS:
         cells = [paper_cell(rows.get((*column, method))) for column in columns]
         lines.append([labels.get(method, labels.get(f"{method}, E", method)), *cells])
-    found = [row for (problem, name, _), row in rows.items() if (problem, name) in columns]
+    found = [row for (problem, name, method), row in rows.items() if (problem, name) in columns and method in METHODS]
     noise = [
         max(row["figures"]["AUC5"][1] for row in found if (row["problem"], row["dataset"]) == column)
         for column in columns
