@@ -5,9 +5,9 @@
     python benchmarks/publish.py --plan                           the steps, in their order, with the minutes they take
     python benchmarks/publish.py --quick [--out DIR]              synthetic data; results go to build/publish-quick
 
-DIR has the folders realpairs, homographies and photos; what of them is missing is left out, and the summary says so. A
-step whose file has the present code and command is kept, so an interrupted run continues where it was. A step that
-fails leaves the file of before. At the end all tables are made from the files.
+DIR has the folders realpairs, homographies, photos and projects (those of `third_party.py`); what of them is missing is
+left out, and the summary says so. A step whose file has the present code and command is kept, so an interrupted run
+continues where it was. A step that fails leaves the file of before. At the end all tables are made from the files.
 
 With two cores or more, two steps run at a time. A step that uses all cores, or times what does, runs alone; of the
 others whose figures are mainly times, one runs at a time. By default every method sees the same few pairs of a scene,
@@ -159,6 +159,18 @@ STEPS = (
     Step("reconstruction", minutes=3, timed=True),
     Step("real_databases", data={"": MAPPED}, needs="", minutes=3, timed=True),
     Step("verification", words=("--pairs", "3000", "--colmap-pairs", "200"), full=(), minutes=1.5, whole=True),
+    Step("hostile_databases", minutes=0.5),
+    Step(
+        "third_party",
+        data={
+            "--projects": ("projects",),
+            "--pairs": VAL[:1],
+            "--homographies": ("homographies/rootsift/val",),
+            "--photos": ("photos/drone",),
+        },
+        needs="--projects",
+        minutes=2,
+    ),
     Step("faults", words=("--faults", "96"), full=(), minutes=2),
     Step("interrupts", words=("--runs", "30"), full=("--runs", "200"), minutes=3, timed=True),
     Step(

@@ -1,4 +1,4 @@
-"""Tables of the documents about photographs and COLMAP."""
+"""Tables of the documents about photographs, COLMAP and scripts of other projects."""
 
 from __future__ import annotations
 
@@ -78,3 +78,10 @@ def real_databases(results: Results) -> str:
             lines.append([tool, *counts, "" if row["error_px"] is None else f"{row['error_px']:.2f}"])
     header = ["", "right matches", "wrong", "images", "points", "in 3 images or more", "reprojection error, px"]
     return table(header, lines)
+
+
+def third_party(results: Results) -> str:
+    """Scripts of other projects, as they are and with our import."""
+    from third_party import rows_table
+
+    return rows_table(results["third_party"]["rows"])

@@ -9,7 +9,7 @@ from dataclasses import fields
 from published import table
 from table_cells import Results
 
-from caransac.tuning import DEFAULT_TUNING, Tuning
+from caransac.tuning import CAMERAS, DEFAULT_TUNING, CameraTuning, Tuning
 
 
 def ablation(results: Results) -> str:
@@ -22,23 +22,29 @@ def ablation(results: Results) -> str:
 
 
 def tuning(results: Results) -> str:
-    """Every tuned number with its meaning, and what other values cost, where that was measured."""
+    """Every tuned number of the loop with its meaning, and what other values cost, where that was measured."""
     problems = results.get("ablation", {}).get("rows", {})
-    meanings = dict(re.findall(r"^ {8}(\w+): (.+?)(?=^ {8}\w+: |\Z)", str(Tuning.__doc__), re.MULTILINE | re.DOTALL))
     lines = []
-    for each in fields(Tuning):
-        value = getattr(DEFAULT_TUNING, each.name)
-        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        meaning = " ".join(meanings[each.name].split()).rstrip(".")
-        lines.append(
-            [
-                f"`{each.name}`",
-                shown,
-                meaning,
-                "; ".join(effect for rows in problems.values() for effect in effects(each.name, rows)),
-            ]
-        )
+    for name, *line in numbers_of(DEFAULT_TUNING):
+        changes = (effect for rows in problems.values() for effect in effects(name, rows))
+        lines.append([f"`{name}`", *line, "; ".join(changes)])
     return table(["number", "value", "meaning", "other values: change of AUC@5 / AUC@1"], lines)
+
+
+def camera_tuning(_results: Results) -> str:
+    """Every tuned number of cameras that are not exact."""
+    lines = [[f"`{name}`", *line] for name, *line in numbers_of(CAMERAS)]
+    return table(["number", "value", "meaning"], lines)
+
+
+def numbers_of(record: Tuning | CameraTuning) -> Iterator[list[str]]:
+    """Name, value and meaning of every number of a record."""
+    text = str(type(record).__doc__)
+    meanings = dict(re.findall(r"^ {8}(\w+): (.+?)(?=^ {8}\w+: |\Z)", text, re.MULTILINE | re.DOTALL))
+    for each in fields(record):
+        value = getattr(record, each.name)
+        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+        yield [each.name, shown, " ".join(meanings[each.name].split()).rstrip(".;")]
 
 
 def effects(name: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:

@@ -60,6 +60,13 @@ def covariance(results: Results) -> str:
     return table(["", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %"], lines)
 
 
+def hostile_databases(results: Results) -> str:
+    """Databases of bad intentions, and what the command does."""
+    from hostile_databases import hostile_table
+
+    return hostile_table(results["hostile_databases"])
+
+
 def faults(results: Results) -> str:
     """Injected faults, all commands together."""
     return table(*totals(results["faults"]["commands"]))

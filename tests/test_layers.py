@@ -159,6 +159,7 @@ def test_a_module_name_means_one_thing():
     assert not {name: found for name, found in modules.items() if len(found) > 1}
 
 
+@pytest.mark.slow
 def test_only_kernels_imports_the_compiled_module():
     importers = {file.parts[0] for file in FILES if any(n.startswith("_native") for n in imports_of(PACKAGE / file))}
     assert importers == {"kernels"}

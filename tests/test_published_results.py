@@ -27,6 +27,7 @@ def script(monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_every_table_is_that_of_its_file():
     pytest.importorskip("poselib")
     pytest.importorskip("pycolmap")

@@ -116,6 +116,7 @@ def is_right(result, pair, degrees=2):
     return result.success and pose_error_deg(result.R, result.t, pair.R, pair.t) < degrees
 
 
+@pytest.mark.slow
 def test_points_that_opencv_tracks():
     pair = render_pair(seed=6)
     K, R = pair.camera.K, rotation_from_vector([0.01, 0.02, -0.005])
@@ -126,6 +127,7 @@ def test_points_that_opencv_tracks():
     assert found["result"].kind == "rotation" and rotation_angle_deg(found["result"].R @ R.T) < 0.05
 
 
+@pytest.mark.slow
 def test_keypoints_that_opencv_matches():
     pair = render_pair(seed=6)
     found = run_recipe("OpenCV's keypoints and matches", image1=pair.image1, image2=pair.image2, K=pair.camera.K)

@@ -1,6 +1,7 @@
-"""The numbers that the estimator was tuned with, in one record: what each is, its unit, and why it has its value.
+"""The numbers that the estimator was tuned with: what each is, its unit, and why it has its value.
 
-`benchmarks/ablation.py` changes them one by one and publishes what each buys.
+`Tuning` has those of the loop; `benchmarks/ablation.py` changes them one by one and publishes what each buys.
+`CameraTuning` has those of cameras that are not exact.
 """
 
 from __future__ import annotations
@@ -91,9 +92,67 @@ class Tuning:
     ambiguous: float = 0.8
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CameraTuning:
+    """The priors of cameras that are not exact, and what the matches must show to overrule cameras as given.
+
+    All were chosen on the training scenes, with principal points moved by 5 px at 1000 px. Deviations of focal lengths
+    are those of their logarithms.
+
+    Attributes:
+        weak: prior's deviation of a focal length, in what the matches leave of it, below which that is mostly bias;
+        max_temper: and the factor by which the prior then counts for more, at most.
+        centre_deviation: of the principal point of a camera with an uncertain focal length, in its longer side.
+        focal_difference: deviation between two images of one camera: focusing changes the focal length a little.
+        centre_difference: the same of the principal point, in focal lengths.
+        tails: degrees of freedom of Student's distribution, the prior of an unknown camera: some lenses are far longer.
+        first_widening: factor by which that prior is wider where models are yet to be compared.
+        free_deviation: of a focal length of which nothing is known, tails and all.
+        focal_steps: focal lengths that samples are solved at, in deviations, of two images of one camera.
+        focal_steps_apart: the same of each of two cameras.
+        sharp: deviation below which samples are solved at the focal length as given alone.
+        more_consensus: consensus of two focal lengths in that of one from which on two unknown cameras are not one.
+        other_focal: difference of two focal lengths at least for that.
+        same_focal: relative difference of the focal lengths of cameras that may be one.
+        box_reach: points farther from the middle do not tell the size of an image, in spreads.
+        joint_box: longer side of a box around the points of two images, in that of either, below which they may have
+            one size.
+        loss_scales: of one refinement after the other with free cameras, from wide to narrow, in thresholds.
+        least_error: threshold that suits a matrix without cameras at least, in that with cameras.
+        usual_extent: distance of the points from the middle of an ordinary image, in focal lengths.
+        usual_factor: factor by which it may well differ.
+        largest_gain: factor of consensus by cameras other than given beyond which more says no more.
+        largest_shift: of the focal length, likewise.
+    """
+
+    weak: float = 2.0
+    max_temper: float = 16.0
+    centre_deviation: float = 0.0025
+    focal_difference: float = 0.002
+    centre_difference: float = 0.001
+    tails: float = 3.0
+    first_widening: float = 2.0
+    free_deviation: float = 0.5
+    focal_steps: tuple[float, ...] = (-1.5, 0.0, 1.5)
+    focal_steps_apart: tuple[float, ...] = (-0.8, 0.8)
+    sharp: float = 0.07
+    more_consensus: float = 1.02
+    other_focal: float = 0.1
+    same_focal: float = 0.01
+    box_reach: float = 6.0
+    joint_box: float = 2.0
+    loss_scales: tuple[float, ...] = (4.0, 2.0, 1.0, 0.5)
+    least_error: float = 0.1
+    usual_extent: float = 0.35
+    usual_factor: float = 1.5
+    largest_gain: float = 3.0
+    largest_shift: float = 0.7
+
+
 ALL = 10**9  # matches: as many as there are
 
 DEFAULT_TUNING = Tuning()
+CAMERAS = CameraTuning()
 
 # The paper's algorithm: thresholds are the caller's, not the noise's, and everything is scored on all matches.
 PAPER_TUNING = replace(

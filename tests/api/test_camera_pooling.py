@@ -72,6 +72,7 @@ def test_collections_that_do_not_show_it_are_unknown(kind, noise_px):
     assert found.camera.focal_deviation == UNKNOWN_FOCAL_DEVIATION
 
 
+@pytest.mark.slow
 def test_pairs_of_other_cameras_are_outvoted():
     right, wrong = collection("around", 14), collection("around", 3, start=50, focal=1500.0)
     found = estimate_camera(right + wrong, SIZE)
@@ -87,6 +88,7 @@ def test_pairs_that_say_nothing_do_not_count():
     assert found.num_pairs == 16 and found.num_informative <= 12
 
 
+@pytest.mark.slow
 def test_the_pooled_camera_gives_better_poses_than_none():
     found = estimate_camera(collection("around", 14, focal=560.0), SIZE)
     errors = []
@@ -110,6 +112,7 @@ def test_turned_images_bring_their_sizes():
     assert found.focal_px == pytest.approx(FOCAL, rel=0.015)
 
 
+@pytest.mark.slow
 def test_pairs_may_be_tuples_mappings_and_records():
     plain = collection("around", 6)
     mappings = [{"points1": points1, "points2": points2} for points1, points2 in plain]
@@ -203,6 +206,7 @@ def test_pooling_of_known_lenses():
     assert pool_camera(open_ones, lens, seed=0).camera.distortion_deviation == prior
 
 
+@pytest.mark.slow
 def test_a_bent_collection_tells_its_lens():
     pairs = []
     for pair in collection("around", 20, noise_px=0.3):

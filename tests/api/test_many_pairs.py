@@ -62,6 +62,7 @@ def test_batches_give_the_same_bits_as_single_calls(rng, workers):
     assert_same(matrices, [*expected, expected[1], expected[3]])
 
 
+@pytest.mark.slow
 def test_other_executors_give_the_same_bits(rng):
     pairs, calls = pairs_of_all_forms(rng)
     expected = [caransac.estimate_relative_pose(**call) for call in calls]

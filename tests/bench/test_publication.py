@@ -18,6 +18,7 @@ def test_scenes_count_alike_and_seeds_deviate():
     assert summary.mean_and_deviation(row)["AUC5"] == {"mean": 75.0, "std": 25.0}
 
 
+@pytest.mark.slow
 def test_published_results_are_checked(tmp_path, run_plan):
     plan = Plan(sources=("synthetic:1",), methods=("LM-LO",), timing_pairs=0)
     result = collect_results(plan, run_plan(plan, tmp_path), {}, "command")

@@ -239,6 +239,7 @@ def test_probabilities_and_confidence_come_with_it():
     assert found["confidence"] == expected.confidence
 
 
+@pytest.mark.slow
 def test_the_original_libraries_are_not_needed():
     program = """
 import sys

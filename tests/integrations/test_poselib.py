@@ -314,6 +314,7 @@ def test_mistakes_about_a_shared_focal_raise(arguments, message):
         ours.estimate_shared_focal_relative_pose(*arguments)
 
 
+@pytest.mark.slow
 def test_poselib_is_not_needed():
     program = """
 import sys

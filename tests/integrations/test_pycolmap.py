@@ -147,6 +147,7 @@ def test_mistakes_raise(arguments, message):
         ours.estimate_essential_matrix(*arguments)
 
 
+@pytest.mark.slow
 def test_without_pycolmap():
     program = """
 import sys

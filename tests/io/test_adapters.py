@@ -60,6 +60,7 @@ def test_cameras_and_sizes_in_batches_of_one(points):
     assert caransac.matches_from(*points, camera2=[K, np.zeros(4)]).camera2.model == "FULL_OPENCV"
 
 
+@pytest.mark.slow
 def test_opencv_keypoints_with_its_matches():
     pair = render_pair(seed=6)
     orb = cv2.ORB_create(1500)

@@ -74,6 +74,7 @@ def test_views_share_a_scene_and_know_their_cameras():
     np.testing.assert_allclose(R @ views.rotations[0], views.rotations[2], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything():
     first, again, other = (render.render_pair(seed, width=80, height=60) for seed in (1, 1, 2))
     assert np.array_equal(first.image1, again.image1)

@@ -164,6 +164,22 @@ def test_schemas_that_compute_are_refused_and_named(database, capsys, what):
     assert database.read_bytes() == before
 
 
+STEERING = "\x1b]0;title\x07\x1b[2J\r\nVerified 9999 pairs\x9b2J\u202e"
+
+
+def test_names_in_a_file_do_not_steer_the_terminal(database, capsys):
+    execute(database, "UPDATE images SET name = ? WHERE image_id = 1", STEERING)
+    execute(database, "UPDATE matches SET rows = 7 WHERE pair_id = ?", pair_id(0))
+    assert main(["verify", str(database), "--quiet"]) == 3
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and message[:-1].isprintable()
+    assert r"skipped \x1b]0;title\x07\x1b[2J\r\nVerified 9999 pairs\x9b2J\u202e and scene/002.png: " in message
+    execute(database, f'CREATE TRIGGER "{STEERING}" AFTER INSERT ON matches BEGIN DELETE FROM images; END')
+    assert main(["verify", str(database), "--quiet"]) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and message[:-1].isprintable()
+
+
 def test_a_function_of_the_file_does_not_answer_for_its_schema(database, capsys):
     execute(database, "CREATE TABLE pragma_table_xinfo (cid, name, type, 'notnull', dflt_value, pk, hidden)")
     add_schema(database, HOSTILE_SCHEMAS["a generated column"])

@@ -29,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still flushes at its end
             return 141  # as a program that SIGPIPE ends
         except (ImportError, OSError, ValueError) as error:
-            print(f"caransac: {error}", file=sys.stderr)
+            from caransac.cli.quiet import say
+
+            say(f"caransac: {error}")
             return 2
         except MemoryError as error:
             why = str(error) or "use smaller inputs, or fewer --workers"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from caransac._support.progress import Progress
 from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
 from caransac.cli import two_views
-from caransac.cli.quiet import add_quiet, note
+from caransac.cli.quiet import add_quiet, note, say
 from caransac.verification import (
     BadPairError,
     CalibrationPolicy,
@@ -202,7 +201,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
         print(f"Report: {arguments.report}")
     for line in describe_skipped(skipped):
-        print(f"caransac: {line}", file=sys.stderr)
+        say(f"caransac: {line}")
     return SOME_SKIPPED if skipped else 0
 
 

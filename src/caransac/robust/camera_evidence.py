@@ -24,17 +24,11 @@ from caransac.kernels import (
 )
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
-from caransac.robust.problems.focal import UNKNOWN_TAIL
 from caransac.robust.problems.lens_prior import TEMPER
-from caransac.tuning import Tuning
+from caransac.tuning import CAMERAS, Tuning
 
 STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
-LOSS_SCALES = 4.0, 2.0, 1.0, 0.5  # in thresholds: of one refinement after the other, from wide to narrow
 HELD = 1e6  # precision of what is held together
-# Distance of points from the middle of the image in focal lengths, and the factor by which it may well differ.
-USUAL_EXTENT, USUAL_FACTOR = 0.35, 1.5
-MOST_GAINED, LARGEST_SHIFT = 3.0, 0.7
-LEAST_ERROR = 0.1  # of the threshold, that one which suits the matrix may be
 NO_PRIOR = IntrinsicsPrior()
 
 
@@ -68,17 +62,17 @@ def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEv
     else:
         shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
         gain = _gain(likely, weights, found.model, max_error, tuning)
-    unusual = max(abs(log(problem.extent / USUAL_EXTENT)) - log(USUAL_FACTOR), 0.0)
-    return CameraEvidence(gain, min(abs(shift), LARGEST_SHIFT), deviation, unusual)
+    unusual = max(abs(log(problem.extent / CAMERAS.usual_extent)) - log(CAMERAS.usual_factor), 0.0)
+    return CameraEvidence(gain, min(abs(shift), CAMERAS.largest_shift), deviation, unusual)
 
 
 def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tuning: Tuning) -> float:
-    """Logarithm of the consensus of the nearest fundamental matrix in the answer's, from nothing to `MOST_GAINED`."""
+    """Logarithm of the consensus of the nearest fundamental matrix in the answer's, cut to what tells."""
     F = essential_from_pose(*split_pose(model)) / 2**0.5  # of norm one
     free, max_error = nearest_fundamental(F, likely, weights, likely.inliers(model, max_error), max_error, tuning)
     gained = float(FUNDAMENTALS.msac_scores(free[None], likely.correspondences, max_error).sum())
     held = float(likely.msac_scores(model[None], max_error).sum())
-    return log(min(max(gained / max(held, 1e-6), 1.0), MOST_GAINED))
+    return log(min(max(gained / max(held, 1e-6), 1.0), CAMERAS.largest_gain))
 
 
 def nearest_fundamental(
@@ -95,11 +89,11 @@ def nearest_fundamental(
         tuning: see `Tuning`.
     """
     points, models = likely.correspondences, F[None]
-    for scale in LOSS_SCALES:
+    for scale in CAMERAS.loss_scales:
         models = FUNDAMENTALS.refine(models, points, _steps(scale * max_error), weights)[0]
     supporting = points.subset(where(inliers))
     noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(models, supporting)))) if len(supporting) else inf
-    return models[0], min(max(tuning.max_error * noise, LEAST_ERROR * max_error), max_error)
+    return models[0], min(max(tuning.max_error * noise, CAMERAS.least_error * max_error), max_error)
 
 
 def _steps(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
@@ -113,16 +107,16 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
     """Logarithm of the factor by which the focal length of both cameras changes where it is free, and its deviation."""
     points, unit_sq = likely.correspondences, TEMPER * noise**2
     prior = IntrinsicsPrior(
-        log_scale=(unit_sq / UNKNOWN_TAIL**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
+        log_scale=(unit_sq / CAMERAS.free_deviation**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
-    for scale in LOSS_SCALES[::2]:
+    for scale in CAMERAS.loss_scales[::2]:
         freed = FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
     together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
     together[range(5), range(5)] = together[[5, 8], 5] = 1
-    information = together.T @ information @ together + np.diag([1e-9] * 5 + [1 / UNKNOWN_TAIL**2])
+    information = together.T @ information @ together + np.diag([1e-9] * 5 + [1 / CAMERAS.free_deviation**2])
     return float(freed[0, 0, 4]), _last_deviation(information)
 
 
@@ -131,16 +125,16 @@ def _free_in_space(
 ) -> tuple[float, float, float]:
     """Of an absolute pose: shift and deviation as `_free_focal`, and the logarithm of the consensus that it gains."""
     points, unit_sq = likely.correspondences, TEMPER * noise**2
-    prior = IntrinsicsPrior(log_scale=(unit_sq / UNKNOWN_TAIL**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
+    prior = IntrinsicsPrior(log_scale=(unit_sq / CAMERAS.free_deviation**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
     freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
     weights = likely.share(weights)
-    for scale in LOSS_SCALES:
+    for scale in CAMERAS.loss_scales:
         freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     scores = ABSOLUTE_FOCAL_POSES.msac_scores(freed, points, max_error)[0]
     information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0))[:7, :7] / unit_sq
-    information = information + np.diag([1e-9] * 6 + [1 / UNKNOWN_TAIL**2])
+    information = information + np.diag([1e-9] * 6 + [1 / CAMERAS.free_deviation**2])
     held = max(float(likely.msac_scores(model[None], max_error).sum()), 1e-6)
-    gain = log(min(max(float(scores.sum()) / held, 1.0), MOST_GAINED))
+    gain = log(min(max(float(scores.sum()) / held, 1.0), CAMERAS.largest_gain))
     return float(freed[0, 0, 4]), _last_deviation(information), gain
 
 
@@ -149,5 +143,5 @@ def _last_deviation(information: Array) -> float:
     try:
         variance = float(np.linalg.inv(information)[-1, -1])
     except np.linalg.LinAlgError:
-        return UNKNOWN_TAIL
-    return variance**0.5 if 0 <= variance <= UNKNOWN_TAIL**2 else UNKNOWN_TAIL
+        return CAMERAS.free_deviation
+    return variance**0.5 if 0 <= variance <= CAMERAS.free_deviation**2 else CAMERAS.free_deviation

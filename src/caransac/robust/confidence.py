@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import inner_products, where, widths
+from caransac.kernels import RefineOptions, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.robust.camera_evidence import check_cameras
@@ -35,6 +35,10 @@ STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
 # As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 of this deviation. No
 # answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
 UNTOLD_SHARE, UNTOLD_DISTORTION = 0.5, 0.05
+LITTLE_SHIFT = (
+    0.05  # in what is right: where a lens moves the answer by less to first order, it is not looked at closer
+)
+REFINED_POINTS, REFINED_STEPS, REFINED_DECREASE = 256, 8, 1e-3  # of this closer look
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
@@ -156,14 +160,40 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
         return found
     numbers = evidence(network, problem, found, options)
     sure, *rotation = (None if fit is None else _probability(numbers, *fit) for fit in fits)
-    if sure is not None and found.k1 is None:
-        sure = min(sure, withstands_lenses(numbers, problem.outcome_limit))
+    if sure is not None and sure > 1 - UNTOLD_SHARE and found.k1 is None:
+        sure = min(sure, withstands_lenses(untold_shift(problem, found, numbers), problem.outcome_limit))
     return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 
-def withstands_lenses(numbers: Array, limit: float) -> float:
-    """Probability that a lens which nobody told of, and whose shift is among the evidence, moves it by no more."""
+def untold_shift(problem: Problem, found: Estimate, numbers: Array) -> float:
+    """How far a lens which nobody told of moves the outcome: refined where that is more than a little.
+
+    Args:
+        problem: the matches.
+        found: their estimate.
+        numbers: its evidence.
+    """
+    assert found.model is not None and found.msac_scores is not None
     shift = math.exp(numbers[LENS_SHIFT]) * UNTOLD_DISTORTION / USUAL_DISTORTION
+    inliers = np.flatnonzero(found.msac_scores > 0).astype(np.int32)
+    if shift < LITTLE_SHIFT * problem.outcome_limit or not problem.usual_focal or len(inliers) == 0:
+        return shift
+    likely = problem.subset(inliers[:: -(-len(inliers) // REFINED_POINTS)])
+    options = RefineOptions(
+        loss_scale=found.noise,
+        max_steps=REFINED_STEPS,
+        min_decrease=REFINED_DECREASE,
+        intrinsics=problem.intrinsics_prior(found.noise),
+    )
+    models = [found.model] + [
+        likely.bent_by(k1).refine(found.model[None], options)[0] for k1 in (-UNTOLD_DISTORTION, UNTOLD_DISTORTION)
+    ]
+    direction, *others = problem.outcomes(np.stack(models))
+    return max(shift, *(2 * math.asin(min(float(np.linalg.norm(each - direction)) / 2, 1.0)) for each in others))
+
+
+def withstands_lenses(shift: float, limit: float) -> float:
+    """Probability that the outcome moves by no more than a limit, where a lens nobody told of moves it by a shift."""
     return 1 - UNTOLD_SHARE * math.erfc(limit / (2**0.5 * shift))
 
 

@@ -19,10 +19,7 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose, Fundamental
-from caransac.tuning import Tuning
-
-BOX_REACH = 6.0  # points so many spreads from the middle do not tell the size of an image
-LARGEST_JOINT = 2.0  # longer side of a box around the points of both images of one size, in that of either
+from caransac.tuning import CAMERAS, Tuning
 
 
 def estimate_uncalibrated(
@@ -63,12 +60,12 @@ def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
     boxes = []
     for pixels, (x, y, spread) in zip((pixels1, pixels2), pack(pixels1, pixels2).spreads(), strict=True):
         u, v = pixels.T  # by columns: numpy reduces rows of two numbers slowly
-        near = (np.abs(u - x) <= BOX_REACH * spread) & (np.abs(v - y) <= BOX_REACH * spread)
+        near = (np.abs(u - x) <= CAMERAS.box_reach * spread) & (np.abs(v - y) <= CAMERAS.box_reach * spread)
         u, v = (u[near], v[near]) if near.any() else (np.array([x]), np.array([y]))
         boxes.append((np.array([u.min(), v.min()]), np.array([u.max(), v.max()])))
     low, high = (np.array(ends) for ends in zip(*boxes, strict=True))
     joint = low.min(axis=0), high.max(axis=0)
-    alike = (joint[1] - joint[0]).max() < LARGEST_JOINT * (high - low).max(axis=1).min()
+    alike = (joint[1] - joint[0]).max() < CAMERAS.joint_box * (high - low).max(axis=1).min()
     return [joint, joint] if alike else list(zip(low, high, strict=True))
 
 

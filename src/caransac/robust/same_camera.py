@@ -14,10 +14,7 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose
-
-# Two unknown cameras are not one if two focal lengths have so much more consensus and differ by so much.
-MORE_CONSENSUS, OTHER_FOCAL = 1.02, 0.1
-SAME_FOCAL = 0.01  # relative difference of the focal lengths of cameras that may be one
+from caransac.tuning import CAMERAS
 
 
 def estimate_focal_pose(
@@ -51,14 +48,14 @@ def estimate_focal_pose(
     if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION or found.model is None:  # two that are said to be alike
         return problem, found
     apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, options)
-    if otherwise.model is None or _log_ratio(apart, otherwise.model) <= OTHER_FOCAL:
+    if otherwise.model is None or _log_ratio(apart, otherwise.model) <= CAMERAS.other_focal:
         return problem, found
     max_error = max(found.max_error, otherwise.max_error)  # consensus compares at one threshold only
     together, split = (
         float(each.msac_scores(model[None], max_error).sum())
         for each, model in ((problem, found.model), (apart, otherwise.model))
     )
-    return (apart, otherwise) if split > MORE_CONSENSUS * together else (problem, found)
+    return (apart, otherwise) if split > CAMERAS.more_consensus * together else (problem, found)
 
 
 def _estimate_as(
@@ -91,7 +88,7 @@ def _log_ratio(problem: FocalPose, model: Array) -> float:
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:
     """Whether two cameras may be one: equally uncertain, of the same model and focal length; an image may be turned."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
-    alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < SAME_FOCAL and camera1.model == camera2.model
+    alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < CAMERAS.same_focal and camera1.model == camera2.model
     equally = camera1.focal_deviation == camera2.focal_deviation
     equally &= camera1.k1 == camera2.k1 and camera1.distortion_deviation == camera2.distortion_deviation
     return alike and sizes[0] == sizes[1] and equally

@@ -21,11 +21,10 @@ from caransac.robust.guessed_cameras import guess_cameras
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import describe_matches
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
-from caransac.robust.same_camera import SAME_FOCAL
 from caransac.synthetic import random_pair
 from caransac.synthetic.distributions import log_uniform
 from caransac.training.recipe import Recipe
-from caransac.tuning import DEFAULT_TUNING
+from caransac.tuning import CAMERAS, DEFAULT_TUNING
 
 HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
@@ -138,7 +137,7 @@ def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camer
     The principal point is moved; the focal length is off by as much as is stated on average, or unknown.
     """
     known, deviation = rng.random() >= UNKNOWN_CAMERAS, float(np.exp(rng.uniform(*np.log(FOCAL_DEVIATIONS))))
-    shared = abs(pair.camera1.mean_focal / pair.camera2.mean_focal - 1) < SAME_FOCAL
+    shared = abs(pair.camera1.mean_focal / pair.camera2.mean_focal - 1) < CAMERAS.same_focal
     factors = np.exp(rng.normal(0, deviation, 2))
     offsets = rng.normal(0, CENTRE_DEVIATION, 2)
     cameras = []

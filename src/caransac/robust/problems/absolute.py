@@ -22,8 +22,9 @@ from caransac.kernels import (
     three_point,
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, with_intrinsics, with_prior
-from caransac.robust.problems.focal import CENTRE_DEVIATION, GUESSES, SHARP, CameraPrior, precision
+from caransac.robust.problems.focal import CameraPrior, precision
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
+from caransac.tuning import CAMERAS
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -237,11 +238,11 @@ class AbsoluteFocal(Absolute):
     @cached_property
     def camera_prior(self) -> CameraPrior:
         """How well the camera is known."""
-        return CameraPrior.of(self.camera, CENTRE_DEVIATION)
+        return CameraPrior.of(self.camera, CAMERAS.centre_deviation)
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-        guesses = [step * self.camera_prior.focal for step in GUESSES] if self.camera_prior.focal > SHARP else [0.0]
+        guesses = self.camera_prior.log_scales(CAMERAS.focal_steps)
         solved = []
         for turn, log_scale in enumerate(guesses):
             own = samples[turn :: len(guesses)]

@@ -278,8 +278,7 @@ class Problem(ABC):
         if self.num_points > RESPONDING:
             some = np.linspace(0, self.num_points - 1, RESPONDING).astype(np.int32)
             return self.subset(some).lens_response(model, weights[some] * (self.num_points / RESPONDING), noise)
-        bent = self._copy()
-        bent.correspondences = pack(*(self._bend(points) for points in (self.points1, self.points2)))
+        bent = self.bent_by(DISTORTION_STEP)
         residuals, slopes = self.jacobian(model)
         moved = (bent.jacobian(model)[0] - residuals) / DISTORTION_STEP
         usable = np.isfinite(moved) & (np.abs(slopes).max(axis=1) < LARGEST_SLOPE)
@@ -288,10 +287,15 @@ class Problem(ABC):
         information[np.diag_indices(len(information))] += 1e-9 * np.trace(information) + 1e-12
         return np.asarray(-np.linalg.solve(information, pull))
 
-    def _bend(self, points: Array) -> Array:
-        """Points (n, 2) as lenses with a little of radial distortion show them."""
+    def bent_by(self, k1: float) -> Self:
+        """The same problem of points as lenses with this radial distortion show them, where lenses are looked at."""
+        bent = self._copy()
+        bent.correspondences = pack(*(self._bend(points, k1) for points in (self.points1, self.points2)))
+        return bent
+
+    def _bend(self, points: Array, k1: float) -> Array:
         radii_sq = np.sum((points / self.usual_focal) ** 2, axis=1, keepdims=True)
-        return np.asarray(points * (1 + DISTORTION_STEP * radii_sq))
+        return np.asarray(points * (1 + k1 * radii_sq))
 
     def retract(self, model: Array, delta: Array) -> Array:
         """The model a small step (f,) along the degrees of freedom away."""

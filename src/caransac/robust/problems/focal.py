@@ -16,23 +16,12 @@ from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPr
 from caransac.robust.problems.base import USUAL_DISTORTION, Problem, with_prior
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 from caransac.robust.problems.rays import pack_rays
+from caransac.tuning import CAMERAS
 
-# All chosen on the training scenes, with principal points moved by 5 px at 1000 px.
-# Where the deviation that the matches leave exceeds a half of the prior's, what they say is mostly bias: the prior then
-# counts for up to sixteen times more.
-WEAK, MOST_TEMPER = 2.0, 16.0
-CENTRE_DEVIATION = 0.0025  # of the principal point of a camera with an uncertain focal length, in its longer side
-# Differences between two images of one camera: focusing changes the focal length a little.
-FOCAL_DIFFERENCE, CENTRE_DIFFERENCE = 0.002, 0.001  # relative; in focal lengths
-# Some unknown lenses are far longer than usual. So their prior has the tails of Student's distribution of so many
-# degrees of freedom, and is wider by this factor where models are yet to be compared.
-TAILS, FIRST_WIDENING = 3.0, 2.0
 # The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
 # as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
 # errors are then 0.9 of the deviation in the median, and 0.8 of them within two.
-STATED_TEMPER, UNKNOWN_TAIL = TEMPER * MOST_TEMPER, 0.5
-# Focal lengths that samples are solved at, in deviations; where the prior is sharper, that of the camera alone.
-GUESSES, GUESSES_APART, SHARP = (-1.5, 0.0, 1.5), (-0.8, 0.8), 0.07
+STATED_TEMPER = TEMPER * CAMERAS.max_temper
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,10 @@ class CameraPrior:
     def unknown(self) -> bool:
         """Whether nothing is known of the focal length."""
         return self.focal >= UNKNOWN_FOCAL_DEVIATION
+
+    def log_scales(self, steps: tuple[float, ...]) -> list[float]:
+        """Focal lengths that samples are solved at, so many deviations from that given; it alone where it is sharp."""
+        return [step * self.focal for step in steps] if self.focal > CAMERAS.sharp else [0.0]
 
     @classmethod
     def of(cls, camera: Camera, centre_deviation: float) -> CameraPrior:
@@ -84,12 +77,12 @@ class FocalPose(Problem):
         cameras: tuple[Camera, Camera],
         shared: bool,
         usable: NDArray[np.bool_] | None = None,
-        centre_deviation: float = CENTRE_DEVIATION,
+        centre_deviation: float = CAMERAS.centre_deviation,
     ) -> None:
         super().__init__(correspondences, mean_pixel(*cameras), usable, LensPrior.of(*cameras, shared))
         self.cameras, self.shared = cameras, shared
         self._priors = CameraPrior.of(cameras[0], centre_deviation), CameraPrior.of(cameras[1], centre_deviation)
-        self.guessed = centre_deviation > CENTRE_DEVIATION
+        self.guessed = centre_deviation > CAMERAS.centre_deviation
 
     @classmethod
     def from_pixels(
@@ -99,7 +92,7 @@ class FocalPose(Problem):
         camera1: Camera,
         camera2: Camera,
         shared: bool,
-        centre_deviation: float = CENTRE_DEVIATION,
+        centre_deviation: float = CAMERAS.centre_deviation,
     ) -> FocalPose:
         """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`.
 
@@ -110,10 +103,8 @@ class FocalPose(Problem):
 
     def _log_scales(self) -> list[tuple[float, float]]:
         """Pairs of log_scale that samples are solved at."""
-        steps = GUESSES if self.shared else GUESSES_APART
-        first, second = (
-            [step * prior.focal for step in steps] if prior.focal > SHARP else [0.0] for prior in self._priors
-        )
+        steps = CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart
+        first, second = (prior.log_scales(steps) for prior in self._priors)
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
     def solve(self, samples: Indices) -> Array:
@@ -147,7 +138,7 @@ class FocalPose(Problem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
-            widths = (prior.focal * (FIRST_WIDENING if prior.unknown else 1.0) for prior in self._priors)
+            widths = (prior.focal * (CAMERAS.first_widening if prior.unknown else 1.0) for prior in self._priors)
             return self._prior(TEMPER * noise**2, *widths)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
@@ -156,7 +147,7 @@ class FocalPose(Problem):
         found = []
         for prior, log_scale in zip(self._priors, model[0, 4:6], strict=True):
             relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
-            found.append(prior.focal * float((TAILS + relative_sq) / (TAILS + 1)) ** 0.5)
+            found.append(prior.focal * float((CAMERAS.tails + relative_sq) / (CAMERAS.tails + 1)) ** 0.5)
         return found
 
     def prior_weight(self, noise: float, model: Array, weights: Array) -> float:
@@ -187,8 +178,8 @@ class FocalPose(Problem):
         return IntrinsicsPrior(
             log_scale=(precision(own, focal1), precision(own, focal2)),
             centre=(precision(own, first.centre), precision(own, second.centre)),
-            log_scale_difference=weight / FOCAL_DIFFERENCE**2 if self.shared else 0.0,
-            centre_difference=weight / CENTRE_DIFFERENCE**2 if same_frame else 0.0,
+            log_scale_difference=weight / CAMERAS.focal_difference**2 if self.shared else 0.0,
+            centre_difference=weight / CAMERAS.centre_difference**2 if same_frame else 0.0,
         )
 
     def _same_size(self) -> bool:
@@ -205,7 +196,7 @@ class FocalPose(Problem):
             for camera, prior in enumerate(self._priors)
             if prior.focal > 0
         ]
-        return TEMPER * float(np.clip(WEAK**2 * max(ratios, default=0.0), 1.0, MOST_TEMPER))
+        return TEMPER * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
 
     @property
     def prior_information(self) -> Array:
@@ -222,7 +213,8 @@ class FocalPose(Problem):
             diagonal[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
         together = np.diag(diagonal)
         if self.shared:
-            for k, deviation in enumerate((FOCAL_DIFFERENCE, CENTRE_DIFFERENCE, CENTRE_DIFFERENCE)):
+            differences = CAMERAS.focal_difference, CAMERAS.centre_difference, CAMERAS.centre_difference
+            for k, deviation in enumerate(differences):
                 pair = np.ix_([5 + k, 8 + k], [5 + k, 8 + k])
                 together[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
         return together
@@ -262,7 +254,7 @@ class FocalPose(Problem):
 
 def _with_tail(prior: CameraPrior) -> CameraPrior:
     """The prior of a camera with the tails of what is not known at all."""
-    return replace(prior, focal=max(prior.focal, UNKNOWN_TAIL)) if prior.unknown else prior
+    return replace(prior, focal=max(prior.focal, CAMERAS.free_deviation)) if prior.unknown else prior
 
 
 def precision(weight: float, deviation: float) -> float:
