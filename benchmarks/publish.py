@@ -133,7 +133,14 @@ STEPS = (
     Step("focal_scenes", words=most_pairs(40), full=(), data={"": VAL}, needs="", minutes=1.5),
     Step("focal_pooling", words=("--workers", "1"), minutes=2.5),
     Step("lenses", words=most_pairs(8), full=(), data={"": VAL}, needs="", minutes=2.5),
-    Step("absolute", data={"": VAL}, needs="", minutes=2.6),
+    Step(
+        "absolute",
+        words=("--seeds", "2"),
+        full=(),
+        data={"": VAL, "--unrelated": UNRELATED},
+        needs="",
+        minutes=5,
+    ),
     Step(
         "hard_scenes",
         words=("--pairs", "100", *most_pairs(40)),

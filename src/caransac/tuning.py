@@ -117,6 +117,8 @@ class CameraTuning:
         box_reach: points farther from the middle do not tell the size of an image, in spreads.
         joint_box: longer side of a box around the points of two images, in that of either, below which they may have
             one size.
+        fit_steps: of refinements with free cameras, at most; they only need show where these lead.
+        fit_min_decrease: relative decrease of the cost that ends them.
         loss_scales: of one refinement after the other with free cameras, from wide to narrow, in thresholds.
         least_error: threshold that suits a matrix without cameras at least, in that with cameras.
         usual_extent: distance of the points from the middle of an ordinary image, in focal lengths.
@@ -141,6 +143,8 @@ class CameraTuning:
     same_focal: float = 0.01
     box_reach: float = 6.0
     joint_box: float = 2.0
+    fit_steps: int = 8
+    fit_min_decrease: float = 1e-4
     loss_scales: tuple[float, ...] = (4.0, 2.0, 1.0, 0.5)
     least_error: float = 0.1
     usual_extent: float = 0.35

@@ -83,7 +83,7 @@ def test_a_filter_is_read_as_the_paper_reads_one(scenes, tmp_path):
 def test_the_prior_counts_only_if_asked_for(scenes):
     (scenes / "scene" / "match_features.h5").unlink()
     torch.manual_seed(0)
-    weights = StateModule(16, 8, PAPER_LAYOUT, with_beta=False).to_weights()
+    weights = StateModule(16, 8, PAPER_LAYOUT).to_weights()
     figures = [
         Worker(Recipe.paper(data=(str(scenes),), prior_loss=counts, **SMALL)).validate(weights, 0)
         for counts in (False, True)
@@ -101,4 +101,4 @@ def test_the_command_trains_weights_that_the_preset_runs(scenes, tmp_path, extra
     assert "caransac.Options.paper(weights=" in capsys.readouterr().out
     network = load_network(str(out / "weights.npz"))
     assert isinstance(network, StateNetwork) and network.layout == PAPER_LAYOUT
-    assert network.num_features == 16 and network.beta == 0
+    assert network.num_features == 16

@@ -20,6 +20,7 @@ from caransac.robust.cheirality import choose_pose
 from caransac.robust.estimate import Estimate
 from caransac.robust.focal_profile import CameraProfile, camera_profile
 from caransac.robust.guessed_cameras import estimate_uncalibrated
+from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, FocalPose, Homography, Problem, Spherical
 from caransac.robust.refined_cameras import refined_cameras
@@ -71,13 +72,7 @@ def estimate_relative_pose(
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     lenses = _lenses((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
-    if all(lens.focal_deviation == 0 for lens in lenses):
-        shared = could_be_one(*lenses) if check_same(same_camera) is None else bool(same_camera)
-        problem: Problem = Essential.from_pixels(pixels1, pixels2, *lenses, shared)
-        found = estimate_model(problem, info, options)
-        problem = problem.through(found.k1)
-    else:
-        problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
+    problem, found = _estimate_pose((pixels1, pixels2), lenses, check_same(same_camera), info, options)
     if found.model is None:
         return RelativePoseResult(
             R=None,
@@ -300,6 +295,22 @@ def pose_from_fundamental(
     calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2)
     E = essential_from_fundamental(matrix, lens1.K, lens2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))
+
+
+def _estimate_pose(
+    pixels: tuple[Array, Array],
+    lenses: tuple[Camera, Camera],
+    same_camera: bool | None,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[Problem, Estimate]:
+    """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
+    if any(lens.focal_deviation > 0 for lens in lenses):
+        return estimate_focal_pose(*pixels, *lenses, same_camera, info, options)
+    shared = could_be_one(*lenses) if same_camera is None else same_camera
+    problem = Essential.from_pixels(*pixels, *lenses, shared)
+    found = estimate_model(problem, info, options)
+    return problem.through(found.k1), found
 
 
 def _lenses(

@@ -27,7 +27,6 @@ from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
 from caransac.robust.problems.lens_prior import TEMPER
 from caransac.tuning import CAMERAS, Tuning
 
-STEPS, MIN_DECREASE = 8, 1e-4  # of refinement at each scale, which only need show where it leads
 HELD = 1e6  # precision of what is held together
 NO_PRIOR = IntrinsicsPrior()
 
@@ -99,7 +98,11 @@ def nearest_fundamental(
 def _steps(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
     """How models are refined with free parameters."""
     return RefineOptions(
-        loss_scale=loss_scale, max_steps=STEPS, min_decrease=MIN_DECREASE, single_precision=True, intrinsics=intrinsics
+        loss_scale=loss_scale,
+        max_steps=CAMERAS.fit_steps,
+        min_decrease=CAMERAS.fit_min_decrease,
+        single_precision=True,
+        intrinsics=intrinsics,
     )
 
 

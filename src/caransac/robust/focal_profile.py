@@ -13,7 +13,7 @@ from caransac.robust.problems import FocalPose
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.tuning import Tuning
 
-STEPS, MIN_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
+PROFILE_STEPS, PROFILE_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
 MOST_POINTS = 1000  # more say hardly more, at the same noise
 MOST_WITH_LENS = 400  # which take longer
 
@@ -67,8 +67,8 @@ def _profile(
     scale, intrinsics = found.noise, problem.held_focal_prior(found.noise)
     options = RefineOptions(
         loss_scale=scale,
-        max_steps=STEPS,
-        min_decrease=MIN_DECREASE,
+        max_steps=PROFILE_STEPS,
+        min_decrease=PROFILE_DECREASE,
         intrinsics=intrinsics if lens is None else lens.add_to(intrinsics, found.noise),
     )
     costs, lenses = np.zeros(len(log_scales)), np.zeros(len(log_scales))

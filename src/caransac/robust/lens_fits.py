@@ -21,8 +21,8 @@ from caransac.kernels import (
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
 from caransac.robust.problems.lens_prior import LENSES, TEMPER, LensPrior, slack_information, slack_prior
 from caransac.robust.refined_cameras import camera_covariance
+from caransac.tuning import CAMERAS
 
-STEPS, MIN_DECREASE = 8, 1e-4
 FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # of brief fits, which only need show where it leads
 TwoNumbers = tuple[float, float]
 SomeViews = TypeVar("SomeViews", Essential | FocalPose, Absolute)
@@ -68,7 +68,7 @@ class _Fits(Generic[SomeViews]):
     ) -> RefineOptions:
         """How a model is refined, with a prior of its intrinsics."""
         intrinsics = self.lenses.add_to(prior, self.unit(noise), held=held)
-        steps, decrease = (FIRST_STEPS, FIRST_DECREASE) if brief else (STEPS, MIN_DECREASE)
+        steps, decrease = (FIRST_STEPS, FIRST_DECREASE) if brief else (CAMERAS.fit_steps, CAMERAS.fit_min_decrease)
         return RefineOptions(loss_scale=loss_scale, max_steps=steps, min_decrease=decrease, intrinsics=intrinsics)
 
 

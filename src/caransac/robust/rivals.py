@@ -15,7 +15,7 @@ from caransac.robust.selection import QUICK_SAMPLES, quick_model
 REACH = 2.0  # in thresholds: matches that are closer to the answer are its own
 WORTH = 0.05  # likely matches that are not explained, in explained ones: with fewer no rival is sought
 LIKELY = 1024  # matches that are considered, the most probable by prior
-BACKGROUND = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone
+CHANCE_REACH = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone
 # A rival is told of if it has this share of the matches of the answer, this many, and this many times those that agree
 # with it by chance.
 MIN_SHARE, MIN_MATCHES, MIN_EXCESS = 0.25, 20, 2.0
@@ -48,7 +48,7 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
 
 def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:
     """How many matches a model has beyond those by chance, and these: as many as lie in as much room farther away."""
-    near, middle, far = (np.count_nonzero(rest.inliers(model, factor * max_error)) for factor in (1.0, *BACKGROUND))
-    low, high = (factor**rest.error_dimensions for factor in BACKGROUND)
+    near, middle, far = (np.count_nonzero(rest.inliers(model, factor * max_error)) for factor in (1.0, *CHANCE_REACH))
+    low, high = (factor**rest.error_dimensions for factor in CHANCE_REACH)
     by_chance = (far - middle) / (high - low)
     return max(near - by_chance, 0.0), by_chance
