@@ -1,263 +1,241 @@
-"""Absolute poses from 2D-3D matches that are made of real pairs: accuracy, time, calibration, next to the peers.
+"""Absolute poses from 2D-3D matches that are made of real pairs: accuracy, time, and whether the confidence knows.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-    .venv/bin/python benchmarks/absolute.py DIR ... [--max-queries N] [--out FILE]
+    .venv/bin/python benchmarks/absolute.py DIR ... [--unrelated DIR ...] [--max-queries N] [--seeds N] [--out FILE]
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). A query image is matched with one or three
 other images; a keypoint of these has a point in space where another pair, without the query, gives one at the true
 poses: within 1 px of the epipolar geometry, and with rays more than 1.5 degrees apart. Wrong matches are those that
 matching makes. The error is the larger of that of the rotation and of the angle at which the centre is off, seen from
-the median depth. "focal 5 %" rows get a focal length off by so much: "stated" with that deviation. Peers get the
-matches with a ratio below 0.9, best first, a threshold of 2 px and 1024 hypotheses; caransac all of them, and finds
-its threshold. One thread; no answer counts 180 degrees; means over scenes.
+the median depth.
+
+    tables       ours and the peers. "focal 5 %" rows get a focal length off by so much, "k1 -0.05" rows pixels through
+                 a lens with that k1; "stated" with a deviation of 0.05. Peers get the matches with a ratio below 0.9,
+                 best first, a threshold of 2 px and 1024 hypotheses; caransac all of them, and finds its threshold.
+                 No answer counts 180 degrees; means over scenes, of ours over seeds
+    calibration  mean confidence next to the share of right answers (five degrees), and their expected calibration
+                 error; the same of the probabilities of the matches (right within 2 px)
+    hard         the queries with their right matches moved onto a plane, or far away; 6 to 30 matches only; with focal
+                 lengths said to be exact that are off by 15 to 100 %; and matches of unrelated images
+    covariance   how many of the right answers lie in the ellipsoids of their covariances
+
+One thread.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
-from published import LEFT_OUT, data_name, destination, make_parser, origin, publish, table
+from published import LEFT_OUT, data_name, destination, make_parser, origin, percent, publish, table
 
 import caransac
-from caransac import Camera, Options
-from caransac._support.files import open_h5
-from caransac.geometry import (
-    Array,
-    essential_from_pose,
-    fundamental_from_essential,
-    homogeneous,
-    relative_pose,
-    rotation_angle_deg,
-    sampson_sq,
-)
+from caransac import AbsolutePoseResult, Camera, Options
+from caransac.bench.absolute_bench import METHODS
+from caransac.datasets import Query, read_queries, read_ransac_tutorial
+from caransac.geometry import Array, vector_from_rotation
 from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
+from caransac.training.hard_queries import HardQuery, harden, in_space
 
 NAME = "absolute"
-PARTNERS, FOCAL_OFF = (1, 3), 0.05
-MIN_ANGLE_DEG, MAX_RATIO, MIN_MATCHES = 1.5, 0.9, 30
-PEER_PX, HYPOTHESES = 2.0, 1024
-OPTIONS = Options(early_stop=False)
-
-Pose = tuple[Array, Array]
+REFERENCES, FOCAL_OFF, K1, HYPOTHESES = (1, 3), 0.05, -0.05, 1024
+RIGHT_DEG, WRONG_DEG = 5.0, 90.0  # the latter where there is no truth to be near to
+CHI_SQ = {6: {50: 5.348, 68: 6.987, 95: 12.592}, 7: {50: 6.346, 68: 8.121, 95: 14.067}}  # quantiles, by numbers
+CALIBRATED = ("CA-RANSAC", "CA-RANSAC, focal 5 % stated", "CA-RANSAC, unknown")
+COVERED = CALIBRATED[:2]
+PEERS = {"PoseLib": "PoseLib", "COLMAP": "COLMAP", "OpenCV P3P + LM": "OpenCV P3P and LM"}
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
-    """An image to localise: pixels (n, 2), points in space (n, 3), ratios (n,), and the truth."""
-
-    scene: str
-    name: str
-    points2d: Array
-    points3d: Array
-    ratios: Array
-    K: Array
-    R: Array
-    t: Array
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height, taken from the principal point."""
-        width, height = (round(2 * c + 1) for c in self.K[:2, 2])
-        return width, height
-
-    def camera(self, factor: float = 1.0, deviation: float = 0.0) -> Camera:
-        """Its camera with the focal length off."""
-        K = self.K.copy()
-        K[[0, 1], [0, 1]] *= factor
-        return Camera.from_matrix(K, width=self.size[0], height=self.size[1], focal_deviation=deviation)
-
-    @property
-    def wrong_factor(self) -> float:
-        """By which a wrong focal length is off, up or down by the image's name."""
-        return float(np.exp(FOCAL_OFF * (1 if sum(map(ord, self.name)) % 2 else -1)))
-
-    def best_first(self) -> tuple[Array, Array]:
-        """What the peers get."""
-        order = np.argsort(self.ratios, kind="stable")
-        order = order[: max(int((self.ratios < MAX_RATIO).sum()), 20)]
-        return np.ascontiguousarray(self.points2d[order]), np.ascontiguousarray(self.points3d[order])
-
-
-class Scene:
-    """The matches, poses and cameras of a folder, by image."""
-
-    def __init__(self, folder: Path) -> None:
-        self.name = folder.name
-        matches, ratios, cameras, R, T = (
-            open_h5(folder / f"{name}.h5") for name in ("matches", "match_conf", "K1_K2", "R", "T")
-        )
-        self.poses = {name: (np.asarray(R[name], float), np.asarray(T[name], float).ravel()) for name in R}
-        self.K: dict[str, Array] = {}
-        self.pairs: dict[str, dict[str, tuple[Array, Array]]] = defaultdict(dict)
-        for key in sorted(matches):
-            first, second = key.split("-")
-            self.K[first], self.K[second] = np.asarray(cameras[key], float)[0]
-            points, scores = np.asarray(matches[key], float), np.asarray(ratios[key], float).ravel()
-            self.pairs[first][second] = points, scores
-            self.pairs[second][first] = points[:, [2, 3, 0, 1]], scores
-        self.space = {image: self.points_of(image) for image in self.pairs}
-
-    def points_of(self, image: str) -> dict[tuple[float, ...], dict[str, tuple[float, Array]]]:
-        """For every keypoint of an image: by partner, the angle of its rays and its point in space."""
-        found: dict[tuple[float, ...], dict[str, tuple[float, Array]]] = defaultdict(dict)
-        for partner, (points, ratios) in self.pairs[image].items():
-            pose = relative_pose(*self.poses[image], *self.poses[partner])
-            F = fundamental_from_essential(essential_from_pose(*pose), self.K[image], self.K[partner])
-            right = (sampson_sq(F, points[:, :2], points[:, 2:]) < 1) & (ratios < MAX_RATIO)
-            xyz, angles = self.triangulate(image, partner, points[right])
-            for pixel, point, angle in zip(points[right, :2], xyz, angles, strict=True):
-                if angle > MIN_ANGLE_DEG:
-                    found[tuple(np.round(pixel, 2))][partner] = float(angle), point
-        return found
-
-    def triangulate(self, first: str, second: str, points: Array) -> tuple[Array, Array]:
-        """Points in space (n, 3), nearest to both rays, and the angles of the rays; -1 behind a camera."""
-        centres, rays = [], []
-        for image, pixels in ((first, points[:, :2]), (second, points[:, 2:])):
-            R, t = self.poses[image]
-            directions = homogeneous(pixels) @ np.linalg.inv(self.K[image]).T @ R
-            rays.append(directions / np.linalg.norm(directions, axis=1, keepdims=True))
-            centres.append(-R.T @ t)
-        cosine = np.clip(np.sum(rays[0] * rays[1], axis=1), -1, 1)
-        between = centres[1] - centres[0]
-        along = rays[0] @ between, rays[1] @ between
-        sine_sq = np.maximum(1 - cosine**2, 1e-12)
-        depth1 = (along[0] - cosine * along[1]) / sine_sq
-        depth2 = (cosine * along[0] - along[1]) / sine_sq
-        middle = 0.5 * (centres[0] + depth1[:, None] * rays[0] + centres[1] + depth2[:, None] * rays[1])
-        return middle, np.where((depth1 > 0) & (depth2 > 0), np.degrees(np.arccos(cosine)), -1.0)
-
-    def queries(self, partners: int, most: int) -> Iterator[Query]:
-        """Images to localise, in a fixed shuffle."""
-        rng = np.random.default_rng(0)
-        found = []
-        for image in sorted(self.pairs):
-            near = rng.permutation(sorted(self.pairs[image]))[:partners]
-            rows = [row for partner in near for row in self.rows(image, str(partner))]
-            if len(rows) >= MIN_MATCHES:
-                pixels, space, ratios = (np.array(each) for each in zip(*rows, strict=True))
-                found.append(Query(self.name, image, pixels, space, ratios, self.K[image], *self.poses[image]))
-        for index in rng.permutation(len(found))[:most]:
-            yield found[index]
-
-    def rows(self, image: str, partner: str) -> Iterator[tuple[Array, Array, float]]:
-        """Matches of an image with the points in space that others than itself give to a partner's keypoints."""
-        points, ratios = self.pairs[image][partner]
-        for match, ratio in zip(points, ratios, strict=True):
-            known = self.space[partner].get(tuple(np.round(match[2:], 2)), {})
-            seen = [(angle, point) for other, (angle, point) in known.items() if other != image]
-            if seen:
-                yield match[:2], max(seen, key=lambda each: each[0])[1], float(ratio)
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What a method found; the confidence where it tells."""
+    """What a method found of a query: its error and time; of ours, all of it."""
 
-    pose: Pose | None
-    confidence: float | None = None
+    query: Query
+    error_deg: float
+    seconds: float
+    result: AbsolutePoseResult | None = None
 
+    @property
+    def is_right(self) -> bool:
+        """Whether it is."""
+        return self.error_deg < RIGHT_DEG
 
-def ours(query: Query, camera: Camera | None, **told: Any) -> Answer:
-    """Our pose."""
-    found = caransac.estimate_absolute_pose(
-        query.points2d, query.points3d, camera, scores=query.ratios, score_kind="ratio", **({"options": OPTIONS} | told)
-    )
-    return Answer((found.R, found.t) if found.success else None, found.confidence)
-
-
-def by_poselib(query: Query, camera: Camera) -> Answer:
-    """PoseLib, by progressive sampling."""
-    import poselib
-
-    told = {"max_reproj_error": PEER_PX, "progressive_sampling": True}
-    told |= {"max_iterations": HYPOTHESES, "min_iterations": HYPOTHESES}
-    pose, info = poselib.estimate_absolute_pose(*query.best_first(), camera.to_dict(), told, {})
-    return Answer((np.asarray(pose.R), np.asarray(pose.t)) if info["num_inliers"] > 0 else None)
+    @property
+    def confidence(self) -> float:
+        """What it says of itself; 0 where nothing is said."""
+        return 0.0 if self.result is None or self.result.confidence is None else self.result.confidence
 
 
-def by_colmap(query: Query, camera: Camera) -> Answer:
-    """COLMAP's estimator and refinement."""
-    import pycolmap
-
-    told = {"ransac": {"max_error": PEER_PX, "max_num_trials": HYPOTHESES}}
-    theirs = pycolmap.Camera(**camera.to_dict())
-    found = pycolmap.estimate_and_refine_absolute_pose(*query.best_first(), theirs, told, {})
-    if found is None:
-        return Answer(None)
-    pose = found["cam_from_world"]
-    return Answer((pose.rotation.matrix(), np.array(pose.translation)))
+Run = Callable[[Query, int], Answer]
 
 
-def by_opencv(query: Query, camera: Camera) -> Answer:
-    """OpenCV's P3P in RANSAC, then its Levenberg-Marquardt on the inliers."""
-    import cv2
-
-    points2d, points3d = query.best_first()
-    limits = {"iterationsCount": HYPOTHESES, "reprojectionError": PEER_PX, "confidence": 0.9999}
-    success, vector, t, inliers = cv2.solvePnPRansac(
-        points3d, points2d, camera.K, None, flags=cv2.SOLVEPNP_P3P, **limits
-    )
-    if not success or inliers is None:
-        return Answer(None)
-    chosen = inliers.ravel()
-    vector, t = cv2.solvePnPRefineLM(points3d[chosen], points2d[chosen], camera.K, None, vector, t)
-    return Answer((cv2.Rodrigues(vector)[0], t.ravel()))
+def sized(query: Query, factor: float = 1.0, deviation: float = 0.0, lens: float = 0.0) -> Camera:
+    """The camera of a query, its size taken from the principal point, with the focal length off."""
+    K = query.camera.K
+    width, height = (round(2 * c + 1) for c in K[:2, 2])
+    K[[0, 1], [0, 1]] *= factor
+    return Camera.from_matrix(K, width=width, height=height, focal_deviation=deviation, distortion_deviation=lens)
 
 
-def methods() -> dict[str, Callable[[Query], Answer]]:
-    """All rows."""
-    return {
-        "CA-RANSAC": lambda q: ours(q, q.camera()),
-        "CA-RANSAC, early stop": lambda q: ours(q, q.camera(), options=Options()),
-        "LM-LO": lambda q: ours(q, q.camera(), options=Options(method="lm-lo", early_stop=False)),
-        "PoseLib": lambda q: by_poselib(q, q.camera()),
-        "COLMAP": lambda q: by_colmap(q, q.camera()),
-        "OpenCV P3P and LM": lambda q: by_opencv(q, q.camera()),
-        "CA-RANSAC, focal 5 % stated": lambda q: ours(q, q.camera(q.wrong_factor, FOCAL_OFF)),
-        "CA-RANSAC, focal 5 % as if exact": lambda q: ours(q, q.camera(q.wrong_factor)),
-        "PoseLib, focal 5 %": lambda q: by_poselib(q, q.camera(q.wrong_factor)),
-        "CA-RANSAC, unknown": lambda q: ours(q, None, image_size=q.size),
-    }
+def off_by(query: Query) -> float:
+    """By which a wrong focal length is off, up or down by the image's name."""
+    return float(np.exp(FOCAL_OFF * (1 if sum(map(ord, query.name)) % 2 else -1)))
 
 
-def error_deg(pose: Pose | None, query: Query) -> float:
-    """Of the rotation, or of the centre seen from the median depth, whichever is larger."""
-    if pose is None:
+def bent(query: Query) -> Query:
+    """The query as a lens shows it."""
+    lens = Camera("OPENCV", (*query.camera.intrinsics, K1, 0.0, 0.0, 0.0))
+    return replace(query, points2d=lens.rays_to_pixels(query.camera.pixels_to_rays(query.points2d)))
+
+
+def judge(query: Query, R: Array | None, t: Array | None) -> float:
+    """The error of a pose; where there is no truth, every one is wrong."""
+    if R is None or t is None:
         return FAILURE_DEG
-    R, t = pose
-    depth = abs(float(np.median((query.points3d @ query.R.T + query.t)[:, 2])))
-    centre = np.linalg.norm(R.T @ t - query.R.T @ query.t)
-    error = max(rotation_angle_deg(R @ query.R.T), float(np.degrees(np.arctan2(centre, depth))))
+    if query.R is None:
+        return WRONG_DEG
+    error = query.error_deg(R, t)
     return error if np.isfinite(error) else FAILURE_DEG
 
 
-def measure(queries: list[Query], run: Callable[[Query], Answer]) -> dict[str, Any]:
-    """Figures of a row."""
-    errors, times, said, right = defaultdict(list), [], [], []
-    for query in queries:
-        started = time.process_time()
-        answer = run(query)
-        times.append(time.process_time() - started)
-        error = error_deg(answer.pose, query)
-        errors[query.scene].append(error)
-        if answer.confidence is not None:
-            said.append(answer.confidence)
-            right.append(error < 5)
-    every = [error for each in errors.values() for error in each]
+def estimate(query: Query, seed: int, camera: Camera | None = None, **options: Any) -> Answer:
+    """Ours; without a camera, that of the query."""
+    kind = None if query.scores is None else query.score_kind
+    known, chosen = camera or query.camera, Options(seed=seed, **({"early_stop": False} | options))
+    started = time.process_time()
+    found = caransac.estimate_absolute_pose(
+        query.points2d, query.points3d, known, scores=query.scores, score_kind=kind, options=chosen
+    )
+    seconds = time.process_time() - started
+    return Answer(query, judge(query, found.R, found.t), seconds, found)
+
+
+def by_peer(name: str, query: Query, seed: int) -> Answer:
+    """A peer's."""
+    started = time.process_time()
+    pose = METHODS[name][0](query, HYPOTHESES, seed)
+    seconds = time.process_time() - started
+    return Answer(query, judge(query, *(pose or (None, None))), seconds)
+
+
+def rows() -> dict[str, Run]:
+    """All rows of the tables."""
+    unknown = Camera.of_unknown_focal
+
+    def size(query: Query) -> tuple[int, int]:
+        camera = sized(query)
+        return camera.width, camera.height
+
+    return {
+        "CA-RANSAC": estimate,
+        "CA-RANSAC, early stop": partial(estimate, early_stop=True),
+        "LM-LO": partial(estimate, method="lm-lo"),
+        **{label: partial(by_peer, name) for name, label in PEERS.items()},
+        "CA-RANSAC, focal 5 % stated": lambda q, s: estimate(q, s, sized(q, off_by(q), FOCAL_OFF)),
+        "CA-RANSAC, focal 5 % as if exact": lambda q, s: estimate(q, s, sized(q, off_by(q))),
+        "PoseLib, focal 5 %": lambda q, s: by_peer("PoseLib", replace(q, camera=sized(q, off_by(q))), s),
+        "CA-RANSAC, unknown": lambda q, s: estimate(q, s, unknown(*size(q))),
+        "CA-RANSAC, k1 -0.05 stated": lambda q, s: estimate(bent(q), s, sized(q, lens=abs(K1))),
+        "CA-RANSAC, k1 -0.05 as if none": lambda q, s: estimate(bent(q), s, sized(q)),
+    }
+
+
+def figures(answers: list[Answer], seeds: int) -> dict[str, Any]:
+    """Figures of a row, of answers seed by seed."""
+    errors = defaultdict[str, list[float]](list)
+    for answer in answers:
+        errors[answer.query.scene].append(answer.error_deg)
+    told = answers[0].result is not None and answers[0].result.confidence is not None
+    said, right = [each.confidence for each in answers], [each.is_right for each in answers]
     return {
         "AUC5": float(np.mean([auc(each, 5.0) for each in errors.values()])),
         "AUC1": float(np.mean([auc(each, 1.0) for each in errors.values()])),
-        "no_answer": sum(error == FAILURE_DEG for error in every),
-        "ms": 1e3 * float(np.median(times)),
-        "calibration_error": expected_calibration_error(said, right) if said else None,
+        "no_answer": sum(each.error_deg == FAILURE_DEG for each in answers) / seeds,
+        "ms": 1e3 * float(np.median([each.seconds for each in answers])),
+        "calibration_error": expected_calibration_error(said, right) if told else None,
     }
+
+
+def calibration(answers: list[Answer]) -> dict[str, Any]:
+    """Confidences next to the truth, and probabilities of matches next to theirs."""
+    said, right = [each.confidence for each in answers], [each.is_right for each in answers]
+    probabilities, labels = [], []
+    for each in answers:
+        if each.result is not None and each.result.probabilities is not None:
+            probabilities.append(each.result.probabilities)
+            labels.append(each.query.right_matches() > 0)
+    of_matches, of_labels = np.concatenate(probabilities), np.concatenate(labels)
+    return {
+        "answers": len(answers),
+        "mean_confidence": float(np.mean(said)),
+        "share_right": float(np.mean(right)),
+        "calibration_error": expected_calibration_error(said, right),
+        "right_above_0.9": sum(each.is_right and each.confidence > 0.9 for each in answers),
+        "wrong_above_0.9": sum(not each.is_right and each.confidence > 0.9 for each in answers),
+        "matches": len(of_matches),
+        "calibration_error_of_matches": expected_calibration_error(of_matches, of_labels),
+    }
+
+
+def hard_figures(answers: list[Answer]) -> dict[str, Any]:
+    """Counts of a kind of hard queries."""
+    wrong, right = ([each for each in answers if each.is_right == wanted] for wanted in (False, True))
+    return {
+        "queries": len(answers),
+        "without_answer": sum(each.error_deg == FAILURE_DEG for each in answers),
+        "wrong": len(wrong),
+        "wrong_above_0.9": sum(each.confidence > 0.9 for each in wrong),
+        "wrong_above_0.5": sum(each.confidence > 0.5 for each in wrong),
+        "right_above_0.9": sum(each.confidence > 0.9 for each in right),
+    }
+
+
+def coverage(answers: list[Answer]) -> dict[str, Any]:
+    """How many right answers lie in the ellipsoids of their covariances, focal lengths included."""
+    distances_sq, shares = [], {}
+    for each in answers:
+        result, query = each.result, each.query
+        if not each.is_right or result is None or result.R is None or query.R is None or result.camera is None:
+            continue
+        assert result.t is not None and result.covariance is not None and query.t is not None
+        off = [*vector_from_rotation(query.R @ result.R.T), *(query.t - result.t)]
+        off += [np.log(query.camera.mean_focal / result.camera.mean_focal)] * (len(result.covariance) == 7)
+        distances_sq.append(float(np.array(off) @ np.linalg.pinv(result.covariance, hermitian=True) @ np.array(off)))
+        shares = CHI_SQ[len(off)]
+    within = {str(share): sum(each <= limit for each in distances_sq) for share, limit in shares.items()}
+    return {"answers": len(distances_sq), "within": within}
+
+
+def measure(queries: list[Query], seeds: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Rows of one table, of the calibration and of the covariance."""
+    found, calibrations, coverages = {}, {}, {}
+    for label, run in rows().items():
+        number = seeds if label in ("CA-RANSAC", "CA-RANSAC, early stop", "LM-LO") else 1
+        answers = [run(query, seed) for seed in range(number) for query in queries]
+        found[label] = figures(answers, number)
+        first = answers[: len(queries)]
+        if label in CALIBRATED:
+            calibrations[label] = calibration(first)
+        if label in COVERED:
+            coverages[label] = coverage(first)
+    return found, calibrations, coverages
+
+
+def measure_hard(queries: list[Query], unrelated: list[Query]) -> dict[str, Any]:
+    """Rows of hard queries."""
+    found = {}
+    for number, kind in enumerate(get_args(HardQuery)):
+        rng = np.random.default_rng(number)
+        found[kind] = hard_figures([estimate(harden(query, kind, rng), 0, early_stop=True) for query in queries])
+    if unrelated:
+        found["unrelated"] = hard_figures([estimate(query, 0, early_stop=True) for query in unrelated])
+    return found
 
 
 def as_markdown(content: dict[str, Any]) -> str:
@@ -268,7 +246,7 @@ def as_markdown(content: dict[str, Any]) -> str:
             [
                 label,
                 *(f"{row[figure]:.1f}" for figure in ("AUC5", "AUC1")),
-                str(row["no_answer"]),
+                f"{row['no_answer']:.3g}",
                 f"{row['ms']:.1f}",
                 "" if row["calibration_error"] is None else f"{row['calibration_error']:.3f}",
             ]
@@ -276,34 +254,78 @@ def as_markdown(content: dict[str, Any]) -> str:
         ]
         header = ["", "AUC@5", "AUC@1", "no answer", "ms", "calibration error"]
         text += f"\n## {name}, {found['queries']} queries\n\n{table(header, lines)}"
-    return text
+    lines = [
+        [
+            f"{name}: {label}",
+            str(row["answers"]),
+            f"{row['mean_confidence']:.3f}",
+            f"{row['share_right']:.3f}",
+            f"{row['calibration_error']:.3f}",
+            *(percent(row[key], row["answers"]) for key in ("right_above_0.9", "wrong_above_0.9")),
+            f"{row['calibration_error_of_matches']:.3f}",
+        ]
+        for name, labels in content["calibration"].items()
+        for label, row in labels.items()
+    ]
+    header = ["", "answers", "mean confidence", "share right", "calibration error"]
+    header += ["right above 0.9, %", "wrong above 0.9, %", "calibration error of the matches"]
+    text += f"\n## Calibration\n\n{table(header, lines)}"
+    lines = [
+        [
+            f"{name}: {kind}",
+            str(row["queries"]),
+            *(
+                percent(row[key], row["queries"])
+                for key in ("without_answer", "wrong", "wrong_above_0.9", "wrong_above_0.5")
+            ),
+            percent(row["right_above_0.9"], row["queries"] - row["wrong"]),
+        ]
+        for name, kinds in content["hard"].items()
+        for kind, row in kinds.items()
+    ]
+    header = ["", "queries", "no answer, %", "wrong, %", "wrong above 0.9, % of all", "wrong above 0.5, % of all"]
+    text += f"\n## Hard queries\n\n{table([*header, 'right above 0.9, % of the right'], lines)}"
+    shares = ("50", "68", "95")
+    lines = [
+        [f"{name}: {label}", str(row["answers"]), *(percent(row["within"].get(s, 0), row["answers"]) for s in shares)]
+        for name, labels in content["covariance"].items()
+        for label, row in labels.items()
+    ]
+    header = ["", "right answers", *(f"in the {share} % ellipsoid, %" for share in shares)]
+    return text + f"\n## Covariance\n\n{table(header, lines)}"
 
 
 def main() -> int:
     """Measure, print, and write the tables."""
     parser = make_parser(__doc__, NAME)
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument(
+        "--unrelated", nargs="+", type=Path, default=[], metavar="DIR", help="pairs of unrelated images"
+    )
     parser.add_argument("--max-queries", type=int, default=30, metavar="N", help="per scene (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of ours (default: %(default)s)")
     arguments = parser.parse_args()
-    if "estimate_absolute_pose" not in caransac.__all__:
-        print("this version has no absolute poses")
-        return LEFT_OUT
-    made, tables = origin(), dict[str, Any]()
+    most, seeds = (1, 1) if arguments.quick else (arguments.max_queries, arguments.seeds)
+    content: dict[str, Any] = {"made": origin(), "tables": {}, "calibration": {}, "hard": {}, "covariance": {}}
+    rng = np.random.default_rng(0)
+    pairs = [pair for folder in arguments.unrelated for pair in read_ransac_tutorial(folder)]
+    unrelated = [in_space(pair, rng) for pair in pairs[: 5 if arguments.quick else None]]
     for folder in arguments.folders:
-        scenes = [Scene(path) for path in sorted(folder.iterdir()) if path.is_dir()]
-        for partners in PARTNERS:
-            most = 1 if arguments.quick else arguments.max_queries
-            queries = [query for scene in scenes for query in scene.queries(partners, most)]
+        for references in REFERENCES:
+            queries = read_queries(folder, references=references, max_queries=most)
             if not queries:
                 continue
-            name = f"{data_name(folder)}, {partners} reference{'s' * (partners > 1)}"
-            rows = {label: measure(queries, run) for label, run in methods().items()}
-            tables[name] = {"queries": len(queries), "rows": rows}
+            name = f"{data_name(folder)}, {references} reference{'s' * (references > 1)}"
+            found, content["calibration"][name], content["covariance"][name] = measure(queries, seeds)
+            content["tables"][name] = {"queries": len(queries), "rows": found}
+            if references == 1:
+                content["hard"][name] = measure_hard(queries, unrelated)
+                unrelated = []  # once
             print(name, flush=True)
-    if not tables:
+    if not content["tables"]:
         print("no image shares enough points with others")
         return LEFT_OUT
-    publish(destination(arguments, NAME), {"made": made, "tables": tables}, as_markdown)
+    publish(destination(arguments, NAME), content, as_markdown)
     return 0
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow  # it imports every estimator that there is
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 SCRIPT = """
 import sys
@@ -45,7 +47,6 @@ def test_without_projects_it_is_left_out(third_party, tmp_path, monkeypatch, cap
     assert capsys.readouterr().out.splitlines()[-1] == f"no project in {tmp_path}"
 
 
-@pytest.mark.slow
 def test_a_script_runs_as_it_is_and_with_ours(third_party, tmp_path, monkeypatch):
     cv2 = pytest.importorskip("cv2")
     script = tmp_path / "projects" / "opencv" / "samples" / "python" / "find_obj.py"

@@ -21,7 +21,7 @@ def random_network(rng, c=12, hidden=12):
         "digest": [hidden + 2, hidden, hidden, hidden + 1],
         "update": [c + hidden + 1, c, c, c],
     }
-    weights = {"alpha": np.array(1.0), "beta": np.array(0.5)}
+    weights = {"alpha": np.array(1.0)}
     for name, widths in sizes.items():
         for layer, (rows, columns) in enumerate(itertools.pairwise(widths)):
             weights[f"{name}.{layer}.weight"] = (rng.normal(size=(rows, columns)) / np.sqrt(rows)).astype(np.float32)
@@ -38,7 +38,7 @@ def paper_network(rng, c=128):
         "digest": [c, c, c, c],
         "update": [2 * c, c, c, c],
     }
-    weights = {"alpha": np.array(1.0), "beta": np.array(0.0), **PAPER_LAYOUT.to_weights()}
+    weights = {"alpha": np.array(1.0), **PAPER_LAYOUT.to_weights()}
     for name, widths in sizes.items():
         for layer, (rows, columns) in enumerate(itertools.pairwise(widths)):
             weights[f"{name}.{layer}.weight"] = (rng.normal(size=(rows, columns)) / rows).astype(np.float32)

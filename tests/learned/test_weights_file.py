@@ -102,7 +102,7 @@ def test_arrays_of_other_than_numbers_are_refused(path, kind):
 @every_kind
 def test_every_array_is_needed(path, name):
     arrays = read_weights(name)
-    assert name != "default" or {"alpha", "beta", "confidence.essential.bias"} <= set(arrays)
+    assert name != "default" or {"alpha", "confidence.essential.bias"} <= set(arrays)
     for key in arrays:
         save_arrays(path, {other: array for other, array in arrays.items() if other != key})
         with pytest.raises(ValueError, match=rf"weights\.npz is not a caransac weights file: no array {key}$"):

@@ -1,11 +1,12 @@
 """Absolute poses: the three-point solver, reprojection errors, refinement, against truth and other libraries."""
 
+import os
+
 import numpy as np
 import pytest
 
 from caransac.geometry import (
     absolute_pose_error_deg,
-    homogeneous,
     join_pose,
     reprojection_errors_sq,
     rotation_from_vector,
@@ -51,7 +52,8 @@ def solve(rays, points):
 def nearest(poses, origin, truth):
     """Distance of each true pose to the nearest solution of its sample."""
     best = np.full(len(truth), np.inf)
-    np.minimum.at(best, origin, np.abs(poses - truth[origin]).max(axis=(1, 2)))
+    solved, first = np.unique(origin, return_index=True)  # which come in order
+    best[solved] = np.minimum.reduceat(np.abs(poses - truth[origin]).max(axis=(1, 2)), first)
     return best
 
 
@@ -86,28 +88,39 @@ def test_three_points_give_the_true_pose(rng):
 
 
 @pytest.mark.slow
-def test_three_points_find_what_poselib_and_opencv_find(rng):
-    poselib, cv2 = pytest.importorskip("poselib"), pytest.importorskip("cv2")
+def test_a_million_samples_give_the_true_pose(rng):
     rays, points, truth = random_samples(rng, 1_000_000)
+    assert np.mean(nearest(*solve(rays, points), truth) > 1e-6) < 1e-5
+
+
+@pytest.mark.slow
+def test_three_points_find_what_poselib_and_opencv_find(rng):
+    """Of 20,000 samples, or as many as CARANSAC_SAMPLES says: a million take two minutes."""
+    poselib, cv2 = pytest.importorskip("poselib"), pytest.importorskip("cv2")
+    count = int(os.environ.get("CARANSAC_SAMPLES", "20000"))
+    rays, points, _ = random_samples(rng, count)
     poses, origin = solve(rays, points)
-    assert np.mean(nearest(poses, origin, truth) > 1e-6) < 1e-5
-    count = 20_000
-    theirs, missed = 0, 0
+    starts = np.searchsorted(origin, np.arange(count + 1))
+    units = np.concatenate([rays, np.ones((count, 3, 1))], axis=2)
+    units /= np.linalg.norm(units, axis=2, keepdims=True)
+    found, missed = {"poselib": 0, "opencv": 0}, {"poselib": 0, "opencv": 0}
     for k in range(count):
-        unit = homogeneous(rays[k]) / np.linalg.norm(homogeneous(rays[k]), axis=1, keepdims=True)
-        found = poselib.p3p(list(unit), list(points[k]))
-        theirs += len(found)
-        ours = poses[np.searchsorted(origin, k) : np.searchsorted(origin, k + 1)]
-        missed += sum(np.abs(ours - pose.Rt).max(axis=(1, 2)).min(initial=np.inf) > 1e-4 for pose in found)
-    assert np.searchsorted(origin, count) >= theirs * 0.9999
-    assert missed <= 1e-4 * theirs
-    for k in range(500):
-        _, rotations, translations = cv2.solveP3P(points[k], rays[k], np.eye(3), None, flags=cv2.SOLVEPNP_P3P)
-        ours = poses[np.searchsorted(origin, k) : np.searchsorted(origin, k + 1)]
-        for vector, t in zip(rotations, translations, strict=True):
-            pose = join_pose(cv2.Rodrigues(vector)[0], t.ravel())
-            if np.abs(reprojection_errors_sq(*split_pose(pose), rays[k], points[k])).max() < 1e-16:
-                assert np.abs(ours - pose).max(axis=(1, 2)).min() < 1e-4
+        ours = poses[starts[k] : starts[k + 1]]
+        theirs = {"poselib": [each.Rt for each in poselib.p3p(list(units[k]), list(points[k]))], "opencv": []}
+        if k % 10 == 0:  # OpenCV's also finds what does not see the points, and is slow
+            _, *vectors = cv2.solveP3P(points[k], rays[k], np.eye(3), None, flags=cv2.SOLVEPNP_P3P)
+            each_pose = (join_pose(cv2.Rodrigues(w)[0], t.ravel()) for w, t in zip(*vectors, strict=True))
+            theirs["opencv"] = [
+                pose
+                for pose in each_pose
+                if reprojection_errors_sq(*split_pose(pose), rays[k], points[k]).max() < 1e-16
+            ]
+        for name, each in theirs.items():
+            found[name] += len(each)
+            missed[name] += sum(np.abs(ours - pose).max(axis=(1, 2)).min(initial=np.inf) > 1e-4 for pose in each)
+    assert found["poselib"] > 1.5 * count and found["opencv"] > 0.1 * count
+    assert len(poses) >= 0.9999 * found["poselib"]
+    assert missed["poselib"] <= 1e-4 * found["poselib"] and missed["opencv"] <= 1e-4 * found["opencv"]
 
 
 def test_noise_does_not_cost_solutions(rng):

@@ -59,7 +59,7 @@ def test_the_networks_have_the_sizes_of_the_paper(name):
     }
     for layers in network.layers.values():
         assert all(skips == (weight.shape[0] == weight.shape[1]) for weight, _, _, skips in layers)
-    assert network.beta == 0 and not network.layout.neighbours
+    assert not network.layout.neighbours
 
 
 def test_the_constants_are_those_of_the_paper():

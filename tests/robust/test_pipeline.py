@@ -154,7 +154,7 @@ def test_what_a_run_concludes_is_supported():
 class PlantedNetwork:
     """A network that says of the matches what it is told, whatever they are and whatever models explain them."""
 
-    num_features, alpha, beta = 36, 1.0, 0.0
+    num_features, alpha = 36, 1.0
 
     def __init__(self, prior):
         self.prior = np.asarray(prior, np.float32)

@@ -20,12 +20,13 @@ def scene(noise_px, outlier_ratio=0.3, num_points=3000):
     return problem, Scale.of(problem, 1.0, DEFAULT_TUNING), join_pose(pair.R, pair.t), pair.inliers
 
 
-def test_probability_and_prior_weigh_the_matches(rng):
-    network = load_network("default")
-    probabilities, prior = rng.uniform(0, 1, (2, 500)).astype(np.float32) ** 3
-    expected = probabilities.astype(float) ** network.alpha * prior.astype(float) ** network.beta
+def test_probabilities_weigh_the_matches(rng):
+    network = load_network("paper")
+    probabilities = rng.uniform(0, 1, 500).astype(np.float32) ** 3
+    expected = probabilities.astype(float) ** network.alpha
+    assert network.alpha != 1
     for min_weight in (DEFAULT_TUNING.min_weight, 0.2):
-        weights = match_weights(network, probabilities, prior, min_weight)
+        weights = match_weights(network, probabilities, min_weight)
         counts = expected > min_weight
         assert counts.any() and not counts.all()
         assert np.allclose(weights, np.where(counts, expected, 0), rtol=1e-4)

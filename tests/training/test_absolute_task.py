@@ -13,7 +13,8 @@ from caransac.learned.weights_file import read_weights
 from caransac.robust.confidence import EVIDENCE
 from caransac.robust.pipeline import adapt
 from caransac.synthetic import make_pair
-from caransac.training.absolute_task import harden, in_space, make_query_example, with_repetition
+from caransac.training.absolute_task import make_query_example, with_repetition
+from caransac.training.hard_queries import harden, in_space
 from caransac.training.recipe import Recipe
 from caransac.training.trainer import train
 from caransac.training.worker import Worker

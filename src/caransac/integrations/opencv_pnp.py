@@ -14,6 +14,7 @@ from caransac.given_cameras import as_camera
 from caransac.integrations.opencv_arrays import as_points, downloaded, is_umat
 from caransac.integrations.opencv_calls import PNP_SETTINGS, as_options, bind, load_opencv, pnp_form
 from caransac.options import Options, ScoreKind
+from caransac.results import AbsolutePoseResult
 
 PNP_DEFAULTS = {"confidence": 0.99, "reprojectionError": 8.0}  # cv2's hundred iterations would be a third of a round
 PLANAR_FLAGS = (6, 7)  # cv2.SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE: what these assume of the points is not checked here
@@ -65,10 +66,7 @@ def solvePnPRansac(
             raise ValueError(
                 "scores and options have no meaning for useExtrinsicGuess and for planar flags, OpenCV's own"
             )
-        theirs: tuple[Any, ...] = load_opencv().solvePnPRansac(
-            objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs
-        )
-        return theirs
+        return tuple(load_opencv().solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs))
     lens = downloaded(cameraMatrix), None if distCoeffs is None else downloaded(distCoeffs)
     found = api.estimate_absolute_pose(
         as_points(imagePoints, "imagePoints"),
@@ -79,14 +77,20 @@ def solvePnPRansac(
         options=as_options(request, options, PNP_DEFAULTS, PNP_SETTINGS),
     )
     on_device = any(map(is_umat, (objectPoints, imagePoints, *args, *kwargs.values())))
-    posed = found.R is not None and found.t is not None
-    rvec = vector_from_rotation(found.R) if found.R is not None else np.zeros(3)
-    tvec = found.t if found.t is not None else np.zeros(3)
-    inliers = np.flatnonzero(found.inliers).astype(np.int32)[:, None] if posed else None
-    answer: list[Any] = [rvec.reshape(3, 1), tvec.reshape(3, 1), inliers]
-    if on_device:
-        answer = [None if each is None else load_opencv().UMat(each) for each in answer]
-    return (posed, *((cameraMatrix,) if request.with_params else ()), *answer)
+    camera = (cameraMatrix,) if request.with_params else ()
+    return (found.success, *camera, *_vectors(found, on_device))
+
+
+def _vectors(found: AbsolutePoseResult, on_device: bool) -> tuple[Any, Any, Any]:
+    """rvec, tvec and the indices of the inliers, as OpenCV has them; on a device as cv2.UMat."""
+    rvec, tvec, inliers = np.zeros((3, 1)), np.zeros((3, 1)), None
+    if found.R is not None and found.t is not None:
+        rvec, tvec = vector_from_rotation(found.R).reshape(3, 1), found.t.reshape(3, 1)
+        inliers = np.flatnonzero(found.inliers).astype(np.int32)[:, None]
+    if not on_device:
+        return rvec, tvec, inliers
+    to_device = load_opencv().UMat
+    return to_device(rvec), to_device(tvec), None if inliers is None else to_device(inliers)
 
 
 def _space(points: Any) -> Array:

@@ -41,10 +41,6 @@ class MatchStates(Protocol):
     def alpha(self) -> float:
         """Exponent of the probabilities in the refinement's weights."""
 
-    @property
-    def beta(self) -> float:
-        """Exponent of the prior probabilities in the refinement's weights."""
-
     def first(self, side: Floats) -> tuple[Floats, Floats]:
         """State (n, c) and inlier probabilities (n,) from side information (n, d)."""
 
@@ -57,8 +53,8 @@ class StateNetwork:
     """Weights of the networks, by the names of `layers_of`.
 
     init: side information -> state. decoder: state -> inlier log-odds. message (MLP3), digest (MLP2) and update (MLP1)
-    make the state transformer ``F <- update([F, digest(A message(F))])``. ``alpha`` and ``beta`` are the exponents of
-    the refinement's weights. Widths are those of the arrays; `NetworkLayout` has the rest.
+    make the state transformer ``F <- update([F, digest(A message(F))])``. ``alpha`` is the exponent of the
+    refinement's weights. Widths are those of the arrays; `NetworkLayout` has the rest.
     """
 
     weights: Weights
@@ -77,11 +73,6 @@ class StateNetwork:
     def alpha(self) -> float:
         """Exponent of the probabilities in the refinement's weights."""
         return float(self.weights["alpha"])
-
-    @property
-    def beta(self) -> float:
-        """Exponent of the prior probabilities in the refinement's weights."""
-        return float(self.weights["beta"])
 
     @cached_property
     def layers(self) -> dict[str, list[Layer]]:
@@ -111,7 +102,7 @@ class StateNetwork:
 
     def try_out(self) -> None:
         """See `weights_file.Network.try_out`."""
-        _ = self.kernels, self.alpha, self.beta
+        _ = self.kernels, self.alpha
         if self.layout.lifted and self.num_features < self.layout.num_inputs(self.layout.lifted):
             raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
         for name in self.weights:

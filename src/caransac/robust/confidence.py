@@ -76,7 +76,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     inliers, likely = answer > 0, prior > options.tuning.likely_prior
     index = where(inliers)
     fitted = problem.subset(index)
-    weights = match_weights(network, last.probabilities[index], prior[index], options.tuning.min_weight)
+    weights = match_weights(network, last.probabilities[index], options.tuning.min_weight)
     weights = fitted.share(weights)
     # As if the noise were larger by as much as real errors are: next to a prior, the information must not be too large.
     noise = ERRORS_IN_DEVIATION * last.noise

@@ -15,6 +15,8 @@ POSE = 5  # degrees of freedom, the first ones of a model
 # Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
 # more the prior of the cameras counts.
 CAUCHY_CURVATURE = 0.214
+# Variance of Cauchy's estimator at that scale, where that of least squares is one.
+CAUCHY_VARIANCE = 1.58
 # The fit makes residuals smaller, as if so many numbers had been fitted for each one, and matches got their weights by
 # their residuals. With both, 95 % ellipses hold 93 to 97 % of synthetic poses: benchmarks/covariance.py.
 FITTED, CHOSEN = 1.5, 1.1
@@ -41,7 +43,9 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     weights = np.where(np.abs(slopes).max(axis=1, initial=0.0) < LARGEST_SLOPE, weights, 0.0)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
-    variance = CHOSEN * deviation_sq * max(count, 1e-9) / max(count - FITTED * POSE, 0.5 * count, 1e-9)
+    variance = (
+        CAUCHY_VARIANCE * CHOSEN * deviation_sq * max(count, 1e-9) / max(count - FITTED * POSE, 0.5 * count, 1e-9)
+    )
     # The refinement weighs the prior of the cameras by another factor than their deviations say.
     weight = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
     if fitted.lens_prior is not None and not fitted.lens_prior.is_as_given:

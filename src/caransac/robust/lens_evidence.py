@@ -62,7 +62,7 @@ def fit_lenses(
         return problem, last, None
     columns = last.best.shape[1]
     # The prior of the matches counts as much as their posterior, which depends on a model of other lenses.
-    posterior = match_weights(network, last.probabilities, prior, tuning.min_weight)
+    posterior = match_weights(network, last.probabilities, tuning.min_weight)
     weights = problem.share(np.sqrt(posterior * prior))
     chosen = most_likely(weights.astype(np.float32), POINTS)
     chosen = chosen[weights[chosen] > LIGHTEST]

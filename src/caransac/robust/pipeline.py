@@ -89,8 +89,7 @@ def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Op
 
 def _covariance(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Array | None:
     """The covariance of a pose by the weights of its last refinement."""
-    prior, last = found.rounds[0].probabilities, found.rounds[-1]
-    weights = match_weights(network, last.probabilities, prior, options.tuning.min_weight)
+    weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
     return pose_covariance(problem, found, weights)
 
 

@@ -34,10 +34,7 @@ def refine_weighted(problem: Problem, model: Array, weights: Array, noise: float
     return np.asarray(problem.refine(model[None], options, weights)[0])
 
 
-def match_weights(network: MatchStates, probabilities: Floats, prior: Floats, min_weight: float) -> Array:
-    """Weights ``p ** alpha * prior ** beta`` of the matches (n,), light ones set to zero.
-
-    The prior knows nothing of the model being refined: it keeps the refinement from confirming its own start.
-    """
-    weights = probabilities ** np.float32(network.alpha) * prior ** np.float32(network.beta)
+def match_weights(network: MatchStates, probabilities: Floats, min_weight: float) -> Array:
+    """Weights ``p ** alpha`` of the matches (n,), light ones set to zero."""
+    weights = probabilities ** np.float32(network.alpha)
     return np.where(weights > min_weight, weights, 0.0).astype(float)

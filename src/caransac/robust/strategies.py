@@ -85,7 +85,7 @@ def choose_strategies(
         return last.state, last.probabilities
 
     def refine_by_probability(model: Array, probabilities: Floats, noise: float) -> Array:
-        weights = problem.share(match_weights(network, probabilities, prior, tuning.min_weight))
+        weights = problem.share(match_weights(network, probabilities, tuning.min_weight))
         return refine_weighted(problem, model, weights, noise)
 
     def refine_on_inliers(model: Array, _probabilities: Floats, noise: float) -> Array:

@@ -11,7 +11,6 @@ from caransac.learned.network_layout import PAPER_LAYOUT
 from caransac.options import MaxError, Options
 from caransac.training.data import PairSource, thin_out
 from caransac.training.recipe import Recipe
-from caransac.training.state_module import StateModule
 from caransac.training.state_task import StateTask
 from caransac.training.task import PairLoss
 from caransac.training.trainable_module import TrainableModule
@@ -29,10 +28,6 @@ class PaperTask(StateTask):
         super().__init__(recipe)
         self.with_prior = recipe.prior_loss
         self.layout = replace(PAPER_LAYOUT, lifted=1 if self.filter else recipe.lifted)  # the filter's residual
-
-    def make_network(self, num_inputs: int) -> StateModule:
-        """See `TrainingTask.make_network`."""
-        return StateModule(num_inputs, self.recipe.width, self.layout, with_beta=False)
 
     def options(self, seed: int, max_error_px: MaxError, *, early_stop: bool = False) -> Options:
         """See `StateTask.options`; it never stops early."""

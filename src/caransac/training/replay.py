@@ -68,11 +68,6 @@ class RecordedNetwork:
         """See `MatchStates.alpha`."""
         return self.module.alpha.item()
 
-    @property
-    def beta(self) -> float:
-        """See `MatchStates.beta`."""
-        return self.module.beta.item()
-
     def first(self, side: Floats) -> tuple[Floats, Floats]:
         """See `MatchStates.first`."""
         return self._answer(self.module.init_state(torch.from_numpy(side)))
@@ -116,8 +111,7 @@ def replay(
     entropy, pose_error = total.item(), np.nan
     if example.has_pose:
         if not self_supervised:
-            start, *rounds = found.rounds
-            poses = [pose_loss(network, example, start, record, options.tuning) for record in rounds]
+            poses = [pose_loss(network, example, record, options.tuning) for record in found.rounds[1:]]
             total = total + POSE_WEIGHT * discounted(poses)
         pose_error = example.pose_error_deg(found.model)
     return Losses(total, entropy, entropies[0].item(), entropies[-1].item(), pose_error)
@@ -128,19 +122,17 @@ def discounted(losses: Sequence[Tensor]) -> Tensor:
     return torch.stack([(1 - EPSILON) ** (len(losses) - 1 - q) * loss for q, loss in enumerate(losses)]).sum()
 
 
-def pose_loss(
-    network: StateModule, example: Example, start: Round, record: Round, tuning: Tuning = DEFAULT_TUNING
-) -> Tensor:
-    """Pose error in degrees of a round's best model, clamped; its gradient reaches alpha and beta alone.
+def pose_loss(network: StateModule, example: Example, record: Round, tuning: Tuning = DEFAULT_TUNING) -> Tensor:
+    """Pose error in degrees of a round's best model, clamped; its gradient reaches only alpha.
 
     The gradient flows through one more Levenberg-Marquardt step of the refinement, with the probabilities held fixed.
-    That step moves the model by next to nothing, but how it would move it for other exponents is what counts.
+    That step moves the model by next to nothing, but how it would move it for another exponent is what counts.
     """
     assert record.best is not None
     error = example.pose_error_deg(record.best)
     if error >= POSE_CLAMP_DEG:
         return torch.tensor(POSE_CLAMP_DEG)
-    step = refinement_step(network, example, record.best, start.probabilities, record, tuning)
+    step = refinement_step(network, example, record.best, record, tuning)
     slope = pose_error_slope(example, record.best, len(step))
     return error + ((step - step.detach()) @ torch.from_numpy(slope)).float()
 
@@ -149,11 +141,10 @@ def refinement_step(
     network: StateModule,
     example: Example,
     model: Array,
-    prior: Floats,
     record: Round,
     tuning: Tuning = DEFAULT_TUNING,
 ) -> Tensor:
-    """One damped step of the weighted refinement from a model, differentiable in alpha and beta."""
+    """One damped step of the weighted refinement from a model, differentiable in alpha."""
     problem = example.problem
     residuals, jacobian = problem.jacobian(model)
     residuals, jacobian = residuals.reshape(len(residuals), -1), jacobian.reshape(len(jacobian), -1, jacobian.shape[-1])
@@ -161,10 +152,7 @@ def refinement_step(
     squares = (lengths / record.noise) ** 2
     slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
     bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)
-    probability, prior_probability = (
-        torch.from_numpy(np.maximum(p, 1e-12).astype(float)) for p in (record.probabilities, prior)
-    )
-    weights = probability ** network.alpha.double() * prior_probability ** network.beta.double()
+    weights = torch.from_numpy(np.maximum(record.probabilities, 1e-12).astype(float)) ** network.alpha.double()
     weights = torch.where(weights > tuning.min_weight, weights, 0.0)
     # The loss is curved along a residual, and not across it.
     J, r = torch.from_numpy(jacobian), torch.from_numpy(slope * lengths)

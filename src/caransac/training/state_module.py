@@ -20,16 +20,13 @@ ALL_LAYERS = slice(None)
 class StateModule(TrainableModule):
     """The state network; see `caransac.learned.state_network.StateNetwork` for what its parts mean."""
 
-    def __init__(
-        self, num_features: int, width: int, layout: NetworkLayout = DEFAULT_LAYOUT, *, with_beta: bool = True
-    ) -> None:
+    def __init__(self, num_features: int, width: int, layout: NetworkLayout = DEFAULT_LAYOUT) -> None:
         """A network at random.
 
         Args:
             num_features: numbers of side information per match.
             width: width of the state.
             layout: where its skip connections are, and what the side information is.
-            with_beta: whether the prior's exponent is trained; it is 0 otherwise.
         """
         super().__init__()
         sizes = {
@@ -44,10 +41,6 @@ class StateModule(TrainableModule):
         for name, layers in self.layers.items():
             self.add_module(name, nn.ModuleList(layers))
         self.alpha = nn.Parameter(torch.tensor(1.0))
-        if with_beta:
-            self.beta = nn.Parameter(torch.tensor(0.0))
-        else:
-            self.register_buffer("beta", torch.tensor(0.0))
 
     def to_weights(self) -> dict[str, Floats]:
         """See `TrainableModule.to_weights`; with the layout."""

@@ -81,9 +81,9 @@ class LoopTask(TrainingTask):
         return means | {f"auc{x}": auc(errors, x) if errors else float("nan") for x in (5, 1)}
 
     def describe(self, network: TrainableModule) -> Figures:
-        """See `TrainingTask.describe`: the exponents of the refinement's weights."""
+        """See `TrainingTask.describe`: the exponent of the refinement's weights."""
         assert isinstance(network, StateModule)
-        return {"alpha": network.alpha.item(), "beta": network.beta.item()}
+        return {"alpha": network.alpha.item()}
 
     def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
         """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
