@@ -121,7 +121,7 @@ STEPS = (
     Step(
         "tuned",
         PEERS,
-        words=(*most_pairs(5), "--tune-pairs", "2"),
+        words=(*most_pairs(5), "--tune-pairs", "1"),
         full=("--tune-pairs", "8"),
         data={"": VAL[:1], "--tune": TRAIN[:1]},
         needs="",
