@@ -11,6 +11,7 @@ from collections.abc import Callable
 import tables_accuracy as accuracy
 import tables_colmap as colmap
 import tables_method as method
+import tables_paper as paper
 import tables_reliability as reliability
 import tables_speed as speed
 from published import table
@@ -67,6 +68,13 @@ TABLES: dict[str, Callable[[Results], str]] = {
         method.tuning,
         method.camera_tuning,
         method.worked_pair,
+        paper.paper_results,
+        paper.paper_ablations,
+        paper.paper_filters,
+        paper.paper_first_scenes,
+        paper.paper_orders,
+        paper.paper_differences,
+        paper.paper_weights,
         index,
     )
 }

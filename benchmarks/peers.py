@@ -2,11 +2,12 @@
 
     .venv/bin/python benchmarks/peers.py peers DIR ... [--max-pairs N] [--seeds K] [--out FILE]
     .venv/bin/python benchmarks/peers.py tuned DIR ... --tune DIR [--tune-pairs N] [--out FILE]
-    .venv/bin/python benchmarks/peers.py paper DIR ... [--out FILE]
+    .venv/bin/python benchmarks/peers.py paper DIR ... --train DIR ... [--max-pairs N] [--out FILE]
 
     peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds, the others with one
     tuned    the same with the threshold of each method tuned on other scenes
-    paper    the rows of the tables of the paper, on the pairs of DIR
+    paper    the paper's own method beside ours: all methods, its ablations, iterations and filters, and what each
+             difference from the default buys on training scenes
 
 DIR is anything that `caransac bench` reads. docs/benchmark.md has the rules. With --max-pairs, all methods get the same
 pairs, the first of each scene in a fixed shuffle. Times are those of 10 pairs. Outcomes are kept in a journal under
@@ -26,21 +27,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from paper_rows import differences_table, orders_table, run_differences, run_rows
 from published import RESULTS, make_parser, origin, publish, table
 
-from caransac.bench.paper import PRESET, TABLES
+from caransac.bench.paper import PRESET
 
 ROOT = Path(__file__).parent.parent
 FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °", "Avg": "mean, °"}
 DIGITS = {"Med": 3, "Avg": 2}
 OWN_ROWS, OTHER_ROWS = ("ours", "ablations", PRESET), ("peers", "filtered")
-PAPER_TABLES = ("table-1", "table-3", "table-4", "table-6", "table-7")  # the others have the same rows on other data
 EARLY = ("CA-RANSAC", "LM-LO")  # run once more as by default: they stop when they are sure
 TIMING_PAIRS = "10"
 TITLES = {
     "peers": "Every method on the same matches",
     "tuned": "Thresholds tuned on other scenes",
-    "paper": "The tables of the paper, on other data",
+    "paper": "The paper's own method, on other data than the paper's",
 }
 ABOUT = """\
 1024 hypotheses per pair, or as many as the method wants ("early stop"). Figures are means over scenes, with the
@@ -51,8 +52,8 @@ docs/benchmark.md has the rules. †: takes no seed; its figures vary from run t
 
 def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of a run of the benchmark; outcomes of an earlier one in the same folder are kept."""
-    command = [sys.executable, "-m", "caransac", "bench", *arguments, "--out", str(work), "--quiet"]
-    command += ["--timing-pairs", TIMING_PAIRS]
+    rules = ["--timing-pairs", TIMING_PAIRS, *arguments, "--out", str(work), "--quiet"]
+    command = [sys.executable, "-m", "caransac", "bench", *rules]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return [row for path in sorted(work.rglob("results.json")) for row in read_rows(path)]
 
@@ -60,7 +61,6 @@ def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file of the benchmark, with what the tables show of them."""
     results = json.loads(path.read_text())
-    group = path.parent.name if path.parent.name in TABLES else None
     rows = []
     for row in results["rows"]:
         figures = {name: [row["figures"][name][part] for part in ("mean", "std")] for name in FIGURES}
@@ -68,7 +68,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         kept |= {"seeds": results["protocol"]["seeds"], "ms": row["ms"], "repeatable": row["repeatable"]}
         kept |= {"no_answer": row["failures"] + row["crashes"], "figures": figures}
         kept |= {"scenes_AUC5": {scene: found["AUC5"] for scene, found in row["scenes"].items()}}
-        rows.append(kept | ({"table": group} if group else {}))
+        rows.append(kept)
     return rows
 
 
@@ -77,9 +77,7 @@ def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
     pairs = [*asked.folders, *(["--max-pairs", asked.max_pairs] if asked.max_pairs else [])]
     both = [*pairs, "--problem", "E", "F"]
     if asked.table == "paper":
-        chosen = PAPER_TABLES[:2] if asked.quick else PAPER_TABLES
-        rows = bench(work, [*pairs, "--paper", *chosen])
-        return sorted(rows, key=lambda row: (chosen.index(row["table"]), row["dataset"]))
+        return run_rows(bench, work, asked.folders, pairs[len(asked.folders) :], asked.quick)
     if asked.table == "tuned":
         methods, number = (["LM-LO", "PoseLib"], "1") if asked.quick else (["default"], asked.tune_pairs)
         rows = bench(work, [*both, "--methods", *methods, "--tune", asked.tune, "--tune-pairs", number])
@@ -95,14 +93,14 @@ def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
 def as_markdown(content: dict[str, Any]) -> str:
     """A table for every data set and problem."""
     text = f"# {TITLES[content['table']]}\n\n{ABOUT}"
-    for (group, data, problem), found in groupby(
-        content["rows"], lambda r: (r.get("table"), r["dataset"], r["problem"])
-    ):
+    for (data, problem), found in groupby(content["rows"], lambda row: (row["dataset"], row["problem"])):
         rows = list(found)
-        title = f"{TABLES[group].title}; here " if group else ""
         size = f"{rows[0]['pairs']} pairs, {len(rows[0]['scenes_AUC5'])} scenes"
         header = ["method", *FIGURES.values(), "ms", "hypotheses", "px", "no answer", "seeds"]
-        text += f"\n## {title}{problem}, {data} ({size})\n\n{table(header, map(cells_of, rows))}"
+        text += f"\n## {problem}, {data} ({size})\n\n{table(header, map(cells_of, rows))}"
+    if content["table"] == "paper":
+        text += f"\n## Orders of the paper's tables\n\n{orders_table(content['rows'])}"
+        text += f"\n## What the differences buy\n\n{differences_table(content['differences'])}"
     return text
 
 
@@ -129,17 +127,21 @@ def main() -> None:
     parser.add_argument("--seeds", default="3", metavar="K", help="of our methods, for peers (default: %(default)s)")
     parser.add_argument("--tune", metavar="DIR", help="other scenes to tune thresholds on")
     parser.add_argument("--tune-pairs", default="3", metavar="N", help="of each of these (default: %(default)s)")
+    parser.add_argument("--train", nargs="+", metavar="DIR", help="training scenes, for what differences buy")
     arguments = parser.parse_args()
-    if (arguments.table == "tuned") != (arguments.tune is not None):
-        parser.error("tuned needs --tune, the others do not")
+    for name, option in (("tuned", "tune"), ("paper", "train")):
+        if (arguments.table == name) != (getattr(arguments, option) is not None):
+            parser.error(f"{name} needs --{option}, the others do not")
     made, out = origin(), arguments.out or (None if arguments.quick else RESULTS / f"{arguments.table}.json")
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     kind = "quick" if arguments.quick else "whole"
     work = ROOT / "build" / "publish" / str(made["commit"]) / f"{arguments.table}-{kind}"
     if str(made["commit"]).endswith("-dirty"):
         shutil.rmtree(work, ignore_errors=True)  # outcomes of nobody knows which code
-    rows = run_table(arguments, work)
-    publish(out, {"made": made, "table": arguments.table, "rows": rows}, as_markdown)
+    content = {"made": made, "table": arguments.table, "rows": run_table(arguments, work)}
+    if arguments.train is not None:
+        content["differences"] = run_differences(arguments.train, arguments.quick)
+    publish(out, content, as_markdown)
 
 
 if __name__ == "__main__":

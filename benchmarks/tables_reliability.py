@@ -53,11 +53,17 @@ def hard_cases(results: Results) -> str:
 def covariance(results: Results) -> str:
     """How many poses lie in the ellipses of their covariances."""
     lines = [
-        [label, str(row["pairs"]), *(percent(row[f"inside_{share}"], row["pairs"]) for share in ("0.95", "0.5"))]
+        [
+            label,
+            str(row["pairs"]),
+            *(percent(row[f"inside_{share}"], row["pairs"]) for share in ("0.95", "0.5")),
+            *(f"{row[name]:.2f}" for name in ("rotation", "direction")),
+        ]
         for rows in results["covariance"]["parts"].values()
         for label, row in rows.items()
     ]
-    return table(["", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %"], lines)
+    header = ["", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio"]
+    return table(header, lines)
 
 
 def hostile_databases(results: Results) -> str:

@@ -221,3 +221,24 @@ def test_a_changed_tree_is_refused(script, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         publish.main()
     assert "not clean:\n M src/caransac/options.py" in capsys.readouterr().err
+
+
+def test_orders_that_differ_from_the_papers_are_said(script):
+    paper = script("paper_rows")
+    assert paper.verdict(2.0, 1.0, 0.3) == paper.verdict(-2.0, -1.0, 0.3) == "the same"
+    assert paper.verdict(2.0, -1.0, 0.3) == "**differs**"
+    assert paper.verdict(2.0, -0.2, 0.3) == "too close to say"
+    assert paper.verdict(0.1, 1.0, 0.3) == "none in the paper"
+
+    def row(method, auc5, auc1):
+        return {
+            "dataset": "rootsift/val",
+            "problem": "E",
+            "method": method,
+            "figures": {"AUC5": [auc5, 0.1], "AUC1": [auc1, 0.1]},
+        }
+
+    found = [row("CA-RANSAC paper", 81, 57), row("CA-RANSAC paper -S", 79, 58), row("CA-RANSAC paper -C", 80, 50)]
+    full, sampling = [line for line in paper.orders_table(found).splitlines() if line.startswith("| table 1")]
+    assert full.endswith("| +7.6 / +4.1 | +2.0 / -1.0 | the same; in AUC@1 **differs** |")
+    assert sampling.endswith("| +5.7 / +4.5 | -1.0 / +8.0 | **differs**; in AUC@1 the same |")

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from layouts import write_pair_list
+from layouts import write_pair_list, write_posebench, write_scene
 
 from caransac.bench import summary
 from caransac.bench.adapters import ESTIMATORS
@@ -42,25 +42,33 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
         assert {PRESET, "CA-RANSAC", "LM-LO", "PoseLib"} <= names
 
 
-def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys):
-    """Every row of some tables that is installed, on a pair in the layout of ScanNet's list; `make paper` runs all."""
+def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys, rng):
+    """Every row of some tables that is installed, on a pair in every layout; `make paper` runs all."""
     for name in set(TABLES) - {"table-4", "table-6"}:
         monkeypatch.delitem(TABLES, name)
-    pair_list = write_pair_list(tmp_path, list(make_synthetic(1)))
+    pairs = list(make_synthetic(1))
+    folders = [tmp_path / name for name in ("scannet", "megadepth")]
+    for folder in folders:
+        folder.mkdir()
+    pair_list, posebench = write_pair_list(folders[0], pairs), folders[1] / "posebench.h5"
+    write_posebench(posebench, pairs[0], as_arrays=True)
+    write_scene(tmp_path / "phototourism" / "val" / "scene", rng, num_images=2)
+    layouts = [str(pair_list), str(posebench), str(tmp_path / "phototourism" / "val")]
     out = tmp_path / "out"
     arguments = ["--workers", "1", "--timing-pairs", "0", "--iterations", "128", "-q"]
-    assert main(["bench", str(pair_list), "--paper", "all", *arguments, "--out", str(out)]) == 0
+    assert main(["bench", *layouts, "--paper", "all", *arguments, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert {path.name for path in out.iterdir() if path.is_dir()} == set(TABLES)
     for name, table in TABLES.items():
         results = json.loads((out / name / "results.json").read_text())
         rows = {row["method"] for row in results["rows"]}
         assert rows | set(results["missing"]) == set(table.rows)
+        assert len({row["dataset"] for row in results["rows"]}) == 3
         assert {PRESET, "CA-RANSAC", "LM-LO"} <= rows
         assert all(row["crashes"] == 0 for row in results["rows"] if "CA-RANSAC" in row["method"])
     for figure in FIGURES:
-        assert (out / f"{figure}-0.png").stat().st_size > 5000
-    assert "CA-RANSAC paper (E)" in printed and "ContextFilter + eight-point" in printed
+        assert all((out / f"{figure}-{number}.png").stat().st_size > 5000 for number in range(3))
+    assert "CA-RANSAC paper (E)" in printed and "ContextFilter 128 + eight-point" in printed
     assert expand_paper(["all"]) == [*TABLES, *FIGURES] and expand_paper(["figure-1", "figure-1"]) == ["figure-1"]
 
 

@@ -1,5 +1,7 @@
 """What tests of training share: a small network, an example, a folder of scenes."""
 
+from functools import partial
+
 import h5py
 import numpy as np
 import pytest
@@ -24,23 +26,35 @@ def example(rng):
             return make_example(pair)
 
 
+def write_scene(folder, pairs, scores, features):
+    """A folder of one scene in the layout of the RANSAC Tutorial 2020, of pairs with their scores and features."""
+    keys = [f"a{i}-b{i}" for i in range(len(pairs))]
+    tables = {
+        "matches": {key: np.c_[pair.points1, pair.points2] for key, pair in zip(keys, pairs, strict=True)},
+        "match_conf": dict(zip(keys, scores, strict=True)),
+        "match_features": dict(zip(keys, features, strict=True)),
+        "K1_K2": {key: np.stack([pair.camera1.K, pair.camera2.K])[None] for key, pair in zip(keys, pairs, strict=True)},
+        "R": {f"a{i}": np.eye(3) for i in range(len(pairs))} | {f"b{i}": p.R for i, p in enumerate(pairs)},
+        "T": {f"a{i}": np.zeros((3, 1)) for i in range(len(pairs))}
+        | {f"b{i}": p.t[:, None] for i, p in enumerate(pairs)},
+    }
+    scene = folder / "mine" / "train" / "scene"
+    scene.mkdir(parents=True)
+    for name, table in tables.items():
+        with h5py.File(scene / f"{name}.h5", "w") as file:
+            for key, value in table.items():
+                file[key] = value
+    return scene.parent
+
+
 @pytest.fixture
 def scenes(tmp_path, rng):
     """A folder of one scene of four pairs with three features per match."""
-    pairs = {f"a{i}-b{i}": random_pair(rng, num_points=200, inlier_ratio=0.5) for i in range(4)}
-    tables = {
-        "matches": {key: np.c_[pair.points1, pair.points2] for key, pair in pairs.items()},
-        "match_conf": {key: pair.scores for key, pair in pairs.items()},
-        "match_features": {key: rng.normal(size=(200, 3)) for key in pairs},
-        "K1_K2": {key: np.stack([pair.camera1.K, pair.camera2.K])[None] for key, pair in pairs.items()},
-        "R": {f"a{i}": np.eye(3) for i in range(4)} | {f"b{i}": p.R for i, p in enumerate(pairs.values())},
-        "T": {f"a{i}": np.zeros((3, 1)) for i in range(4)}
-        | {f"b{i}": p.t[:, None] for i, p in enumerate(pairs.values())},
-    }
-    folder = tmp_path / "mine" / "train" / "scene"
-    folder.mkdir(parents=True)
-    for name, table in tables.items():
-        with h5py.File(folder / f"{name}.h5", "w") as file:
-            for key, value in table.items():
-                file[key] = value
-    return folder.parent
+    pairs = [random_pair(rng, num_points=200, inlier_ratio=0.5) for _ in range(4)]
+    return write_scene(tmp_path, pairs, [pair.scores for pair in pairs], [rng.normal(size=(200, 3)) for _ in pairs])
+
+
+@pytest.fixture
+def make_scenes(tmp_path):
+    """Writes such a folder of pairs of one's own: see `write_scene`."""
+    return partial(write_scene, tmp_path)

@@ -18,6 +18,8 @@ from caransac.learned.weights_file import weights_path
 
 MIN_KEPT = 20  # matches a filter leaves at least, the best ones
 CONTEXT_FILTER = "ContextFilter"  # the name of our own learned filter in tables
+PAPER_FILTER = "ContextFilter 128"  # that of as many features as the filter of the paper's experiment has
+OWN_FILTERS = {CONTEXT_FILTER: "filter", PAPER_FILTER: "filter-128"}  # their weights
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,11 @@ class LearnedFilter:
 
 def own_filters() -> list[BenchFilter]:
     """The learned filters that come with the package."""
-    return [BenchFilter(CONTEXT_FILTER, LearnedFilter("filter"))] if weights_path("filter").is_file() else []
+    return [BenchFilter(name, LearnedFilter(weights)) for name, weights in OWN_FILTERS.items() if _has(weights)]
+
+
+def _has(weights: str) -> bool:
+    return weights_path(weights).is_file()
 
 
 @lru_cache(maxsize=4)

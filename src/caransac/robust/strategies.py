@@ -59,20 +59,6 @@ def choose_strategies(
     tuning = options.tuning
     likely = likely_matches(problem, prior, tuning)
     regions = rank_regions(problem, prior, tuning)
-    quality = load_quality(options.sample_quality)
-    best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
-    static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
-
-    def draw(last: Round) -> Indices:
-        first, num = last.num_hypotheses, options.samples_per_round
-        num_by_score = 0 if best_first is None else int(problem.by_score * num)
-        pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
-        sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
-        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, num - num_by_score)
-        if best_first is None or num_by_score == 0:
-            return samples
-        sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
-        return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
 
     def refine_promising(models: Array, last: Round) -> Array:
         return promising(problem, models, last.probabilities, options.local_models, scale, last.noise)
@@ -107,13 +93,34 @@ def choose_strategies(
         return refine_weighted(problem, model, inliers.astype(float), noise)
 
     return Strategies(
-        draw=draw,
+        draw=_choose_draw(problem, info, options),
         hypothesise=hypothesise_beside_best if tuning.spread_ranking else hypothesise_from_best,
         attend=attend_to_distinct if tuning.spread_ranking else attend_to_largest,
         measure=measure,
         update=update if options.state_update else keep,
         refine=refine_by_probability if options.adaptive_refinement else refine_on_inliers,
     )
+
+
+def _choose_draw(problem: Problem, info: MatchInfo, options: Options) -> Callable[[Round], Indices]:
+    """How samples are drawn: from the sampling pool and, of some problems, a share of them by score."""
+    tuning = options.tuning
+    quality = load_quality(options.sample_quality)
+    best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
+    static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
+
+    def draw(last: Round) -> Indices:
+        first, num = last.num_hypotheses, options.samples_per_round
+        num_by_score = 0 if best_first is None else int(problem.by_score * num)
+        pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
+        sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
+        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, num - num_by_score)
+        if best_first is None or num_by_score == 0:
+            return samples
+        sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
+        return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
+
+    return draw
 
 
 def with_best(last: Round, models: Array) -> Array:
