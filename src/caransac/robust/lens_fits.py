@@ -99,13 +99,20 @@ class OneViewFits(_Fits[Absolute]):
     model_kernels: ClassVar[ModelKernels] = ABSOLUTE_FOCAL_POSES
 
     def fit(
-        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool = False
+        self,
+        model: Array,
+        weights: Array,
+        loss_scale: float,
+        noise: float,
+        *,
+        held: bool,
+        brief: bool = False,  # noqa: ARG002  # see below
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`: to the pixels, as the lens shows them."""
         problem = self.problem
         prior = problem.intrinsics_prior(noise) if isinstance(problem, AbsoluteFocal) else slack_prior(self.unit(noise))
         bent, points = problem.bent(model)
-        options = self.options(prior, loss_scale, noise, held, brief)
+        options = self.options(prior, loss_scale, noise, held, brief=False)  # a few steps do not reach a strong lens
         refined, costs = ABSOLUTE_FOCAL_POSES.refine(bent[None], points, options, weights)
         model = refined[0]
         k1 = float(model[0, 5]) * exp(-2 * model[0, 4])
