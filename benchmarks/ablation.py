@@ -78,6 +78,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "noise_range": ((1.0, 1.0), (0.0, 1e9)),
     "noise_reach": (5.0, 60.0),
     "likely_prior": (0.2, 0.8),
+    "min_likely": (15, 200),
     "search_error": (2.5, 6.0),
     "max_error": (1.5, 5.0),
     "local_reach": (1.0, 4.0),

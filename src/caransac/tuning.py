@@ -25,8 +25,8 @@ class Tuning:
             are left as they are (RootSIFT and ORB have shares up to 0.07).
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
-        min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), behind the ratio
-            filter of LM-LO, and among those that the noise is measured on.
+        min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), and behind the
+            ratio filter of LM-LO.
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (the paper's).
         compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
         shortlist: models that pass the coarse comparison, in models that are refined.
@@ -44,6 +44,7 @@ class Tuning:
         noise_range: smallest and largest noise that is accepted, in usual ones.
         noise_reach: distance up to which matches tell the noise, in noises.
         likely_prior: prior above which a match is likely; the noise is measured on these.
+        min_likely: matches that it is measured on at least, the most probable ones.
         search_error: threshold of ranking and of local refinement, in noises.
         max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
             none.
@@ -78,6 +79,7 @@ class Tuning:
     noise_range: tuple[float, float] = (0.2, 20.0)
     noise_reach: float = 20.0
     likely_prior: float = 0.5
+    min_likely: int = 50
     search_error: float = 4.0
     max_error: float = 3.5
     local_reach: float = 5**0.5

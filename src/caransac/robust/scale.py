@@ -79,5 +79,5 @@ class Scale:
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
     """The problem of the matches of a high prior: the noise is measured on them."""
-    least = float(prior[most_likely(prior, tuning.min_pool)].min())
+    least = float(prior[most_likely(prior, tuning.min_likely)].min())
     return problem.subset(where(prior >= min(tuning.likely_prior, least)))
