@@ -106,7 +106,7 @@ class OneViewFits(_Fits[Absolute]):
         noise: float,
         *,
         held: bool,
-        brief: bool = False,  # noqa: ARG002  # see below
+        brief: bool = False,  # noqa: ARG002  # of `LensFits`: a brief fit would not reach a strong lens
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`: to the pixels, as the lens shows them."""
         problem = self.problem
