@@ -69,9 +69,12 @@ def solvePnPRansac(
             )
         return tuple(load_opencv().solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs))
     lens = downloaded(cameraMatrix), None if distCoeffs is None else downloaded(distCoeffs)
+    pixels, space = as_pixels(as_points(imagePoints, "imagePoints"), "imagePoints"), _space(objectPoints)
+    if len(pixels) != len(space):
+        raise ValueError(f"objectPoints and imagePoints must have the same length, got {len(space)} and {len(pixels)}")
     found = api.estimate_absolute_pose(
-        as_pixels(as_points(imagePoints, "imagePoints"), "imagePoints"),
-        _space(objectPoints),
+        pixels,
+        space,
         as_camera(lens, "cameraMatrix, distCoeffs"),
         scores=scores,
         score_kind=score_kind,
