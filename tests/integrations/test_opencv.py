@@ -393,6 +393,7 @@ def test_hostile_points_raise(points1, message):
         ours.findFundamentalMat(points1, PAIR.points2)
 
 
+@pytest.mark.slow
 def test_opencv_is_not_needed():
     program = """
 import sys
