@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caransac.api.arguments import ImageSize, unknown_camera
 from caransac.api.estimators import profile_camera
-from caransac.api.many_pairs import PairNames, estimate_all
+from caransac.api.many_pairs import PairNames, estimate_all, number
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import Options
@@ -97,7 +97,7 @@ def estimate_camera(
         ValueError: an argument or a pair is wrong; the message names it.
     """
     lens = unknown_camera(image_size, "image_size")
-    names, chosen = PairNames(optional=("image_size1", "image_size2")), list(enumerate(pairs))
+    names, chosen = PairNames(optional=("image_size1", "image_size2")), list(number(pairs))
     if len(chosen) > MOST_PAIRS:
         sizes = estimate_all(_count_matches, names, chosen, options, 1, None)
         chosen = [chosen[i] for i in spread_choice(sizes, MOST_PAIRS)]
