@@ -407,4 +407,4 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
 
 def _length(values: Any) -> int:
     """Rows of an array as `to_plain` writes it."""
-    return len(values) if isinstance(values, list) else 0  # of an empty one, the shape alone
+    return len(values) if isinstance(values, list) else 0  # an empty one has only its shape
