@@ -90,12 +90,10 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "wide_reach": (5.0, 50.0),
     "guessed_centre_deviation": (0.0, 0.1),
     "contradicted": (0.0, 1.0),
-    "ambiguous": (0.5, 1.1),
 }
 # Numbers that tell only beside another change: they are compared with the row of that.
 BESIDE: dict[str, str] = {
     "static_ratio": "-S: no adaptive sampling",
-    "ambiguous": "early stop",
     "wide_loss_scale": "working_set = 512",
     "wide_reach": "working_set = 512",
 }

@@ -52,8 +52,13 @@ def test_parts_of_names_choose_rows_with_those_they_are_compared_with(ablation):
 def test_tables_show_differences_to_the_row_beside(ablation):
     rows = {
         name: {"auc5": value, "auc1": value / 2, "noise": 0.1, "jumps": 1.0, "ms": 2.0}
-        for name, value in {"default": 80.0, "early stop": 79.0, "ambiguous = 1.1": 76.0}.items()
+        for name, value in {
+            "default": 80.0,
+            "early stop": 79.0,
+            "working_set = 512": 79.0,
+            "wide_reach = 5.0": 76.0,
+        }.items()
     }
     text = ablation.problem_table(rows)
-    assert "| ambiguous = 1.1, beside early stop | -3.00 | -1.50 |" in text
+    assert "| wide_reach = 5.0, beside working_set = 512 | -3.00 | -1.50 |" in text
     assert "| early stop | -1.00 | -0.50 |" in text

@@ -58,7 +58,6 @@ class Tuning:
         guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
             where the sizes of the images are not given, in the longer side of the box of the points; 0 for no cameras.
         contradicted: gain of consensus without cameras from which on such cameras are rejected.
-        ambiguous: share of the best model's consensus that another distinct model may have for one round to be enough.
     """
 
     working_set: int = 8192
@@ -91,7 +90,6 @@ class Tuning:
     wide_reach: float = 15.0
     guessed_centre_deviation: float = 0.2
     contradicted: float = 0.1
-    ambiguous: float = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,6 @@
 """When to stop."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,20 +50,11 @@ def test_the_prior_settles_nothing():
 
 
 @pytest.mark.parametrize(("factor", "settled"), [(0.9, False), (1.1, True)])
-def test_one_round_is_enough_after_as_many_samples_as_are_needed(factor, settled):
+def test_two_rounds_are_enough_after_as_many_samples_as_are_needed(factor, settled):
     needed = samples_needed(0.9, 5, Options().success_probability)
-    only = record(np.arange(40), int(factor * needed) + 1, num_inliers=36)
-    assert is_settled([record([], 0), only], Options()) == settled
-    assert is_settled([record([], 0), only, only], Options()) == settled
+    each = record(np.arange(40), int(factor * needed) + 1, num_inliers=36)
+    assert is_settled([record([], 0), each, each], Options()) == settled
 
 
-@pytest.mark.parametrize(("share", "settled"), [(0.1, True), (0.75, True), (0.85, False), (0.99, False), (1.0, False)])
-def test_one_round_is_not_enough_where_another_model_has_nearly_as_much_consensus(share, settled):
-    """Plenty of samples were drawn; what decides is the rival, wherever it stands among the models."""
-    alone = record(np.arange(40), 1000, num_inliers=36)
-    assert is_settled([record([], 0), alone], Options())
-    weak = 0.2 * alone.msac_scores
-    for others in ([share * alone.msac_scores], [weak, share * alone.msac_scores], [share * alone.msac_scores, weak]):
-        rivals = replace(alone, msac_scores=np.concatenate([alone.msac_scores, *others]))
-        assert is_settled([record([], 0), rivals], Options()) == settled
-        assert is_settled([record([], 0), rivals, rivals], Options())  # a second round has the last word
+def test_one_round_is_not_enough_however_many_samples_it_had():
+    assert not is_settled([record([], 0), record(np.arange(40), 10**6, num_inliers=40)], Options())

@@ -24,19 +24,12 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
 def is_settled(rounds: Sequence[Round], options: Options) -> bool:
     """Whether the rounds of CA-RANSAC so far, the record of the prior being the first, are enough.
 
-    Later samples agree with the model because it chose them: the inlier ratio is that of the first round's samples.
+    The second round is the first that samples by consensus, so two are needed at least. Later samples agree with the
+    model because it chose them: the inlier ratio is that of the first round's samples.
     """
-    if not options.early_stop or len(rounds) == 1:
+    if not options.early_stop or len(rounds) < 3:
         return False
     first, last = rounds[1].samples, rounds[-1]
     inlier_ratio = float(np.mean(last.msac_scores[0][first] > 0))
     needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
-    if last.num_hypotheses < needed:
-        return False
-    return len(rounds) > 2 or not _is_ambiguous(last, options.tuning.ambiguous)
-
-
-def _is_ambiguous(last: Round, share: float) -> bool:
-    """Whether another model than the best has nearly as much consensus: one of a plane, or of a repeated pattern."""
-    best, *others = (float(total) for total in last.msac_scores.sum(axis=1))
-    return max(others, default=0.0) > share * best
+    return last.num_hypotheses >= needed

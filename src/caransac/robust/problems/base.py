@@ -281,7 +281,7 @@ class Problem(ABC):
         bent = self.bent_by(DISTORTION_STEP)
         residuals, slopes = self.jacobian(model)
         moved = (bent.jacobian(model)[0] - residuals) / DISTORTION_STEP
-        usable = np.isfinite(moved) & (np.abs(slopes).max(axis=1) < LARGEST_SLOPE)
+        usable = np.isfinite(moved) & not_steep(slopes)
         pull = np.einsum("ni,n->i", slopes[usable], (weights * moved)[usable]) / noise**2
         information = self.information(model, weights * usable, noise)
         information[np.diag_indices(len(information))] += 1e-9 * np.trace(information) + 1e-12
@@ -307,6 +307,12 @@ def with_prior(information: Array, prior: Array) -> Array:
     fixed = np.isinf(np.diag(prior))
     information[fixed] = information[:, fixed] = 0.0
     return np.asarray(information + np.minimum(prior, HELD_FIXED))
+
+
+def not_steep(slopes: Array) -> NDArray[np.bool_]:
+    """Which residuals (n,) have slopes (n, ...) that can be relied on."""
+    rows = slopes.reshape(len(slopes), -1)
+    return np.asarray(np.einsum("nf,nf->n", rows, rows) < LARGEST_SLOPE**2)
 
 
 def with_intrinsics(model: Array) -> Array:
