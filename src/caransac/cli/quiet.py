@@ -13,7 +13,7 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="show neither progress nor notes: only results and what went wrong"
+        "-q", "--quiet", action="store_true", help="print only results, warnings and errors: no progress, no notes"
     )
 
 
