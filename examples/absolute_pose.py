@@ -1,4 +1,4 @@
-"""Where a camera is among points in space, with an uncertain focal length."""
+"""The absolute pose of a camera with an uncertain focal length."""
 
 import caransac
 from caransac.synthetic import make_query

@@ -1,7 +1,7 @@
 """Robust geometry: relative and absolute pose, fundamental matrix and homography from matches full of outliers.
 
 Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``,
-``x = R X + t`` for points X in space; arguments come in the order points1, points2, camera1, camera2.
+``x = R X + t`` for 3D points X; arguments come in the order points1, points2, camera1, camera2.
 """
 
 from __future__ import annotations

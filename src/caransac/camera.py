@@ -58,7 +58,7 @@ class Camera:
             known to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
             cameras must be exact.
         distortion_deviation: standard deviation of k1, the first coefficient of radial distortion: 0 (exact) or from
-            1e-9 to 1. Estimation then finds k1 with the pose, where the matches show it. For pinholes, and models
+            1e-9 to 1. k1 is then estimated with the pose, if the matches constrain it. For pinholes, and models
             without coefficients other than k1.
 
     The principal point is in the same pixel convention as the points that go with it.

@@ -57,5 +57,5 @@ def parse_lens(text: str) -> tuple[float | None, float]:
 
 
 def usual_distortion(focal: float) -> float:
-    """Deviation of k1 of a lens of which the focal length alone is known, in the longer side: less of long ones."""
+    """Standard deviation of k1 where only the focal length is known, in longer sides; smaller for long lenses."""
     return UNKNOWN_DISTORTION_DEVIATION * min(UNKNOWN_FOCAL / focal, 1.0)

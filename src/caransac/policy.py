@@ -10,21 +10,22 @@ from caransac.results import Result
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GeometryPolicy:
-    """What an answer must have to be relied on, and what tells the kinds of geometry apart.
+    """What makes a result reliable, and what tells the kinds of geometry apart.
 
     `caransac.estimate` and ``caransac pose`` have these defaults. ``caransac verify`` asks for 15 inliers, as COLMAP
     does, and for no confidence: a reconstruction drops what does not fit.
 
     Attributes:
-        min_confidence: probability of being right that an answer has at least; answers of methods without one pass.
-        min_inliers: matches that support it at least.
-        mirrored_share: share of inliers whose neighbourhood is turned over, from which on one image is mirrored. Of 753
+        min_confidence: least confidence of a result; results of methods without a confidence pass.
+        min_inliers: least number of inliers.
+        mirrored_share: least share of inliers with a mirrored neighbourhood, for one image to count as mirrored. Of 753
             real pairs (RootSIFT, ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has
             less than 0.6, and one in ten of ORB.
-        min_rotation_confidence: without a pose to rely on, a rotation is told that is so sure, if the direction or the
-            parallax is as the next two say.
-        max_direction_deviation_deg: standard deviation of the direction, beyond which a camera hardly moved.
-        min_parallax: of an unsure pose, in thresholds; with less, the camera hardly moved.
+        min_rotation_confidence: without a reliable pose, least confidence of a rotation to be the result, if the
+            direction or the parallax is as the next two say.
+        max_direction_deviation_deg: standard deviation of the translation's direction above which the camera hardly
+            moved.
+        min_parallax: parallax of an unreliable pose, in inlier thresholds, below which the camera hardly moved.
         still_extent: motion below which a match is still, in extents of the points (about a pixel).
         still_shares: shares of the inliers and of all matches that are still where one image was matched to itself.
         min_still: matches that are still there, at least.
@@ -47,7 +48,7 @@ class GeometryPolicy:
             raise ValueError(f"min_confidence must be from 0 to 1, got {shorten(self.min_confidence)}")
 
     def accepts(self, found: Result) -> bool:
-        """Whether an answer can be relied on."""
+        """Whether a result is reliable."""
         confident = found.confidence is None or found.confidence >= self.min_confidence
         return found.success and confident and found.num_inliers >= self.min_inliers
 

@@ -45,17 +45,17 @@ class Result:
         stop_reason: with success, "budget" (all rounds ran) or "early_stop"; without, "too_few_points" (fewer than a
             minimal sample), "degenerate" (no sample determined a model: repeated or collinear points) or
             "no_consensus" (the best model explains nothing beyond its own sample); of `caransac.estimate` also "unsure"
-            (there are models, but none to rely on).
+            (there are models, but none is reliable).
         inliers: (N,) bool over the points as given.
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.
         consensus: total of the MSAC scores of the points as given; 0 without success.
         probabilities: (N,) probability of each match to be right, within ``max_error_px`` of the true geometry, from
             "ca-ransac"; None from the classical methods.
-        confidence: probability that the pose is right to five degrees (of a fundamental matrix: the pose it implies
-            once the cameras are known; of a homography: that it is right to one per cent of the extent of the matches;
-            of an absolute pose also the camera's place, seen from the middle of the points),
-            from "ca-ransac"; 0 without success; None from the classical methods.
+        confidence: probability that the model is right, from "ca-ransac"; 0 without success; None from the classical
+            methods. A pose is right if its error is below 5°; a fundamental matrix, if the pose that it implies with
+            the true cameras is; a homography, if its mean error at the corners of the matched region is below one per
+            cent of the extent of the matches.
         max_error_px: threshold of the inliers in pixels: the option, or with "auto" 3.5 times the noise, or more where
             keypoints are more precise than usual.
         noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
@@ -177,7 +177,7 @@ class TwoViewResult(Result):
 
     @cached_property
     def parallax_px(self) -> float | None:
-        """How far the inliers in image 2 are, in the median, from where the best rotation alone puts them, in pixels.
+        """How far the inliers in image 2 are, in the median, from where the best pure rotation puts them, in pixels.
 
         None without a pose. Below about `max_error_px`, the direction of the translation says nothing.
         """
@@ -188,7 +188,7 @@ class TwoViewResult(Result):
 
     @cached_property
     def points3d(self) -> Points3D | None:
-        """The inliers as points in space, in the frame of camera 1, with their angles and reprojection errors.
+        """The triangulated inliers, in the frame of camera 1, with their angles and reprojection errors.
 
         None where there is no pose, or the camera only turned.
         """
@@ -205,7 +205,7 @@ class TwoViewResult(Result):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class AbsolutePoseResult(Result):
-    """Absolute pose of a camera among points in space: ``x = R X + t``.
+    """Absolute pose of a camera from 2D-3D matches: ``x = R X + t``.
 
     Attributes:
         R: (3, 3) rotation, None without success.
@@ -216,7 +216,7 @@ class AbsolutePoseResult(Result):
             translation. Where the camera is uncertain, then comes the logarithm of the focal length, then k1: (7, 7) or
             (8, 8). None without success.
         points2d: (N, 2) the pixels that were given: a copy.
-        points3d: (N, 3) the points in space.
+        points3d: (N, 3) the 3D points.
     """
 
     R: Array | None
@@ -250,7 +250,7 @@ class RelativePoseResult(TwoViewResult):
             means nothing; None for a scene with depth, and without success.
         alternatives: other poses (R, t) that explain the matches as well, such as the second one of a plane.
         rivals: other poses, of many matches that the answer does not explain, the strongest first.
-        rotation_confidence: probability that the rotation alone is right to five degrees, from "ca-ransac".
+        rotation_confidence: probability that the error of the rotation is below 5°, from "ca-ransac".
         covariance: (5, 5) or more, of the numbers that `covariance_of` names, where the noise is all that is wrong: the
             rotation vector w of ``R_true = exp([w]x) R`` in degrees; the direction along the two columns of
             `caransac.geometry.direction_basis(t)`, in degrees; focal lengths that were refined, relative to themselves.
@@ -407,4 +407,4 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
 
 def _length(values: Any) -> int:
     """Rows of an array as `to_plain` writes it."""
-    return len(values) if isinstance(values, list) else 0  # of an empty one, the shape alone
+    return len(values) if isinstance(values, list) else 0  # an empty one has only its shape

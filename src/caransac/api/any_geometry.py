@@ -32,13 +32,13 @@ POSE_FIELDS = ("alternatives", "rotation_confidence", "covariance", "covariance_
 
 REASONS: dict[GeometryKind, str] = {
     "pose": "the scene has depth and the cameras are known",
-    "pose_and_focals": "the scene has depth, which tells the focal lengths with the pose",
-    "homography": "one plane explains the matches, and what lies outside it does not tell the pose",
-    "rotation": "the camera turned without moving, so that there is no translation and no depth",
+    "pose_and_focals": "the scene has depth, which determines the focal lengths with the pose",
+    "homography": "one plane explains the matches, and those off the plane do not determine the pose",
+    "rotation": "the camera turned without moving: there is no translation and no depth",
     "fundamental": "the scene has depth, but the cameras are not known well enough for a pose",
     "none": "no geometry explains the matches with confidence",
 }
-HARDLY_MOVED = "the camera turned and hardly moved: its rotation is sure, the direction of its translation is not"
+HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
 STILL_REASON = "no motion: the matches are in the same place in both images"
 MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"
 
@@ -64,7 +64,7 @@ def estimate(
     pose is sought. `policy` says what is accepted: see `GeometryPolicy`.
 
     Returns:
-        What was found: `kind` names it and `reason` says why; ``kind="none"`` where nothing can be relied on.
+        What was found: `kind` names it and `reason` says why; ``kind="none"`` if nothing is reliable.
     """
     started = time.perf_counter()
     policy = DEFAULT_POLICY if policy is None else policy

@@ -164,7 +164,7 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
 
 
 def _pool_focals(told: Sequence[Array], num_pairs: int, lens: Camera, seed: int) -> CameraEstimate:
-    """The focal length alone of so many pairs, of log-likelihoods (k,) of those that tell; see `pool_camera`."""
+    """Only the focal length, from the log-likelihoods (k,) of the informative pairs; see `pool_camera`."""
     likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / TEMPER)
     likelihoods /= likelihoods.mean(axis=1, keepdims=True)
     likelihoods = likelihoods[_is_informative(likelihoods)]

@@ -1,4 +1,4 @@
-"""The estimator of absolute poses: where a camera is among points in space."""
+"""The estimator of absolute poses, from 2D-3D matches."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def estimate_absolute_pose(
     score_kind: ScoreKind | None = None,
     options: Options | None = None,
 ) -> AbsolutePoseResult:
-    """Estimate the pose of a camera from pixels and the points in space that they match, with outliers.
+    """Estimate the absolute pose of a camera from 2D-3D matches with outliers.
 
     Args:
         points2d: (N, 2) pixels, any real dtype and strides.
-        points3d: (N, 3) points in space in any unit; row i matches row i of `points2d`. A keypoint may have several
-            rows, one for each point that it may be: they count once.
+        points3d: (N, 3) points in any unit; row i matches row i of `points2d`. A keypoint may have several rows, one
+            for each candidate point: together they count as one match.
         camera: as in `estimate_relative_pose`: a camera of any library; one with a ``focal_deviation`` is refined with
-            the pose, and one with a ``distortion_deviation`` gets the k1 that the matches show; None for an unknown
-            camera, with `image_size`.
-        image_size: (width, height) in pixels; needed, and used, for an unknown camera only.
+            the pose, and so is k1 of one with a ``distortion_deviation`` if the matches constrain it; None for an
+            unknown camera, with `image_size`.
+        image_size: (width, height) in pixels; needed, and used, only for an unknown camera.
         scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).

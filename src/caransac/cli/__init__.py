@@ -68,13 +68,13 @@ def _run(arguments: Sequence[str] | None, guard: InterruptGuard) -> int:
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
-        prog="caransac", description="Robust geometry from correspondences full of outliers."
+        prog="caransac", description="Robust two-view geometry and camera poses from matches with many outliers."
     )
     parser.add_argument("--version", action="version", version=f"caransac {caransac.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    # Imported here, and where one is asked for it alone: together they take longer than to verify a few pairs.
-    alone = bool(given) and given[0] in COMMANDS and given[0] != "completion"  # which knows all others
-    for command in given[:1] if alone else COMMANDS:
+    # Imported here, and only the one that is asked for: together they take longer than to verify a few pairs.
+    only_one = bool(given) and given[0] in COMMANDS and given[0] != "completion"  # which knows all others
+    for command in given[:1] if only_one else COMMANDS:
         import_module(f"caransac.cli.{command}").add_parser(subparsers)
     if given and not given[0].startswith("-") and given[0] not in COMMANDS:
         parser.error(f"there is no command {given[0]!r}{_suggest(given[:1], COMMANDS)} (see caransac --help)")

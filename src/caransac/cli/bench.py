@@ -32,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "bench",
-        help="compare robust estimators on your own pairs, on public ones, or on synthetic ones",
+        help="compare robust estimators on your own, public or synthetic pairs",
         description="Run robust estimators side by side on the same matches under the same rules and write "
         "results.json, table.md, table.csv and plots to a folder. Outcomes are kept as they come: an interrupted run "
         "continues when the same command is given again. Needs the extra 'bench'.",
@@ -50,7 +50,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--out", type=Path, default=Path("bench"), metavar="DIR", help="folder of the results (default: %(default)s)"
     )
-    parser.add_argument("--list", action="store_true", help="list all methods, and what those that are missing need")
+    parser.add_argument("--list", action="store_true", help="list all methods, and what the missing ones need")
     parser.add_argument("--quick", action="store_true", help="a short run on synthetic pairs, under two minutes")
     parser.add_argument(
         "--paper",
@@ -79,14 +79,14 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=["E", "F", "P"],
         default=["E"],
-        help="E, F or both; or P for absolute poses, of queries made of the pairs of scenes (default: E)",
+        help="E, F or both; or P for absolute poses, with 2D-3D matches made from the pairs of the scenes (default: E)",
     )
     what.add_argument(
         "--references",
         type=int,
         default=1,
         metavar="N",
-        help="with --problem P, images that a query is matched with (default: %(default)s)",
+        help="with --problem P, reference images per query (default: %(default)s)",
     )
     what.add_argument(
         "--methods",
@@ -109,7 +109,7 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         help="weights trained on data like these (caransac train --paper), for the row 'CA-RANSAC paper tuned'",
     )
     what.add_argument(
-        "--images", type=Path, metavar="DIR", help="match the images in DIR of pair lists that come without matches"
+        "--images", type=Path, metavar="DIR", help="match the images in DIR, for pair lists without matches"
     )
     what.add_argument(
         "--features",
@@ -124,11 +124,11 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules = parser.add_argument_group("the rules")
     amount = rules.add_mutually_exclusive_group()
     amount.add_argument(
-        "--iterations", type=int, default=1024, metavar="N", help="hypotheses of every method (default: %(default)s)"
+        "--iterations", type=int, default=1024, metavar="N", help="hypotheses per pair (default: %(default)s)"
     )
     amount.add_argument("--adaptive", action="store_true", help="each method stops by its own rule")
     amount.add_argument(
-        "--budget-ms", type=float, metavar="MS", help="as many hypotheses as each method tries in this time"
+        "--budget-ms", type=float, metavar="MS", help="as many hypotheses as each method can try in this time"
     )
     rules.add_argument("--seeds", type=int, default=1, metavar="K", help="runs on every pair (default: %(default)s)")
     rules.add_argument(
@@ -136,7 +136,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.85,
         metavar="R",
-        help="ratio filter of the classical methods; 2 keeps all matches (default: %(default)s)",
+        help="ratio test of the classical methods; 2 keeps all matches (default: %(default)s)",
     )
     rules.add_argument("--tune", metavar="DIR", help="data set to tune thresholds on (default: each method's own)")
     rules.add_argument(

@@ -86,16 +86,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="F",
-        help="focal length in pixels, 1200 or 1200±5%%; the principal point is the image's middle",
+        help="focal length in pixels, 1200 or 1200±5%%; the principal point is the middle of the image",
     )
     cameras.add_argument(
         "--distortion",
         action="append",
         default=[],
         metavar="K1",
-        help="radial distortion of the lens, k1 of COLMAP's SIMPLE_RADIAL: -0.05, or -0.05±0.02 to refine it with the "
-        "pose where the matches show it, or unknown (default: that of the camera; unknown of cameras from EXIF and of "
-        "unknown ones)",
+        help="radial distortion, k1 of COLMAP's SIMPLE_RADIAL: -0.05 is exact; -0.05±0.02 and unknown are estimated "
+        "with the pose where the matches constrain them (default: that of --camera; unknown for cameras from EXIF data "
+        "and for unknown cameras)",
     )
     cameras.add_argument(
         "--image-size",

@@ -66,9 +66,7 @@ def add_command(
     )
     parser.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="first image")
     parser.add_argument("image2", nargs="?", type=Path, metavar="IMAGE2", help="second image")
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print only what went wrong: no summary and no notes"
-    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors: no summary, no notes")
     _add_matching(parser)
     cameras.add_options(parser)
     return parser

@@ -26,12 +26,12 @@ from caransac.verification.colmap_model import ColmapModel, Features, in_colmap_
 
 MIN_CONFIDENCE = 0.5
 DESCRIPTION = """\
-Find where images were taken, among the points of a COLMAP model: their pose
-x = R X + t, with a confidence. Features come from the database where it has
-the image, else from the image itself (SIFT; needs the extra 'images'). Pixels are
-COLMAP's, in --camera and in the answers: the centre of the top-left one is at
-(0.5, 0.5). The exit code is 1 when an image was not found or its confidence is
-below --min-confidence, and 2 after a mistake. Needs the extra 'colmap'."""
+Estimate the poses x = R X + t of images in a COLMAP model, each with a
+confidence. Features come from the database if it has the image, else from the
+image itself (SIFT; needs the extra 'images'). Pixels follow COLMAP, in --camera
+and in the answers: the centre of the top-left pixel is (0.5, 0.5). The exit code
+is 1 if an image was not localised or a confidence is below --min-confidence, and
+2 for a wrong call or file. Needs the extra 'colmap'."""
 EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg                  database.db beside sparse
@@ -48,7 +48,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "localize",
-        help="find where images were taken, in a COLMAP model",
+        help="estimate the poses of images in a COLMAP model",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -67,20 +67,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Camera.from_text,
         metavar="CAMERA",
         help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params in COLMAP's pixels, ±5%% behind it if the "
-        "focal length is uncertain (default: that of the database, of the model if it has only one, from EXIF, or "
-        "estimated)",
+        "focal length is uncertain (default: that of the database, else that of the model if it has only one, else "
+        "from EXIF data, else estimated)",
     )
     two_views.add_options(parser, Options()).add_argument(
         "--min-confidence",
         type=float,
         default=MIN_CONFIDENCE,
         metavar="P",
-        help="do not rely on a pose that is right with a lower probability (default: %(default)s)",
+        help="end with exit code 1 if a confidence is lower (default: %(default)s)",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print each answer as one line of JSON")
-    output.add_argument("--out", type=Path, metavar="FILE", help="write each answer as a line of JSON, and continue it")
-    output.add_argument("--html", type=Path, metavar="FILE", help="write a page with the inliers drawn; of one image")
+    output.add_argument("--out", type=Path, metavar="FILE", help="write each answer as a line of JSON; continues a run")
+    output.add_argument("--html", type=Path, metavar="FILE", help="write a page with the inliers drawn, for one image")
     parser.set_defaults(run=localize, how_to_continue="the same command continues, with --out")
 
 

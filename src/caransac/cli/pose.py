@@ -23,11 +23,12 @@ from caransac.results import FundamentalResult, GeometryResult
 
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 from camera 1,
-x2 = R x1 + t with |t| = 1. Focal lengths that are uncertain or unknown are
-estimated with it. The answer is a homography where the scene is a plane whose
-pose is ambiguous, and a rotation where the camera only turned. The exit code is
-1 when no answer can be relied on or its confidence is below --min-confidence,
-and 2 after a mistake. Images need the extra 'images'."""
+x2 = R x1 + t with |t| = 1. Uncertain or unknown focal lengths are estimated
+with it. The result is a homography if the scene is a plane whose pose is
+ambiguous, and a rotation if the camera turned without moving. The exit code is
+0 for a reliable result, 1 if there is none or its confidence is below
+--min-confidence, and 2 for a wrong call or file. Images need the extra
+'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
@@ -121,9 +122,8 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
     if result.confidence is not None:
         warning = "" if result.confidence > 0.5 else ", low: better not rely on it"
-        lines.append(f"  confidence    {result.confidence:.3f}{warning}")
-    if isinstance(result, GeometryResult) and result.t is not None:
-        lines += _certainty(result)
+        lines.append(f"  confidence    {result.confidence:.3f}{warning}{_rotation_confidence(result)}")
+    lines += _deviations(result)
     for rival in result.rivals:
         lines.append(f"  rival         another motion explains {100 * rival.share:.0f} % of the matches instead")
     parallax = result.parallax_px
@@ -139,17 +139,23 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     return "\n".join(lines)
 
 
-def _certainty(result: GeometryResult) -> list[str]:
-    """How sure the parts of a pose are."""
-    lines = []
-    if result.rotation_confidence is not None:
-        lines.append(f"  rotation      {result.rotation_confidence:.3f} confident of it alone")
-    if result.rotation_deviation_deg is not None and result.direction_deviation_deg is not None:
-        lines.append(
-            f"  deviations    rotation {result.rotation_deviation_deg:.2f}°, direction of the translation "
-            f"{result.direction_deviation_deg:.2f}°, by noise alone"
-        )
-    return lines
+def _rotation_confidence(result: FoundGeometry) -> str:
+    """The confidence of a pose's rotation, to follow that of the pose."""
+    if not isinstance(result, GeometryResult) or result.t is None or result.rotation_confidence is None:
+        return ""
+    return f"; {result.rotation_confidence:.3f} for the rotation"
+
+
+def _deviations(result: FoundGeometry) -> list[str]:
+    """The standard deviations of a pose, where they are known."""
+    if not isinstance(result, GeometryResult) or result.t is None:
+        return []
+    if result.rotation_deviation_deg is None or result.direction_deviation_deg is None:
+        return []
+    return [
+        f"  deviations    rotation {result.rotation_deviation_deg:.2f}°, direction of the translation "
+        f"{result.direction_deviation_deg:.2f}°, from the noise of the matches only"
+    ]
 
 
 def _models(result: FoundGeometry) -> list[str]:

@@ -11,7 +11,7 @@ from caransac._support.untrusted import escape_controls
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="show neither progress nor notes: only results and what went wrong"
+        "-q", "--quiet", action="store_true", help="print only results, warnings and errors: no progress, no notes"
     )
 
 

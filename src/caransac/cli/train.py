@@ -46,14 +46,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_const",
         dest="task",
         const="sample-quality",
-        help="train the quality of minimal samples instead",
+        help="train the network that ranks minimal samples instead",
     )
     task.add_argument(
         "--absolute",
         action="store_const",
         dest="task",
         const="absolute",
-        help="train the state network for absolute poses, on 2D-3D matches made of the scenes' pairs",
+        help="train the state network for absolute poses, on 2D-3D matches made from the pairs of the scenes",
     )
     _add_run(parser)
     _add_data(parser)
@@ -67,7 +67,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
     _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights again")
     _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
-    _add_number(run, "evidence-runs", 1500, "runs of the estimator, for each problem, that the confidence is fitted to")
+    _add_number(run, "evidence-runs", 1500, "runs of the estimator per problem to fit the confidence to")
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         default="",
         const="filter",
         metavar="WEIGHTS",
-        help="let the state network read what a match filter says of the matches (default: without)",
+        help="give the output of a match filter to the state network (default: without)",
     )
     _add_field(network, "width", "width of the network, a multiple of 4 up to 128")
     _add_field(network, "batch", "pairs per step")
@@ -108,16 +108,16 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     _add_field(network, "learning_rate", "learning rate of Adam; halved when validation stops improving")
     _add_field(network, "patience", "epochs without improvement before the rate is halved")
     _add_field(network, "seed", "seed of everything")
-    _add_field(network, "filter_features", "with --filter: numbers that it tells of each match, up to 128")
+    _add_field(network, "filter_features", "with --filter: features that it outputs for each match, up to 128")
     _add_field(
-        network, "lifted", "with --paper: features of the data, the last ones, that are lifted as the scores are"
+        network, "lifted", "with --paper: encode so many of the data's own features, the last ones, as the scores are"
     )
     _add_field(network, "max_matches", "with --paper: matches of a training pair at most, chosen at random; 0 for all")
     network.add_argument(
         "--prior-loss",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="with --paper: count the probabilities before any model in the loss, too",
+        help="with --paper: include the prior probabilities in the loss",
     )
     network.add_argument(
         "--no-update",

@@ -34,8 +34,7 @@ def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse.
         type=_max_error,
         default=defaults.max_error_px,
         metavar="PX",
-        help="distance in pixels up to which a match is an inlier; auto finds it with the noise of the matches "
-        "(default: %(default)s)",
+        help="inlier threshold in pixels; auto estimates it from the noise of the matches (default: %(default)s)",
     )
     estimation.add_argument(
         "--rounds",
@@ -45,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse.
         help=f"rounds of {defaults.samples_per_round} hypotheses, at most (default: %(default)s)",
     )
     estimation.add_argument(
-        "--seed", type=int, default=defaults.seed, metavar="N", help="seed of the run (default: %(default)s)"
+        "--seed", type=int, default=defaults.seed, metavar="N", help="seed of the random numbers (default: %(default)s)"
     )
     return estimation
 

@@ -62,7 +62,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     parser = commands.add_parser(
         "verify",
-        help="find the geometry of every matched pair of a COLMAP database or of hloc's files",
+        help="verify the matched pairs of a COLMAP database or of hloc's files geometrically",
         usage=USAGE,
         description=DESCRIPTION,
         epilog=EXAMPLES,
@@ -83,52 +83,53 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         "--calibrated",
         choices=get_args(CalibrationPolicy),
         default="auto",
-        help="estimate a pose where both focal lengths are known, from a prior or from all pairs of a camera together "
-        "(auto), with the cameras as they are (always), or never; else a fundamental matrix (default: %(default)s)",
+        help="when to estimate a pose instead of a fundamental matrix. auto: where both focal lengths are known, from "
+        "a prior or from all pairs of a camera together; always: with the cameras of the input as exact (default: "
+        "%(default)s)",
     )
     how.add_argument(
         "--focal-deviation",
         type=parse_deviation,
         metavar="P",
-        help="how far prior focal lengths may be off, as a relative standard deviation, 0.04 or 4%%; 0 trusts them "
-        f"exactly (default: {EXIF_FOCAL_DEVIATION} for the priors of a database, 0 for --cameras)",
+        help="relative standard deviation of prior focal lengths, 0.04 or 4%%; 0 means exact "
+        f"(default: {EXIF_FOCAL_DEVIATION} for the priors of a database, 0 for --cameras)",
     )
     how.add_argument(
         "--min-inliers",
         type=int,
         default=defaults.min_inliers,
         metavar="N",
-        help="reject pairs with fewer (default: %(default)s)",
+        help="reject pairs with fewer inliers (default: %(default)s)",
     )
     how.add_argument(
         "--min-confidence",
         type=float,
         default=defaults.min_confidence,
         metavar="P",
-        help="reject pairs whose geometry is right with a lower probability (default: %(default)s)",
+        help="reject pairs with a lower confidence (default: %(default)s)",
     )
     how.add_argument(
         "--ratio-from-descriptors",
         action="store_true",
-        help="use second-nearest-neighbour ratios, computed again from the database's SIFT descriptors, as scores: "
-        "slower, and better where inliers are few",
+        help="compute second-nearest-neighbour ratios from the database's SIFT descriptors, and use them as scores: "
+        "slower, and better at low inlier ratios",
     )
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
-    run.add_argument("--overwrite", action="store_true", help="verify pairs again that have a geometry already")
+    run.add_argument("--overwrite", action="store_true", help="verify pairs again that already have a geometry")
     run.add_argument(
         "--strict",
         action="store_true",
-        help="end at the first pair that cannot be read; else such pairs are skipped and reported, and the exit code "
+        help="stop at the first pair that cannot be read; else such pairs are skipped and reported, and the exit code "
         f"is {SOME_SKIPPED}",
     )
     run.add_argument(
         "--write-focals",
         action="store_true",
-        help="write focal lengths that were found from all pairs of a camera into the database's cameras, as priors, "
-        "and k1 of lenses that bend lines, as SIMPLE_RADIAL, when all pairs are verified",
+        help="when all pairs are verified, write the focal lengths that were estimated from all pairs of a camera into "
+        "the database as priors, with k1 as SIMPLE_RADIAL if the lens has distortion",
     )
     run.add_argument(
         "--report",

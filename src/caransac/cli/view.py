@@ -13,10 +13,10 @@ from caransac.options import Options
 from caransac.viewer.report import MAX_IMAGE_PX
 
 DESCRIPTION = """\
-Estimate and print the answer as 'caransac pose' does, and write one HTML file
-that shows the images with their matches, how sure each is after every round,
-epipolar lines and cameras; then open it in the browser. The file needs no
-network. Images need the extra 'images'."""
+Do what 'caransac pose' does, and write one HTML file that shows the images with
+their matches, the inlier probabilities after every round, epipolar lines and
+cameras. Then open it in the browser. The file needs no network. Images need the
+extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac view a.jpg b.jpg                       opens caransac.html
@@ -32,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     two_views.add_options(parser, Options())
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="the file (default: %(default)s)"
+        "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="HTML file (default: %(default)s)"
     )
     output.add_argument(
         "--max-image-px",

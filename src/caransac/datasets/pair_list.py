@@ -28,7 +28,7 @@ from caransac.options import ScoreKind
 OTHERWISE = "is not what an unfinished run of this version left ({error}): move it away to start anew"
 
 
-VIEWS = "views.txt"  # beside a list of names alone: glue-factory's cameras and poses
+VIEWS = "views.txt"  # beside a list that has only names: glue-factory's cameras and poses
 POSE_WORDS = {32: (2, 12), 36: (2, 16), 38: (4, 16)}  # by the words of a line: those before K1, and those of the pose
 
 

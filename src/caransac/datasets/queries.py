@@ -1,4 +1,4 @@
-"""Queries: images matched with points in space, made of the matches of many images with known poses."""
+"""Queries: images matched with 3D points, made of the matches of many images with known poses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from caransac.geometry.triangulation import triangulate_matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Absolute
 
-RIGHT_PX = 2.0  # distance in the image to the true place below which a match is right: points in space are noisy, too
-MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # of right matches that give points in space
+RIGHT_PX = 2.0  # distance in the image to the true place below which a match is right: 3D points are noisy, too
+MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # of right matches that give 3D points
 MIN_POINTS = 8  # matches of a pair that give points, at least
 MIN_MATCHES = 30  # of a query
 ROUNDED = 2  # digits of pixels that tell keypoints apart
@@ -27,13 +27,13 @@ ROUNDED = 2  # digits of pixels that tell keypoints apart
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """An image matched with points in space.
+    """An image matched with 3D points.
 
     Attributes:
         scene: the scene it belongs to.
         name: the image's name.
         points2d: (n, 2) pixels.
-        points3d: (n, 3) points in space.
+        points3d: (n, 3) 3D points.
         scores: (n,) second-nearest-neighbour ratios, or what `score_kind` says; None without.
         camera: camera of the image.
         R: (3, 3) true rotation, ``x = R X + t``, or None where there is no truth (unrelated images).
@@ -67,11 +67,11 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """An image that a query was matched with, as far as its keypoints have points in space.
+    """An image that a query was matched with, as far as its keypoints have 3D points.
 
     Attributes:
         points2d: (n, 2) pixels of the query.
-        points3d: (n, 3) points in space.
+        points3d: (n, 3) 3D points.
         scores: (n,) of the matches, or None.
     """
 
@@ -113,8 +113,8 @@ class QueryImage:
 def read_query_images(root: str | Path) -> Iterator[QueryImage]:
     """The images of all scenes of a folder in the layout of the RANSAC Tutorial 2020, by scene and name.
 
-    A keypoint of a reference has a point in space where the pair of it and a third image gives one at the true poses,
-    of several the one with the largest angle.
+    A keypoint of a reference has a 3D point where the pair of it and a third image triangulates one at the true poses;
+    of several, the one with the largest angle.
     """
     for scene, pairs in groupby(read_ransac_tutorial(root), key=lambda pair: pair.scene):
         yield from _scene_images(scene, list(pairs), read_poses(Path(root) / scene))
@@ -172,7 +172,7 @@ def _add_points(
     poses: dict[str, tuple[Array, Array]],
     points: dict[str, dict[complex, list[tuple[float, str, Array]]]],
 ) -> None:
-    """Add the points in space that a pair gives to the keypoints of both of its images."""
+    """Add the 3D points that a pair gives to the keypoints of both of its images."""
     (Ra, ta), (Rb, tb) = poses[a], poses[b]
     R = Rb @ Ra.T
     t = tb - R @ ta

@@ -11,7 +11,7 @@ STEPS = 10  # towards the rotation of the smallest distances
 
 
 def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera, camera2: Camera) -> float | None:
-    """How far points in image 2 lie from where the best rotation alone would put them: the median, in pixels.
+    """How far points in image 2 lie from where the best pure rotation puts them: the median, in pixels.
 
     A translation that moves the points by less than they are uncertain has no direction to speak of. The rotation of a
     pose is not the best one: what a translation does to far points, a rotation does as well.

@@ -1,4 +1,4 @@
-"""Matches of two posed cameras as points in space."""
+"""Matches of two posed cameras as 3D points."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def triangulate_matches(
     camera2: Camera,
     chosen: NDArray[np.bool_],
 ) -> Points3D:
-    """The points in space that matches show.
+    """Triangulate matches.
 
     Rays are first moved onto corresponding epipolar lines, which is the best correction to first order.
 

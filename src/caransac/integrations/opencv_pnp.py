@@ -39,7 +39,7 @@ def solvePnPRansac(
         solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs[, rvec[, tvec[, inliers[, params]]]])
 
     Args:
-        objectPoints: (N, 3), (N, 1, 3) or (1, N, 3) points in space, any real dtype, or a list, or a cv2.UMat.
+        objectPoints: (N, 3), (N, 1, 3) or (1, N, 3) 3D points, any real dtype, or a list, or a cv2.UMat.
         imagePoints: (N, 2), (N, 1, 2) or (1, N, 2) pixels.
         cameraMatrix: (3, 3).
         distCoeffs: (k1, k2, p1, p2[, k3[, k4, k5, k6]]), or None.

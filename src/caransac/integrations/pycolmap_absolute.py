@@ -66,7 +66,7 @@ def estimate_and_refine_absolute_pose(
 
     Args:
         points2D: (N, 2) pixels.
-        points3D: (N, 3) points in space; a keypoint that occurs more than once counts once.
+        points3D: (N, 3) 3D points; a keypoint that occurs more than once counts once.
         camera: a pycolmap.Camera, a dict {model, params, width, height}, or what `caransac.estimate_absolute_pose`
             takes. As in pycolmap, a focal length that is estimated or refined is written into a pycolmap.Camera.
         estimation_options: a pycolmap.AbsolutePoseEstimationOptions, a dict of its fields, or a `caransac.Options`.

@@ -186,7 +186,7 @@ FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
 RAY_POSES = ModelKernels(_native.RayPoses, (3, 4), 5)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
 FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
-# [R | t] of x = R X + t for points X in space: three numbers turn, three move.
+# [R | t] of x = R X + t for 3D points X: three numbers turn, three move.
 ABSOLUTE_POSES = ModelKernels(_native.AbsolutePoses, (3, 4), 6)
 # [R | t | a | b] with the intrinsics a = (log_scale, x, y), b = (k1, 0, 0) of the camera relative to the camera that
 # the points were normalised with: after the pose, four numbers.

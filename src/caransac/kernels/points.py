@@ -19,10 +19,10 @@ def pack(points1: Array, points2: Array) -> Correspondences:
 
 
 def pack_space(points2d: Array, points3d: Array) -> Correspondences:
-    """Points (n, 2) of an image and the points (n, 3) in space that they match, as `pack`.
+    """Points (n, 2) of an image and the 3D points (n, 3) that they match, as `pack`.
 
-    ``points1`` are those of the image and ``points2`` those in space; ``spreads`` and ``in_spreads`` know the first two
-    coordinates in space, of points that are centred.
+    ``points1`` are those of the image and ``points2`` the 3D points; ``spreads`` and ``in_spreads`` have the first two
+    coordinates of the centred 3D points.
     """
     return _native.pack_space(reals(points2d), reals(points3d))
 

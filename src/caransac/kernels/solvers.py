@@ -51,7 +51,7 @@ def four_point(correspondences: Correspondences, samples: Indices) -> tuple[Arra
 
 
 def three_point(correspondences: Correspondences, samples: Indices) -> tuple[Array, Indices]:
-    """Absolute poses [R | t] through samples (S, 3) of points in space and their normalised image coordinates.
+    """Absolute poses [R | t] through samples (S, 3) of 3D points and their normalised image coordinates.
 
     Returns:
         (m, 3, 4) poses with ``x ~ R X + t`` and the sample in front of the camera, at most 4 per sample and none for a

@@ -60,7 +60,7 @@ class Judgement:
         return kept
 
     def fit(self, points1: Array, points2: Array) -> Array:
-        """The model (3, 3) that the filter alone gives: of the matches (n, 2) it keeps, by their probabilities."""
+        """The model (3, 3) of the filter without sampling: of the matches (n, 2) it keeps, by their probabilities."""
         kept = self.kept
         return eight_point(points1[kept], points2[kept], self.probabilities[kept])
 

@@ -21,7 +21,7 @@ class NetworkLayout:
 
     Attributes:
         neighbours: whether it reads the kind of the scores, and how a match agrees with its neighbours, beside the
-            lifted score; the paper's reads the lifted score alone.
+            lifted score; the paper's reads only the lifted score.
         lifted: how many of the caller's features, the last ones, are lifted as the score is.
         every_skip: whether every layer that keeps its width has a skip connection, as the paper's do; else hidden
             layers after the first have.

@@ -1,4 +1,4 @@
-"""Matches, epipolar lines, rounds and points in space, drawn."""
+"""Matches, epipolar lines, rounds and 3D points, drawn."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from caransac.geometry import Array, homogeneous, rotation_from_vector
 
 @dataclass(frozen=True, eq=False)
 class SyntheticQuery:
-    """Pixels and points in space that they match, and the truth about them.
+    """2D-3D matches of one camera, and the ground truth.
 
     Attributes:
         points2d: (n, 2) pixels.
-        points3d: (n, 3) points in space.
+        points3d: (n, 3) 3D points.
         camera: the camera.
         scores: (n,) second-nearest-neighbour ratios, lower for better matches.
         R: (3, 3) true rotation, ``x = R X + t``.

@@ -171,7 +171,7 @@ def augment(query: Query, rng: np.random.Generator) -> Query:
 
 
 def with_noise(query: Query, rng: np.random.Generator) -> Query:
-    """The query with keypoints and points in space moved by noise, at random."""
+    """The query with keypoints and 3D points moved by noise, at random."""
     if rng.random() >= NOISY:
         return query
     pixels = query.points2d + log_uniform(rng, *NOISES_PX) * rng.normal(size=query.points2d.shape)

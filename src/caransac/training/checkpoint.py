@@ -1,6 +1,6 @@
 """Checkpoints of a training run: files that a later call continues from.
 
-They hold tensors and plain values alone and are read as such, so that a file from anywhere can be tried: torch's other
+They hold only tensors and plain values and are read as such, so that a file from anywhere can be tried: torch's other
 way of reading would run whatever code a file names.
 """
 

@@ -16,7 +16,7 @@ from caransac.datasets import Pair
 from caransac.geometry import Array, homogeneous
 from caransac.synthetic.distributions import log_uniform
 
-CROPPED, ONE_CROPPED = 0.35, 0.3  # share of pairs that are cropped, and share of these of which one image alone is
+CROPPED, ONE_CROPPED = 0.35, 0.3  # share of pairs that are cropped, and share of these of which only one image is
 SIDES = (0.3, 0.95)  # of what is left, in sides of the image: a lens of up to three times the focal length
 OFF_CENTRE = 0.02  # deviation of the middle of a crop, in its longer side
 DISTORTIONS = (0.01, 0.15)  # deviation of k1, of lenses from good to bad

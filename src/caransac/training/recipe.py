@@ -19,7 +19,7 @@ class Recipe:
     Attributes:
         task: which network is trained: the state network of CA-RANSAC, that of absolute poses, that of the paper by
             the paper's training, the match filter, or the quality of samples.
-        data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains on synthetic pairs alone.
+        data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains only on synthetic pairs.
         val: folders of scenes to validate on; none holds out every twentieth training pair.
         unrelated: folders of pairs of unrelated images, for the confidence; synthetic ones are always added.
         synthetic_share: share of synthetic pairs among the training pairs.
@@ -94,7 +94,7 @@ class Recipe:
 
     @classmethod
     def paper(cls, **given: Any) -> Recipe:
-        """The recipe of the paper: a state of 128 numbers, real pairs and poses alone. Keywords replace parts of it."""
+        """The recipe of the paper: a state of 128 numbers, only real pairs and poses. Keywords replace parts of it."""
         return cls(**{"task": "paper", "width": 128, "synthetic_share": 0.0, "fundamental_share": 0.0, **given})
 
     def differences(self, other: Recipe) -> list[str]:

@@ -1,4 +1,4 @@
-"""A COLMAP model as something to be localised in: its points in space, and how they look."""
+"""A COLMAP model to localise images in: its 3D points and their descriptors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ColmapModel:
     """A sparse model with the descriptors of its points.
 
     Attributes:
-        points3d: (n, 3) points in space.
+        points3d: (n, 3) 3D points.
         vectors: (n, 128) the mean descriptor of each, of length one.
         database: the database that the model was made from.
         camera: the camera of all images of the model, where they have one; else None.

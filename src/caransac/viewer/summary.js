@@ -70,7 +70,7 @@ function summarise() {
   if (summary.noisePx !== null) fact("Noise", `${number(summary.noisePx, 2)} px`);
   fact("Threshold", `${number(report.maxErrorPx, 2)} px`);
   if (summary.parallaxPx !== null) fact("Parallax", `${number(summary.parallaxPx, 1)} px`);
-  if (summary.rotationConfidence !== null) fact("Rotation alone", `${percent(summary.rotationConfidence)} confident`);
+  if (summary.rotationConfidence !== null) fact("Rotation only", `${percent(summary.rotationConfidence)} confident`);
   if (summary.rotationDeviationDeg !== null) {
     const deviations = [summary.rotationDeviationDeg, summary.directionDeviationDeg].map((value) => `${number(value)}°`);
     fact("Deviation", `rotation ${deviations[0]}, direction ${deviations[1]}`);

@@ -1,4 +1,4 @@
-"""CA-RANSAC and the preset of the paper, with ablations and budgets; the classical counterpart LM-LO; filters alone."""
+"""CA-RANSAC and the preset of the paper, with ablations and budgets; LM-LO; filters without sampling."""
 
 from __future__ import annotations
 
