@@ -51,6 +51,8 @@ class Deadly(PairMatches):
 def _take_a_life(lives_file, values):
     lives = int(lives_file.read_text())
     if lives:
-        lives_file.write_text(str(lives - 1))
+        left = lives_file.with_name(f"lives-{os.getpid()}")  # replaced whole: another worker may be reading
+        left.write_text(str(lives - 1))
+        left.replace(lives_file)
         os._exit(1)
     return PairMatches(**values)

@@ -165,6 +165,7 @@ def test_only_kernels_imports_the_compiled_module():
     assert importers == {"kernels"}
 
 
+@pytest.mark.slow
 def test_importing_pulls_in_nothing_and_using_it_numpy_alone():
     lazy = "import sys, caransac, caransac.cli; print('numpy' in sys.modules, 'argparse' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", lazy], capture_output=True, text=True, check=True)

@@ -191,6 +191,7 @@ def test_the_compiled_module_is_hardened():
     assert dynamic.get(30, 0) & 8, "and all of them, as all functions are found at once"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of POSIX")
 def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
     if not (cmake := shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))):
@@ -215,7 +216,9 @@ def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
 
 
 def test_the_fast_tests_have_a_target_that_contributors_are_told_of():
-    assert "\tpytest -m 'not slow'" in (ROOT / "Makefile").read_text().replace("$(BIN)/python -m ", "")
+    (command,) = re.findall(r"^quick: .*\n\t(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "pytest -m 'not slow' -n logical" in command, "they take more than a minute on one core"
+    assert "pytest-xdist" in str(PROJECT["project"]["optional-dependencies"]["dev"])
     assert "make quick" in (ROOT / "CONTRIBUTING.md").read_text()
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert re.search(r"^quick +only the fast tests", listed, re.MULTILINE)

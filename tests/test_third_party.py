@@ -26,7 +26,8 @@ def third_party(monkeypatch):
     pytest.importorskip("poselib")
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     yield importlib.import_module("third_party")
-    sys.modules.pop("third_party")
+    for name in [name for name in sys.modules if name.split(".")[0] in ("third_party", "other_projects")]:
+        del sys.modules[name]
 
 
 def test_only_the_import_is_changed(third_party):
@@ -45,6 +46,16 @@ def test_without_projects_it_is_left_out(third_party, tmp_path, monkeypatch, cap
     monkeypatch.setattr(sys, "argv", ["third_party.py", "--projects", str(tmp_path)])
     assert third_party.main() == 77
     assert capsys.readouterr().out.splitlines()[-1] == f"no project in {tmp_path}"
+
+
+def test_a_package_that_a_project_lacks_is_named_with_its_command(third_party, tmp_path, monkeypatch):
+    script = tmp_path / "glue-factory" / "gluefactory" / "robust_estimators" / "__init__.py"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    monkeypatch.setitem(sys.modules, "omegaconf", None)
+    monkeypatch.setattr(sys, "argv", ["third_party.py", "--projects", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"^glue-factory imports omegaconf, .*: pip install omegaconf$"):
+        third_party.main()
 
 
 def test_a_script_runs_as_it_is_and_with_ours(third_party, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from numpy.typing import ArrayLike
 
+from caransac._support.arrays import shorten
 from caransac.camera import DEVIATIONS, Camera
 
 
@@ -44,6 +45,8 @@ def as_camera(value: CameraLike, name: str) -> Camera:
             return Camera.from_dict(described)
         if isinstance(value, tuple | list) and len(value) == 2:
             return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
+        if isinstance(value, str):
+            raise ValueError(f"must be a camera, not a text; Camera.from_text({shorten(value)}) may read it")
         return Camera.from_matrix(cast(ArrayLike, value))
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error

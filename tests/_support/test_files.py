@@ -289,6 +289,7 @@ def test_content_goes_to_a_path_or_into_an_open_file(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_an_h5_file_on_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_path):
     program = (
         "import resource, sys, pathlib; from caransac._support.files import replacing_h5\n"

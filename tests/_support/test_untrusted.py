@@ -161,6 +161,7 @@ def test_json_in_json_in_json_is_no_json():
         parse_json("[" * 100_000)
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_a_message():
     program = (
         "import resource, sys, caransac.io.matches; from caransac.cli import main\n"

@@ -10,10 +10,12 @@ from estimates import METHODS, solve
 from caransac import (
     Options,
     estimate,
+    estimate_absolute_pose,
     estimate_camera,
     estimate_fundamental,
     estimate_homography,
     estimate_relative_pose,
+    estimate_relative_pose_from_rays,
 )
 from caransac.geometry import (
     pose_error_deg,
@@ -118,6 +120,7 @@ BAD_ARGUMENTS = {
         np.zeros((2, 10)),
         [["a", "b"]] * 10,
         np.zeros((10, 2), complex),
+        np.full((10, 2), np.finfo(np.longdouble).max),  # beyond a double, where a long double is longer
         None,
     ],
     "points2": [np.zeros((9, 2)), np.full((10, 2), np.nan), np.full((10, 2), np.inf)],
@@ -138,6 +141,32 @@ def test_a_callers_mistake_names_the_argument(rng, problem, name, value):
     call = estimate_relative_pose if problem == "pose" else estimate_fundamental
     with pytest.raises(ValueError, match=name):
         call(**arguments)
+
+
+EMPTY = [[], (), np.array([]), np.zeros((0, 2)), np.zeros(0, int)]
+
+
+@pytest.mark.parametrize("points", EMPTY, ids=lambda points: f"{type(points).__name__} {np.shape(points)}")
+@pytest.mark.parametrize("cameras", [{}, {"camera1": np.eye(3), "camera2": np.eye(3)}], ids=["unknown", "known"])
+def test_a_list_of_no_matches_is_hopeless_and_no_mistake(points, cameras):
+    """What ``[keypoint.pt for keypoint in ...]`` of nothing is."""
+    calls = [estimate] if not cameras else [estimate, estimate_relative_pose]
+    results = [call(points, points, **cameras) for call in calls]
+    results += [estimate_homography(points, points), estimate_fundamental(points, points)]
+    for result in results:
+        assert (result.success, result.stop_reason, len(result.inliers)) == (False, "too_few_points", 0)
+    with pytest.raises(ValueError, match="same length"):
+        estimate(points, np.zeros((3, 2)), **cameras)
+
+
+def test_no_rays_and_no_points_in_space_are_hopeless():
+    assert estimate_relative_pose_from_rays([], []).stop_reason == "too_few_points"
+    assert estimate_absolute_pose([], [], np.eye(3)).stop_reason == "too_few_points"
+
+
+def test_a_text_is_no_camera_but_can_be_read():
+    with pytest.raises(ValueError, match=r"camera2: must be a camera, not a text; Camera.from_text\('1200,512,384'\)"):
+        estimate(np.zeros((10, 2)), np.zeros((10, 2)), np.eye(3), "1200,512,384")
 
 
 @pytest.mark.parametrize("camera", ["camera1", "camera2"])

@@ -3,6 +3,7 @@
 import multiprocessing
 import threading
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -122,6 +123,14 @@ def test_mistakes_name_the_pair(workers, wrong, message):
     good = make_pair(50)
     with pytest.raises(ValueError, match=message):
         caransac.estimate_relative_poses([good, good, good, wrong, good], workers=workers, options=FEW)
+
+
+@pytest.mark.parametrize("pairs", [None, 5, object()], ids=lambda pairs: type(pairs).__name__)
+def test_what_is_no_list_of_pairs_is_named(pairs):
+    camera = partial(caransac.estimate_camera, image_size=(640, 480))
+    for call in (caransac.estimate_relative_poses, caransac.estimate_fundamentals, camera):
+        with pytest.raises(ValueError, match="pairs must be a list or another iterable of pairs, not"):
+            call(pairs)
 
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, "2"])

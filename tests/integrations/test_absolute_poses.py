@@ -99,7 +99,9 @@ def test_solve_pnp_ransac_fails_as_a_value_and_refuses_nonsense():
         our_cv2.solvePnPRansac(*POINTS, K, None, reprojectonError=2.0)
     with pytest.raises(ValueError, match="objectPoints"):
         our_cv2.solvePnPRansac(QUERY.points2d, QUERY.points2d, K, None)
-    with pytest.raises(ValueError, match="points2d"):
+    with pytest.raises(ValueError, match="objectPoints and imagePoints must have the same length"):
+        our_cv2.solvePnPRansac(QUERY.points3d, QUERY.points2d[1:], K, None)
+    with pytest.raises(ValueError, match="imagePoints must not contain"):
         our_cv2.solvePnPRansac(QUERY.points3d, QUERY.points2d * np.nan, K, None)
 
 

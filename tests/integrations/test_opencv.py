@@ -332,6 +332,22 @@ def test_mistakes_raise_value_errors(arguments, keywords, message):
         ours.findEssentialMat(PAIR.points1, PAIR.points2, *arguments, **keywords)
 
 
+def test_a_mask_that_cannot_be_written_is_named():
+    mask = np.zeros((len(PAIR.points1), 1), np.uint8)
+    mask.setflags(write=False)
+    with pytest.raises(ValueError, match="mask must be writable"):
+        ours.findEssentialMat(PAIR.points1, PAIR.points2, K, mask=mask)
+
+
+@both
+def test_no_limit_of_iterations(module):
+    """The largest integer of C, as scripts say that there is none."""
+    E, _ = module.findEssentialMat(PAIR.points1, PAIR.points2, K, cv2.RANSAC, 0.999, 1.0, 2**31 - 1)
+    assert E.shape == (3, 3)
+    F, _ = module.findFundamentalMat(PAIR.points1, PAIR.points2, cv2.FM_RANSAC, 1.0, 0.99, 2**31 - 1)
+    assert F.shape == (3, 3)
+
+
 @pytest.mark.parametrize("method", [cv2.FM_7POINT, cv2.FM_8POINT, 0])
 @pytest.mark.parametrize("count", [7, 8, 40])
 def test_methods_without_robustness_are_opencvs(method, count):
@@ -377,6 +393,7 @@ def test_hostile_points_raise(points1, message):
         ours.findFundamentalMat(points1, PAIR.points2)
 
 
+@pytest.mark.slow
 def test_opencv_is_not_needed():
     program = """
 import sys

@@ -243,6 +243,22 @@ def test_too_few_points(module, count):
         assert (info["num_inliers"], info["success"], info["confidence"]) == (0, False, 0)
 
 
+@both
+def test_no_limit_of_iterations(module):
+    settings = {"max_iterations": 2**31 - 1, "max_epipolar_error": 1.0}
+    _, info = module.estimate_relative_pose(*POINTS, CAMERA, CAMERA, settings)
+    assert info["num_inliers"] > 150
+
+
+def test_a_list_of_no_points():
+    """An empty list, which poselib itself refuses."""
+    pose, info = ours.estimate_relative_pose([], [], CAMERA, CAMERA)
+    assert np.array_equal(pose.Rt, np.eye(3, 4)) and info["inliers"] == []
+    assert not ours.estimate_homography([], [])[1]["success"]
+    assert not ours.estimate_fundamental([], [])[1]["success"]
+    assert not ours.estimate_absolute_pose([], [], CAMERA)[1]["success"]
+
+
 def test_degenerate_points():
     same = np.ones((30, 2))
     pose, info = ours.estimate_relative_pose(same, same, CAMERA, CAMERA)

@@ -86,6 +86,18 @@ def test_opencv_keypoints_with_its_matches():
     assert len(caransac.matches_from((), (), ()).points1) == 0
 
 
+def test_what_is_not_opencvs_among_its_own_is_refused_by_name():
+    cv2 = pytest.importorskip("cv2")
+    keypoints, match = [cv2.KeyPoint(1.0, 2.0, 1.0)] * 3, cv2.DMatch(0, 0, 1.0)
+    with pytest.raises(ValueError, match=r"first must be a list of cv2.KeyPoint"):
+        caransac.matches_from([*keypoints, None], keypoints, [match])
+    with pytest.raises(ValueError, match=r"second must be a list of cv2.KeyPoint"):
+        caransac.matches_from(keypoints, [*keypoints, (1, 2)], [match])
+    for other in (None, 3, (match, None), "a"):
+        with pytest.raises(ValueError, match=r"matches must be cv2.DMatch, or lists of them"):
+            caransac.matches_from(keypoints, keypoints, [match, other])
+
+
 def test_local_affine_frames(points, indices):
     frames = []
     for each in points:

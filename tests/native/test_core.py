@@ -1,4 +1,8 @@
-"""The core without Python: core_test.cpp, compiled against src/native by this machine's compiler, and run."""
+"""The core without Python: core_test.cpp, compiled by this machine's compiler, linked and run.
+
+It is linked with the libraries that the package was built from in this tree, if these are newer than all sources. Else
+the core is compiled for it, which takes minutes.
+"""
 
 import os
 import shutil
@@ -15,9 +19,10 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "src" / "native"
+FLAGS = ["-std=c++17", "-O0", "-DCARANSAC_ISA=baseline", "-DEIGEN_MPL2_ONLY", "-Wall", "-Wextra", "-Wno-psabi"]
 # Eigen compiles fastest so; how fast the kernels are is nothing to this test.
-PLAIN_EIGEN = ["-DEIGEN_MPL2_ONLY", "-DEIGEN_DONT_VECTORIZE", "-DEIGEN_NO_DEBUG", "-DEIGEN_NO_STATIC_ASSERT"]
-FLAGS = ["-std=c++17", "-O0", "-DCARANSAC_ISA=baseline", *PLAIN_EIGEN, "-Wall", "-Wextra", "-Wno-psabi"]
+PLAIN_EIGEN = ["-DEIGEN_DONT_VECTORIZE", "-DEIGEN_NO_DEBUG", "-DEIGEN_NO_STATIC_ASSERT"]
+INSTRUMENTED = ("sanitize", "races")  # builds that link with nothing else
 # What the test calls, and what that needs; first those of Eigen's large templates, which take half of the time.
 FIRST = ("refine", "manifolds")
 SOURCES = sorted(NATIVE.glob("*.cpp"), key=lambda source: (source.stem not in FIRST, source.stem))
@@ -38,6 +43,16 @@ def eigen():
     return next((place for place in places if (place / "Eigen" / "Core").is_file()), None)
 
 
+def built_libraries():
+    """The libraries of the newest build of this tree, the core's first; none if sources have changed since."""
+    changed = max(path.stat().st_mtime for path in NATIVE.rglob("*.*"))
+    modules = [path for path in ROOT.glob("build/*/_native.*so") if path.parent.name not in INSTRUMENTED]
+    newest = max(modules, key=lambda path: path.stat().st_mtime, default=None)
+    if newest is None or newest.stat().st_mtime < changed:
+        return []
+    return sorted(newest.parent.glob("libcaransac_*.a"), key=lambda path: path.stem != "libcaransac_core")
+
+
 @pytest.fixture(scope="module")
 def core_test(tmp_path_factory):
     """The compiled test."""
@@ -50,18 +65,23 @@ def core_test(tmp_path_factory):
         pytest.skip("the core is compiled for this test, and there are no headers of Eigen: pip install cmeel-eigen")
     folder = tmp_path_factory.mktemp("core")
 
+    libraries = built_libraries()
+    flags = FLAGS if libraries else [*FLAGS, *PLAIN_EIGEN]
+
     def compile_one(source):
         target = folder / f"{source.parent.name}-{source.stem}.o"
-        arguments = [command, *FLAGS, f"-I{NATIVE}", "-isystem", headers, "-c", source, "-o", target]
+        arguments = [command, *flags, f"-I{NATIVE}", "-isystem", headers, "-c", source, "-o", target]
         done = subprocess.run(arguments, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return target
 
-    sources = [*SOURCES[:2], Path(__file__).with_name("core_test.cpp"), *SOURCES[2:], *NATIVE.glob("hot/*.cpp")]
+    sources = [Path(__file__).with_name("core_test.cpp")]
+    if not libraries:
+        sources = [*SOURCES[:2], *sources, *SOURCES[2:], *NATIVE.glob("hot/*.cpp")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(compile_one, sources))
     program = folder / "core_test"
-    linked = subprocess.run([command, *objects, "-o", program], capture_output=True, text=True)
+    linked = subprocess.run([command, *objects, *libraries, "-o", program], capture_output=True, text=True)
     assert linked.returncode == 0, linked.stderr
     return program
 

@@ -82,6 +82,7 @@ def test_a_filter_is_read_as_the_paper_reads_one(scenes, tmp_path):
     assert silent.mean() == pytest.approx(0.75, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told_by", ["feature", "residual"])
 def test_what_features_know_reaches_the_estimate(make_scenes, tmp_path, rng, told_by):
     """Features tell right matches from wrong ones, as no score does: a short training finds that out."""

@@ -1,11 +1,14 @@
 """The report: one line per pair, also of those that an earlier run verified."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 from databases import execute, pair_id, read_geometries, some_pairs
 
 from caransac.cli import main
+from caransac.verification.pair_reports import write_pair_reports
+from caransac.verification.records import PairReport
 
 PAIRS = some_pairs(6)  # of the fixture `database`
 
@@ -37,9 +40,43 @@ def test_the_report_covers_earlier_runs(database, tmp_path, ending, capsys):
     assert all(line["confidence"] in ("", None) and line["ms"] in ("", None) for line in third)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("=cmd|' /C calc'!A0", None),
+        ("-1.png", None),
+        ("@2x.png", None),
+        ('a,"b"\\é.png', None),
+        ("a\r\nb.png,c.png,9,9", r"a\r\nb.png,c.png,9,9"),
+        ("\t=1+1", r"\t=1+1"),
+        ("a\x1b[2Jb\x00", r"a\x1b[2Jb\x00"),
+        ("gnp\u202e.exe", r"gnp\u202e.exe"),
+        ("caf\udce9.png", r"caf\udce9.png"),  # bytes that are no UTF-8, as h5py reads them
+    ],
+)
+def test_names_are_exact_but_forge_no_lines(tmp_path, ending, name, written):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path, verified = tmp_path / f"report.{ending}", PairReport(name, "b.png", 9, 6, 6 / 9, 0.75, "calibrated", 1.5)
+    skipped = PairReport("z.png", name, 9, 0, 0.0, None, "skipped", None, problem=f"no {name}")
+    write_pair_reports(path, [verified, skipped])
+    if ending == "csv":
+        assert len(path.read_bytes().splitlines()) == 3
+    first = read_report(path)
+    assert [(line["image1"], line["image2"]) for line in first] == [
+        (written or name, "b.png"),
+        ("z.png", written or name),
+    ]
+    assert first[1]["problem"] == f"no {written or name}"
+
+    write_pair_reports(path, [replace(verified, confidence=None, ms=None), skipped])  # a run that found it done
+    assert read_report(path) == first
+
+
 def read_report(path):
     if path.suffix == ".csv":
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
     import pyarrow.parquet
 

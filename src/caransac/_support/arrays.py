@@ -50,7 +50,8 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    with np.errstate(over="ignore"):  # what only a long double holds becomes infinite, and is refused
+        array = np.ascontiguousarray(array, dtype=np.float64)
     if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
@@ -58,10 +59,17 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def as_points(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Points (N, 2)."""
-    points = as_reals(values, name)
-    if points.ndim != 2 or points.shape[1] != 2:
-        raise ValueError(f"{name} must have shape (N, 2), got {points.shape}")
-    return points
+    return as_rows(values, name, 2)
+
+
+def as_rows(values: ArrayLike, name: str, width: int) -> NDArray[np.float64]:
+    """Rows (N, width); an empty list has none, and no width that could be wrong."""
+    rows = as_reals(values, name)
+    if rows.shape == (0,):
+        return rows.reshape(0, width)
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise ValueError(f"{name} must have shape (N, {width}), got {rows.shape}")
+    return rows
 
 
 def as_matches(

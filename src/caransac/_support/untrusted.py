@@ -1,7 +1,8 @@
 """Untrusted files: what they declare is compared with their size and with a limit before memory is taken for it.
 
 A few kilobytes can declare many gigabytes: zeros compress a thousandfold, and an array of HDF5 need not be stored at
-all. Every reader of text, images, npz and h5 files asks `check_size` first; `untrusted_h5` has those of HDF5.
+all. Every reader of text, images, npz and h5 files asks `check_size` first; `untrusted_h5` has those of HDF5. What of
+their text is shown or written goes through `escape_controls`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 import json
 import math
 import os
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -29,6 +31,13 @@ WIDEST_NUMBER = 8  # bytes: whatever a file holds becomes double precision soone
 PIECE = 2**20
 MOST_PIXELS = 2**30  # that OpenCV decodes
 LAST_CHARACTER = 0x10FFFF  # of Unicode
+# Control characters, those that change the direction of what follows, and halves of characters, which are no text.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escape_controls(text: str) -> str:
+    """Text that can neither steer a terminal nor forge a line: control characters as escapes, all else as it is."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def memory_limit() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_reals
+from caransac._support.arrays import as_points
 from caransac.api.arguments import ImageSize
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.geometry import Array, fundamental_from_essential, rotation_from_homography
@@ -172,7 +172,7 @@ def _no_motion(
 
 def _is_mirrored(points1: ArrayLike, points2: ArrayLike, found: Result, policy: GeometryPolicy) -> bool:
     """Whether one image is mirrored: it has an epipolar geometry then, but its pose is none of a camera."""
-    first, second = as_reals(points1, "points1"), as_reals(points2, "points2")
+    first, second = as_points(points1, "points1"), as_points(points2, "points2")
     share = mirrored_share(first[found.inliers], second[found.inliers])
     return share is not None and share >= policy.mirrored_share
 
@@ -185,7 +185,7 @@ def _flat(points: ArrayLike, camera: CameraLike | None, number: int) -> ArrayLik
     """Pixels without lens distortion, which homographies know nothing of; where a lens has no ray, as they are."""
     if camera is None:
         return points
-    pixels = as_reals(points, f"points{number}")
+    pixels = as_points(points, f"points{number}")
     flat = as_camera(camera, f"camera{number}").undistort_pixels(pixels)
     return np.where(np.isfinite(flat), flat, pixels)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_matches, as_reals
+from caransac._support.arrays import as_matches, as_reals, as_rows
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 from caransac.given_cameras import CameraLike, as_camera
@@ -56,9 +56,7 @@ def check_matches(
 
 def check_rays(rays: ArrayLike, name: str) -> Array:
     """Directions (N, 3) as unit vectors."""
-    given = as_reals(rays, name)
-    if given.ndim != 2 or given.shape[1] != 3:
-        raise ValueError(f"{name} must have shape (N, 3), got {given.shape}")
+    given = as_rows(rays, name, 3)
     largest = np.abs(given).max(axis=1, keepdims=True)
     if not np.all(largest > 0):
         raise ValueError(f"{name} must not have directions of length zero")

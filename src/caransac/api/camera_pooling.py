@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from caransac.api.arguments import ImageSize, unknown_camera
 from caransac.api.estimators import profile_camera
-from caransac.api.many_pairs import PairNames, estimate_all
+from caransac.api.many_pairs import PairNames, estimate_all, number
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import Options
 from caransac.robust.focal_profile import CameraProfile
+from caransac.robust.problems.lens_prior import TEMPER
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 
@@ -25,8 +26,7 @@ PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 # pinholes. Pooled curves are wide enough for a parabola through three of these to find their maxima.
 LOG_FOCALS = np.arange(np.log(0.35), np.log(2.8), 0.04)
 MOST_PAIRS = 200  # that are estimated; the error falls little beyond a few dozen
-# These four were chosen on the training scenes. Matches of a pair err together, by lens and scene, and count a quarter.
-TEMPER = 4.0
+# These three were chosen on the training scenes, and so was TEMPER: matches of a pair err together, by lens and scene.
 WRONG = 0.3  # share of the pairs whose evidence is assumed to be of no worth, though it looks sure
 WIDE = 0.25  # deviation of log f beyond which a pair says nothing
 EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one
@@ -97,7 +97,7 @@ def estimate_camera(
         ValueError: an argument or a pair is wrong; the message names it.
     """
     lens = unknown_camera(image_size, "image_size")
-    names, chosen = PairNames(optional=("image_size1", "image_size2")), list(enumerate(pairs))
+    names, chosen = PairNames(optional=("image_size1", "image_size2")), list(number(pairs))
     if len(chosen) > MOST_PAIRS:
         sizes = estimate_all(_count_matches, names, chosen, options, 1, None)
         chosen = [chosen[i] for i in spread_choice(sizes, MOST_PAIRS)]

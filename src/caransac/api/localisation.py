@@ -6,7 +6,7 @@ import time
 
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_points, as_reals, check_scores
+from caransac._support.arrays import as_points, as_rows, check_scores
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_options
 from caransac.api.result_fields import report_common
 from caransac.geometry import split_pose
@@ -51,9 +51,7 @@ def estimate_absolute_pose(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
     """
     started = time.perf_counter()
-    pixels, space = as_points(points2d, "points2d"), as_reals(points3d, "points3d")
-    if space.ndim != 2 or space.shape[1] != 3:
-        raise ValueError(f"points3d must have shape (N, 3), got {space.shape}")
+    pixels, space = as_points(points2d, "points2d"), as_rows(points3d, "points3d", 3)
     if len(pixels) != len(space):
         raise ValueError(f"points2d and points3d must have the same length, got {len(pixels)} and {len(space)}")
     info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from caransac._support.arrays import shorten
 from caransac._support.batch import map_ordered
 from caransac.api.estimators import estimate_fundamental, estimate_relative_pose
 from caransac.options import Options, refuse_unknown
@@ -47,7 +48,7 @@ def estimate_relative_poses(
         ValueError: a pair is wrong; the message has its index and names the argument.
     """
     names = PairNames(("camera1", "camera2"), SIZES)
-    return estimate_all(estimate_relative_pose, names, enumerate(pairs), options, workers, progress)
+    return estimate_all(estimate_relative_pose, names, number(pairs), options, workers, progress)
 
 
 def estimate_fundamentals(
@@ -62,7 +63,7 @@ def estimate_fundamentals(
     A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2[, scores, score_kind[,
     image_size1, image_size2]])``, or a record, whose cameras are ignored.
     """
-    return estimate_all(estimate_fundamental, PairNames((), SIZES), enumerate(pairs), options, workers, progress)
+    return estimate_all(estimate_fundamental, PairNames((), SIZES), number(pairs), options, workers, progress)
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,14 @@ class PairNames:
             advice = f"; of unknown cameras give {', '.join(unknown)}=(width, height)" if unknown else ""
             raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}{advice}")
         return arguments
+
+
+def number(pairs: Iterable[object]) -> Iterator[tuple[int, object]]:
+    """Pairs with their numbers; a ValueError if they are none."""
+    try:
+        return enumerate(pairs)
+    except TypeError as error:
+        raise ValueError(f"pairs must be a list or another iterable of pairs, not {shorten(pairs)}") from error
 
 
 def estimate_all(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 
-# Control characters, and those that change the direction of what follows.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+from caransac._support.untrusted import escape_controls
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
@@ -25,4 +23,4 @@ def note(arguments: argparse.Namespace, text: str) -> None:
 
 def say(text: str) -> None:
     """Say a line on stderr; what it quotes of a file may hold anything, and is shown with escapes."""
-    print(CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text), file=sys.stderr)
+    print(escape_controls(text), file=sys.stderr)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from operator import index
 from typing import Any
 
-from caransac.options import Options, in_rounds, refuse_unknown
+from caransac.options import SAMPLES_PER_ROUND, Options, in_rounds, refuse_unknown
 
 Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # a setting's name -> the options its value stands for
 
 THEIR_LIMIT = 100_000  # hypotheses that PoseLib and COLMAP try at most, unless told otherwise
+NO_LIMIT = SAMPLES_PER_ROUND * 1_000_000  # hypotheses: the most rounds that there can be
 
 
 def means(option: str) -> Callable[[Any], dict[str, Any]]:
@@ -37,7 +38,12 @@ def must_be(only: object) -> Callable[[Any], dict[str, Any]]:
 
 def at_most(hypotheses: int) -> dict[str, Any]:
     """A limit on hypotheses; where theirs was left as it comes, ours stays, which is far lower and enough."""
-    return {} if index(hypotheses) == THEIR_LIMIT else in_rounds(hypotheses)
+    return {} if index(hypotheses) == THEIR_LIMIT else limited_to(hypotheses)
+
+
+def limited_to(hypotheses: int) -> dict[str, Any]:
+    """A limit on hypotheses; one that is beyond all, such as the largest integer of C, is the largest of ours."""
+    return in_rounds(min(hypotheses, NO_LIMIT))
 
 
 def at_least(hypotheses: int) -> dict[str, Any]:

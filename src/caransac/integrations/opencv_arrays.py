@@ -39,6 +39,8 @@ def write_mask(mask: Any, inliers: NDArray[np.bool_], *, fewest: int, on_device:
         on_device: whether it is to be a cv2.UMat.
     """
     if isinstance(mask, np.ndarray) and not on_device and mask.dtype == np.uint8 and mask.size == len(inliers):
+        if not mask.flags.writeable:
+            raise ValueError("mask must be writable: the inliers are written to it")
         mask[...] = inliers.reshape(mask.shape)
         return mask
     column = inliers.astype(np.uint8)[:, None]

@@ -11,9 +11,9 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.given_cameras import as_camera
-from caransac.integrations.foreign_settings import Meanings, means, translate
+from caransac.integrations.foreign_settings import Meanings, limited_to, means, translate
 from caransac.integrations.opencv_arrays import downloaded, is_umat
-from caransac.options import Options, in_rounds
+from caransac.options import Options
 
 LEAST_SQUARES, FM_7POINT, FM_8POINT, LMEDS, RANSAC, RHO = 0, 1, 2, 4, 8, 16  # cv2's numbers
 NOT_ROBUST = (LEAST_SQUARES, FM_7POINT, FM_8POINT)  # they use all points, whatever these are
@@ -228,11 +228,11 @@ SETTINGS: dict[str, Any] = {
     "confidence": means("success_probability"),
     "threshold": means("max_error_px"),
     "ransacReprojThreshold": means("max_error_px"),
-    "maxIters": in_rounds,
-    "maxIterations": in_rounds,
+    "maxIters": limited_to,
+    "maxIterations": limited_to,
     "randomGeneratorState": means("seed"),
 }
-PNP_SETTINGS = SETTINGS | {"reprojectionError": means("max_error_px"), "iterationsCount": in_rounds}
+PNP_SETTINGS = SETTINGS | {"reprojectionError": means("max_error_px"), "iterationsCount": limited_to}
 HOMOGRAPHY_SETTINGS = SETTINGS | {"method": _check_homography_method}
 # With both images at the same scale, a match this far from both its lines has a Sampson distance of 1 / sqrt(2) of it.
 LINE_DISTANCE = {"ransacReprojThreshold": lambda distance_px: {"max_error_px": distance_px / 2**0.5}}

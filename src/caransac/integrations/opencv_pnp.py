@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from caransac import api
 from caransac._support.arrays import as_array, as_reals
+from caransac._support.arrays import as_points as as_pixels
 from caransac.geometry import Array, vector_from_rotation
 from caransac.given_cameras import as_camera
 from caransac.integrations.opencv_arrays import as_points, downloaded, is_umat
@@ -68,9 +69,12 @@ def solvePnPRansac(
             )
         return tuple(load_opencv().solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs))
     lens = downloaded(cameraMatrix), None if distCoeffs is None else downloaded(distCoeffs)
+    pixels, space = as_pixels(as_points(imagePoints, "imagePoints"), "imagePoints"), _space(objectPoints)
+    if len(pixels) != len(space):
+        raise ValueError(f"objectPoints and imagePoints must have the same length, got {len(space)} and {len(pixels)}")
     found = api.estimate_absolute_pose(
-        as_points(imagePoints, "imagePoints"),
-        _space(objectPoints),
+        pixels,
+        space,
         as_camera(lens, "cameraMatrix, distCoeffs"),
         scores=scores,
         score_kind=score_kind,

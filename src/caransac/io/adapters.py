@@ -248,6 +248,8 @@ def _one_of_batch(values: Any, name: str, ndim: int) -> NDArray[Any]:
 def _points(given: Any, name: str) -> Array:
     """Points (N, 2) of any of the forms of keypoints."""
     if isinstance(given, list | tuple) and given and hasattr(given[0], "pt"):  # cv2.KeyPoint
+        if not all(hasattr(keypoint, "pt") for keypoint in given):
+            raise ValueError(f"{name} must be a list of cv2.KeyPoint, and has something else among them")
         return as_reals([keypoint.pt for keypoint in given], name)
     array = as_array(given, name)
     if array.size == 0:
@@ -336,8 +338,10 @@ def _from_descriptor_matches(matches: Sequence[Any]) -> tuple[NDArray[np.int64],
 
     A distance by itself is not used: which distances are good depends on descriptor and image.
     """
-    ranked = [[each] if hasattr(each, "trainIdx") else list(each) for each in matches]
+    ranked = [list(each) if isinstance(each, list | tuple) else [each] for each in matches]
     ranked = [each for each in ranked if each]
+    if not all(hasattr(each, "trainIdx") for few in ranked for each in few):
+        raise ValueError("matches must be cv2.DMatch, or lists of them, and have something else among them")
     indices = np.array([(each[0].queryIdx, each[0].trainIdx) for each in ranked], np.int64).reshape(-1, 2)
     if all(len(each) == 1 for each in ranked):
         return indices, None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from caransac._support.files import check_no_input, check_writable, replacing
-from caransac._support.untrusted import WIDEST_NUMBER, check_size
+from caransac._support.untrusted import WIDEST_NUMBER, check_size, escape_controls
 from caransac.verification.records import PairReport
 
 COLUMNS = tuple(field.name for field in fields(PairReport))
@@ -33,9 +33,12 @@ def write_pair_reports(path: Path, reports: Sequence[PairReport]) -> None:
 
     A pair that an earlier run verified is described by what the database says. Its confidence and time are taken from
     the file that is replaced, if that one has them, and are left empty otherwise.
+
+    Names of images are those of the data, but for control characters, which are written as escapes: a name can neither
+    forge a line nor steer a terminal. A name that begins like a formula of a spreadsheet stays as it is.
     """
     before = _read(path) if path.exists() else {}
-    lines = [_complete(report, before.get((report.image1, report.image2))) for report in reports]
+    lines = [_complete(line, before.get((line["image1"], line["image2"]))) for line in map(_as_line, reports)]
     lines.sort(key=lambda line: (line["image1"], line["image2"]))
     with replacing(path) as temporary:
         if path.suffix == ".parquet":
@@ -50,9 +53,13 @@ def write_pair_reports(path: Path, reports: Sequence[PairReport]) -> None:
                 writer.writerows(lines)
 
 
-def _complete(report: PairReport, before: dict[str, Any] | None) -> dict[str, Any]:
-    """A report as a line, with what the file before knew of it where it tells of the same outcome."""
-    line = asdict(report)
+def _as_line(report: PairReport) -> dict[str, Any]:
+    """A report as a line, its texts without control characters."""
+    return {name: escape_controls(value) if isinstance(value, str) else value for name, value in asdict(report).items()}
+
+
+def _complete(line: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """A line with what the file before knew of it where it tells of the same outcome."""
     same = ("matches", "inliers", "config")
     if line["ms"] is None and before is not None and all(str(before[name]) == str(line[name]) for name in same):
         line |= {name: _number(before[name]) for name in ("confidence", "ms")}

@@ -11,7 +11,8 @@ from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.kernels import IntrinsicsPrior
 
-# Matches are not independent evidence: on the training scenes errors of k1 are two to three times what noise predicts.
+# Matches are not independent evidence, and count a quarter: on the training scenes errors of k1 are two to three times
+# what noise predicts. Pooled focal lengths (`api.camera_pooling`) use the same.
 TEMPER = 4.0
 # Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
 # well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
