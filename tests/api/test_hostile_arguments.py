@@ -193,6 +193,22 @@ def test_one_absurd_match_changes_little(problem, size, method):
     assert solve(problem, pair, options=Options(method=method)).num_inliers > 0.95 * expected
 
 
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e11])
+@pytest.mark.parametrize("known", [False, True], ids=["unknown cameras", "known cameras"])
+def test_one_absurd_match_changes_no_kind(known, size):
+    """A million pixels away, it made all others seem to be where they were: no motion, with a confidence of one."""
+    pair = make_pair(800, outlier_ratio=0.4, seed=3)
+    cameras = (pair.camera1, pair.camera2) if known else ()
+    for points1 in (pair.points1, pair.points2):  # the second is an image matched to itself
+        expected = estimate(points1, pair.points2, *cameras)
+        absurd = points1.copy()
+        absurd[17] = (size, -size)
+        found = estimate(absurd, pair.points2, *cameras)
+        assert (found.kind, found.reason) == (expected.kind, expected.reason)
+        assert found.num_inliers > 0.95 * expected.num_inliers
+    assert expected.kind == "rotation" and expected.num_inliers == 800
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])

@@ -38,6 +38,9 @@ REASONS: dict[GeometryKind, str] = {
     "fundamental": "the scene has depth, but the cameras are not known well enough for a pose",
     "none": "no geometry explains the matches with confidence",
 }
+WIDEST_EXTENT = (
+    3.0  # median absolute deviations of the points; points all over an image have a standard deviation of 1.2
+)
 HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
 STILL_REASON = "no motion: the matches are in the same place in both images"
 MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"
@@ -132,7 +135,9 @@ def _hardly_moved(found: RelativePoseResult | FundamentalResult, policy: Geometr
 def _still(found: TwoViewResult, policy: GeometryPolicy) -> NDArray[np.bool_] | None:
     """Which matches (N,) have not moved, if these are nearly all of them: the images are the same."""
     moved = np.linalg.norm(found.points2 - found.points1, axis=1)
-    extent = float(np.linalg.norm(found.points1.std(axis=0)))
+    spread = np.median(np.abs(found.points1 - np.median(found.points1, axis=0)), axis=0)
+    # One absurd match would stretch the standard deviation until all others seem to be still.
+    extent = min(float(np.linalg.norm(found.points1.std(axis=0))), WIDEST_EXTENT * float(np.linalg.norm(spread)))
     still = moved <= policy.still_extent * extent
     distinct = len(np.unique(np.rint(found.points1[still]), axis=0))
     matters = found.inliers | still
