@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -138,3 +139,33 @@ def test_a_request_while_the_guard_is_set_up_is_obeyed():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=HANGS_S)
     assert (done.returncode, done.stderr) == (130, "stopped; the same command starts again\n")
+
+
+def test_what_is_held_comes_afterwards_as_it_would_have():
+    before, done = signal.signal(signal.SIGINT, signal.default_int_handler), []
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts.held():
+            signal.raise_signal(signal.SIGINT)
+            done.append("all of it")
+        assert done == ["all of it"]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with pytest.raises(KeyboardInterrupt), interrupts.held():
+            signal.raise_signal(signal.SIGINT)
+            raise OSError("which comes in the middle")
+        with interrupts.held():
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_handlers_of_others_are_left_alone():
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    try:
+        with interrupts.held():
+            signal.raise_signal(signal.SIGINT)
+            assert came == [1]
+        with ThreadPoolExecutor(1) as pool:  # where no handlers can be set
+            assert pool.submit(lambda: interrupts.held().__enter__()).result() is None
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -65,21 +65,25 @@ def submit_all(
     try:
         while True:
             for item in islice(items, look_ahead - len(under_way)):
-                under_way[executor.submit(function, item)] = item
+                with interrupts.held():
+                    under_way[executor.submit(function, item)] = item
             if not under_way:
                 return
             done = _first_done([next(iter(under_way))] if ordered else under_way)
             yield under_way.pop(done), done
     finally:
-        for future in under_way:
-            future.cancel()
+        with interrupts.held():
+            for future in under_way:
+                future.cancel()
 
 
 def _first_done(futures: Collection[Future[Value]]) -> Future[Value]:
     """Wait for one of the futures, or for a request to stop."""
     while True:
         interrupts.check()
-        if done := wait(futures, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
+        with interrupts.held():
+            done = wait(futures, timeout=POLL_S, return_when=FIRST_COMPLETED).done
+        if done:
             return done.pop()
 
 

@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 
 GRACE_S = 1.0  # from a request to the end of a process in which nobody has obeyed it
@@ -37,6 +38,27 @@ def check() -> None:
 def is_requested() -> bool:
     """Whether `check` would raise."""
     return _requested
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Let a Ctrl-C wait for the end of the ``with`` statement, which must come soon: then it raises as it would have.
+
+    For users of the library, whose process has no `InterruptGuard`: an exception in the middle of the locks of a thread
+    pool leaves them taken, and the pool then never ends.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if came:
+            raise KeyboardInterrupt
 
 
 class InterruptGuard:

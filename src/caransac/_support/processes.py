@@ -18,6 +18,8 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
+from caransac._support import interrupts
+
 if TYPE_CHECKING:
     if sys.platform == "win32":
         from multiprocessing.connection import PipeConnection as Connection
@@ -83,8 +85,10 @@ class ProcessPool(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End when all calls are done; see `Executor.shutdown`. Without `wait`, workers end with this process."""
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        with interrupts.held():
+            self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
         if wait:
+            self._threads.shutdown()
             for worker in self._workers:
                 with suppress(OSError):
                     worker.connection.send_bytes(b"")
@@ -93,7 +97,7 @@ class ProcessPool(Executor):
 
     def kill(self) -> None:
         """End the workers, whatever they are doing; their calls and those to come raise `WorkerDiedError`."""
-        with self._lock:
+        with interrupts.held(), self._lock:
             self._killed = True
             for worker in self._workers:
                 worker.process.kill()
