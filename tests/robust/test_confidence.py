@@ -194,6 +194,17 @@ def test_hard_scenes_are_not_trusted_wrongly(kind, outlier_ratio):
     assert trusted_wrongly <= 1
 
 
+@pytest.mark.parametrize("count", [10, 15, 25])
+def test_few_matches_at_random_are_rarely_an_answer(count):
+    """What a filter leaves of images that do not overlap: some model always fits half of so few."""
+    camera, believed = Camera("SIMPLE_PINHOLE", (800.0, 500.0, 400.0), 1000, 800), 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, count])
+        points1, points2 = rng.uniform(0, 1, (2, count, 2)) * (1000, 800)
+        believed += estimate_relative_pose(points1, points2, camera, camera).confidence > 0.5
+    assert believed <= 3
+
+
 def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
     pair = make_hard_pair("line", rng)

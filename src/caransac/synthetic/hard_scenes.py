@@ -18,6 +18,7 @@ HardKind = Literal[
     "rotation",
     "tiny baseline",
     "few matches",
+    "few matches at random",
     "wrong focal",
     "near rotation",
     "two motions",
@@ -38,6 +39,11 @@ NEAR_ANGLES_DEG, NEAR_DISTORTION = (0.2, 2.0), -0.05  # of triangulation; k1 of 
 MOVING = 0.6  # share of the matches that follow an object, or a copy of the scene
 FACADE, SHIFTED, PERIOD = 0.75, 0.6, (0.05, 0.12)  # share of the matches, of them those of the next window; in depths
 DISTINCT, COPIES = (8, 16), (20, 40)  # matches, and copies of each
+SIZES: dict[HardKind, tuple[int, int]] = {
+    "few matches": FEW_POINTS,
+    "few matches at random": FEW_POINTS,
+    "copies": DISTINCT,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,7 @@ def make_hard_pair(kind: HardKind, rng: np.random.Generator, outlier_ratio: floa
     t = _translation(kind, rng)
     if kind == "same image":
         R = np.eye(3)
-    low, high = {"few matches": FEW_POINTS, "copies": DISTINCT}.get(kind, NUM_POINTS)
+    low, high = SIZES.get(kind, NUM_POINTS)
     count = int(rng.integers(low, high))
     points = _points(kind, 40 * count, rng)
     moved = points @ R.T + t
@@ -77,6 +83,8 @@ def make_hard_pair(kind: HardKind, rng: np.random.Generator, outlier_ratio: floa
     seen = np.flatnonzero([_inside(a) and _inside(b) for a, b in zip(pixels1, pixels2, strict=True)])[:count]
     noise = 0.0 if kind == "same image" else float(rng.choice(NOISES_PX))
     pixels1, pixels2 = (pixels[seen] + noise * rng.normal(size=(len(seen), 2)) for pixels in (pixels1, pixels2))
+    if kind == "few matches at random":  # what a filter leaves of images that do not overlap
+        pixels2 = rng.permutation(pixels2)
     num_wrong = round(len(seen) * outlier_ratio / (1 - outlier_ratio))
     size = CAMERA.width, CAMERA.height
     pixels1, pixels2 = (np.concatenate([p, rng.uniform(0, 1, (num_wrong, 2)) * size]) for p in (pixels1, pixels2))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
@@ -36,6 +37,7 @@ CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
 NOISY, NOISES_PX = 0.35, (0.2, 3.0)  # share of pairs whose points are moved, and deviations by which they are
 SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
+FEWEST_LEFT = 8  # matches of unrelated images that a filter leaves
 
 
 Augment = Callable[[Pair, np.random.Generator], Pair]
@@ -232,7 +234,21 @@ def as_confidences(ratios: Array, rng: np.random.Generator) -> Array:
 
 def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:
     """The pair with so many of its matches, chosen at random, at most."""
-    kept = rng.permutation(len(pair.points1))[:size]
+    return taken(pair, rng.permutation(len(pair.points1))[:size])
+
+
+def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
+    """The pair with the matches that a filter may leave, often few: those of the best scores, or any without scores."""
+    size = int(log_uniform(rng, FEWEST_LEFT, max(len(pair.points1), FEWEST_LEFT + 1)))
+    if pair.scores is None:
+        return thin_out(pair, size, rng)
+    best_first = np.argsort(pair.scores if pair.score_kind == "ratio" else -pair.scores, kind="stable")
+    left = taken(pair, best_first[:size])
+    return replace(left, scores=None) if rng.random() < 0.5 else left
+
+
+def taken(pair: Pair, kept: NDArray[np.intp]) -> Pair:
+    """The pair with some of its matches."""
     return replace(
         pair,
         points1=pair.points1[kept],

@@ -17,6 +17,7 @@ from caransac.camera import Camera
 from caransac.datasets import Pair
 from caransac.geometry import Array, homogeneous, rotation_from_vector
 from caransac.synthetic.distributions import log_uniform
+from caransac.training.data import taken
 
 SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "motions"]
 SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
@@ -66,7 +67,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
                 rng.permutation(np.flatnonzero(~right))[: size - num_right],
             ]
         )
-        return Restaged(_unscored(_taken(pair, kept), rng), R=pair.R)
+        return Restaged(_unscored(taken(pair, kept), rng), R=pair.R)
     R, t = rotation_from_vector(TURN * rng.normal(size=3)), rng.normal(size=3) * (1, 0.7, 0.5)
     t /= np.linalg.norm(t)
     rays1 = pair.camera1.pixels_to_rays(pair.points1)
@@ -95,7 +96,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
     truth = (None, None) if kind == "rotation" else (R, t / np.linalg.norm(t))
     staged = replace(pair, points1=points1, points2=points2, R=truth[0], t=truth[1])
     H = None if homography is None else pair.camera2.K @ homography @ np.linalg.inv(pair.camera1.K)
-    return Restaged(_unscored(_taken(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
+    return Restaged(_unscored(taken(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
 
 
 def _surface(
@@ -140,16 +141,6 @@ def _with_fewer_wrong(seen: NDArray[np.bool_], right: NDArray[np.bool_], rng: np
     share = 0.0 if rng.random() < CLEAN else rng.uniform(0, LARGEST_WRONG_SHARE)
     num_wrong = int(seen.sum() * share / (1 - share))
     return np.sort(np.concatenate([np.flatnonzero(seen), rng.permutation(np.flatnonzero(~right))[:num_wrong]]))
-
-
-def _taken(pair: Pair, kept: NDArray[np.intp]) -> Pair:
-    return replace(
-        pair,
-        points1=pair.points1[kept],
-        points2=pair.points2[kept],
-        scores=None if pair.scores is None else pair.scores[kept],
-        features=None if pair.features is None else pair.features[kept],
-    )
 
 
 def _unscored(pair: Pair, rng: np.random.Generator) -> Pair:

@@ -19,6 +19,7 @@ from caransac.training.data import (
     EVIDENCE_STREAM,
     TRAINING_STREAM,
     Example,
+    filtered,
     with_noise,
     without_geometry,
 )
@@ -34,6 +35,7 @@ from caransac.training.trainable_module import TrainableModule
 
 # Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
 BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
+FILTERED = 0.5  # share of pairs without geometry of which a filter leaves some matches
 BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
 OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal")  # hard scenes that are made twice as often as others
 
@@ -114,9 +116,10 @@ class Worker:
         """A related pair two times in five, else one of a hard scene, of unrelated images, or matched at random."""
         chance = rng.random()
         if chance < 0.2:
+            pair = without_geometry(self.source.draw(rng), rng)
             if self.unrelated_pairs and rng.random() < 0.7:
-                return Restaged(self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))])
-            return Restaged(without_geometry(self.source.draw(rng), rng))
+                pair = self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
+            return Restaged(filtered(pair, rng) if rng.random() < FILTERED else pair)
         pair = self.source.draw(rng)
         if problem_name == "homography":
             return restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng)
