@@ -1,7 +1,7 @@
 """All published results from one clean commit: `make publish`; a little of everything in minutes: `make publish-quick`.
 
     python benchmarks/publish.py --data DIR [--only STEP ...]     results go to benchmarks/results
-    python benchmarks/publish.py --data DIR --full                all pairs and seeds: hours instead of some 50 minutes
+    python benchmarks/publish.py --data DIR --full                all pairs and seeds: hours instead of about one
     python benchmarks/publish.py --plan                           the steps, in their order, with the minutes they take
     python benchmarks/publish.py --quick [--out DIR]              synthetic data; results go to build/publish-quick
 
@@ -117,7 +117,7 @@ STEPS = (
     Step("package", minutes=0.5, timed=True),
     Step("worked_pair", minutes=0.1),
     Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
-    Step("peers", PEERS, words=most_pairs(10), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=7, whole=True),
+    Step("peers", PEERS, words=most_pairs(20), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=14, whole=True),
     Step(
         "tuned",
         PEERS,
@@ -191,11 +191,11 @@ STEPS = (
     Step("interrupts", words=("--runs", "30"), full=("--runs", "200"), minutes=3, timed=True),
     Step(
         "ablation",
-        words=("--problem", "E", "F", *most_pairs(8)),
+        words=("--problem", "E", "F", *most_pairs(16)),
         full=("--problem", "E", "F"),
         data={"": TRAIN},
         needs="",
-        minutes=4,
+        minutes=8,
         whole=True,
     ),
 )
