@@ -76,9 +76,13 @@ bench-speed: $(VENV)/dev.stamp  ## time, memory and accuracy next to the peers; 
 # Every published figure from one commit: see benchmarks/publish.py. The wheel is part of it.
 .PHONY: publish publish-quick tables
 publish: $(VENV)/dev.stamp  ## all of benchmarks/results from a clean tree, with DATA=DIR; an hour, resumable; FULL=1: hours
-	ls dist/caransac-*.whl >/dev/null 2>&1 || $(MAKE) dist || echo "no wheel: its size is left out"
+	$(MAKE) build/wheel.stamp || { rm -rf dist; echo "no wheel: its size is left out"; }
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/publish.py $(if $(DATA),--data $(DATA)) $(if $(STEPS),--only $(STEPS)) \
 	    $(if $(FULL),--full)
+
+build/wheel.stamp: $(SOURCES)  # not of other sources than the figures
+	$(MAKE) dist
+	touch $@
 
 publish-quick: $(VENV)/dev.stamp  ## the same steps on little synthetic data, in minutes, into build/publish-quick
 	$(SINGLE_THREAD) $(BIN)/python benchmarks/publish.py --quick $(if $(STEPS),--only $(STEPS))
