@@ -38,9 +38,8 @@ REASONS: dict[GeometryKind, str] = {
     "fundamental": "the scene has depth, but the cameras are not known well enough for a pose",
     "none": "no geometry explains the matches with confidence",
 }
-WIDEST_EXTENT = (
-    3.0  # median absolute deviations of the points; points all over an image have a standard deviation of 1.2
-)
+# Extent of the points at most, in their median absolute deviations: those all over an image have 1.2.
+WIDEST_EXTENT = 3.0
 HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
 STILL_REASON = "no motion: the matches are in the same place in both images"
 MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"

@@ -35,9 +35,8 @@ STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
 # As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 of this deviation. No
 # answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
 UNTOLD_SHARE, UNTOLD_DISTORTION = 0.5, 0.05
-LITTLE_SHIFT = (
-    0.05  # in what is right: where a lens moves the answer by less to first order, it is not looked at closer
-)
+# Where a lens moves the answer by less to first order, in what is right, it is not looked at closer.
+LITTLE_SHIFT = 0.05
 REFINED_POINTS, REFINED_STEPS, REFINED_DECREASE = 256, 8, 1e-3  # of this closer look
 
 EXTREME = 2.5  # deviations

@@ -37,7 +37,7 @@ CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
 NOISY, NOISES_PX = 0.35, (0.2, 3.0)  # share of pairs whose points are moved, and deviations by which they are
 SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
-FEWEST_LEFT = 8  # matches of unrelated images that a filter leaves
+FEWEST_LEFT, SCORES_LOST = 8, 0.5  # matches that a filter leaves at least; share of pairs that then have no scores
 
 
 Augment = Callable[[Pair, np.random.Generator], Pair]
@@ -234,7 +234,7 @@ def as_confidences(ratios: Array, rng: np.random.Generator) -> Array:
 
 def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:
     """The pair with so many of its matches, chosen at random, at most."""
-    return taken(pair, rng.permutation(len(pair.points1))[:size])
+    return take(pair, rng.permutation(len(pair.points1))[:size])
 
 
 def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
@@ -242,12 +242,11 @@ def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
     size = int(log_uniform(rng, FEWEST_LEFT, max(len(pair.points1), FEWEST_LEFT + 1)))
     if pair.scores is None:
         return thin_out(pair, size, rng)
-    best_first = np.argsort(pair.scores if pair.score_kind == "ratio" else -pair.scores, kind="stable")
-    left = taken(pair, best_first[:size])
-    return replace(left, scores=None) if rng.random() < 0.5 else left
+    left = take(pair, MatchInfo(pair.scores, pair.score_kind).order()[:size])
+    return replace(left, scores=None) if rng.random() < SCORES_LOST else left
 
 
-def taken(pair: Pair, kept: NDArray[np.intp]) -> Pair:
+def take(pair: Pair, kept: NDArray[np.signedinteger] | NDArray[np.bool_]) -> Pair:
     """The pair with some of its matches."""
     return replace(
         pair,

@@ -15,6 +15,7 @@ from caransac.camera import Camera
 from caransac.datasets import Pair
 from caransac.geometry import Array, homogeneous
 from caransac.synthetic.distributions import log_uniform
+from caransac.training.data import take
 
 CROPPED, ONE_CROPPED = 0.35, 0.3  # share of pairs that are cropped, and share of these of which only one image is
 SIDES = (0.3, 0.95)  # of what is left, in sides of the image: a lens of up to three times the focal length
@@ -36,15 +37,7 @@ def cropped(pair: Pair, rng: np.random.Generator) -> Pair:
     kept = _inside(points1, camera1) & _inside(points2, camera2)
     if np.count_nonzero(kept) < MIN_MATCHES:
         return pair
-    return replace(
-        pair,
-        points1=points1[kept],
-        points2=points2[kept],
-        camera1=camera1,
-        camera2=camera2,
-        scores=None if pair.scores is None else pair.scores[kept],
-        features=None if pair.features is None else pair.features[kept],
-    )
+    return take(replace(pair, points1=points1, points2=points2, camera1=camera1, camera2=camera2), kept)
 
 
 def bent(pair: Pair, rng: np.random.Generator) -> Pair:
