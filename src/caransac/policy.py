@@ -21,6 +21,8 @@ class GeometryPolicy:
         mirrored_share: least share of inliers with a mirrored neighbourhood, for one image to count as mirrored. Of 753
             real pairs (RootSIFT, ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has
             less than 0.6, and one in ten of ORB.
+        planar_share: a reliable homography is told in the place of an unreliable epipolar geometry if it has at least
+            this share of the other's number of inliers: lines are near more matches than points are.
         min_rotation_confidence: without a reliable pose, least confidence of a rotation to be the result, if the
             direction or the parallax is as the next two say.
         max_direction_deviation_deg: standard deviation of the translation's direction above which the camera hardly
@@ -34,6 +36,7 @@ class GeometryPolicy:
     min_confidence: float = 0.5
     min_inliers: int = 0
     mirrored_share: float = 0.6
+    planar_share: float = 0.9
     min_rotation_confidence: float = 0.8
     max_direction_deviation_deg: float = 5.0
     min_parallax: float = 4.0

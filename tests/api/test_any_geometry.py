@@ -102,6 +102,13 @@ def test_uncertain_cameras_are_refined_with_the_pose():
     assert abs(result.camera1.mean_focal / 900 - 1) < 0.05
 
 
+@pytest.mark.parametrize("scene", ["plane", "rotation"])
+def test_a_sure_homography_is_told_where_as_many_inliers_give_no_sure_fundamental_matrix(scene):
+    pair = pair_of(scene)
+    found = [caransac.estimate(pair.points1, pair.points2, options=Options(seed=seed)) for seed in range(12)]
+    assert share(found, "homography") == 1
+
+
 def test_lens_distortion_does_not_bend_a_plane():
     pair = pair_of("plane", 1)
     lens = Camera("SIMPLE_RADIAL", (900.0, 640.0, 480.0, -0.2), 1280, 960)

@@ -100,13 +100,13 @@ def estimate(
         only = "a plane explains the matches, but only one pose of it"
         return _result("pose", found, found, started, only + _of_rivals(found))
     plane = estimate_homography(_flat(points1, camera1, 1), _flat(points2, camera2, 2), **matches)
-    if policy.accepts(plane) and (found.degeneracy is not None or plane.num_inliers > found.num_inliers):
+    flat = found.degeneracy is not None or plane.num_inliers >= policy.planar_share * found.num_inliers
+    if policy.accepts(plane) and flat:
         turned = found.degeneracy == "rotation" and exact
         return _result("rotation" if turned else "homography", plane, found, started)
     if isinstance(found, RelativePoseResult):
-        both_sizes = (
-            image_size1 is not None and image_size2 is not None
-        )  # one is enough where the other camera is known
+        # One size is enough where the other camera is known.
+        both_sizes = image_size1 is not None and image_size2 is not None
         loose = estimate_fundamental(points1, points2, **(sizes if both_sizes else {}), **matches)
         if policy.accepts(loose) and loose.degeneracy is None:
             return _result("fundamental", loose, loose, started)
