@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_reals, is_real, shorten
+from caransac._support.arrays import LARGEST_SIDE, as_reals, as_size, is_real, shorten
 from caransac.camera_priors import (
     SMALLEST_DEVIATION,
     UNKNOWN_DISTORTION_DEVIATION,
@@ -141,8 +141,8 @@ class Camera:
     @classmethod
     def of_unknown_focal(cls, width: int, height: int) -> Camera:
         """The camera to assume for an image of which nothing but the size is known, and a deviation that says so."""
-        longer = max(width, height)
-        params = (UNKNOWN_FOCAL * longer, (width - 1) / 2, (height - 1) / 2)
+        width, height = as_size((_as_pixels(width, "width"), _as_pixels(height, "height")), "width and height")
+        params = (UNKNOWN_FOCAL * max(width, height), (width - 1) / 2, (height - 1) / 2)
         return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION, UNKNOWN_DISTORTION_DEVIATION)
 
     @classmethod
@@ -325,6 +325,8 @@ def _as_number(value: Any) -> float:
 
 def _as_pixels(value: Any, name: str) -> int:
     """A width or a height as a plain number."""
-    if not is_real(value) or not -LONGEST <= value <= LONGEST or value != int(value):
-        raise ValueError(f"{name} must be a whole number of pixels, 0 when unknown, not {shorten(value)}")
+    if not is_real(value) or not 0 <= value <= LARGEST_SIDE or value != int(value):
+        raise ValueError(
+            f"{name} must be a whole number of pixels up to {LARGEST_SIDE}, 0 when unknown, not {shorten(value)}"
+        )
     return int(value)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 MOST_SHOWN = 200  # characters of a value in a message
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
+LARGEST_SIDE = 10**6  # of an image, in pixels
 
 
 def is_integer(value: object) -> bool:
@@ -55,6 +56,16 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
+
+
+def as_size(values: ArrayLike, name: str) -> tuple[int, int]:
+    """(width, height) of an image, whole numbers of pixels."""
+    numbers = as_reals(values, name)
+    if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE) & (numbers == np.rint(numbers))):
+        raise ValueError(
+            f"{name} must be (width, height), whole numbers of pixels from 1 to {LARGEST_SIDE}, not {shorten(values)}"
+        )
+    return int(numbers[0]), int(numbers[1])
 
 
 def as_points(values: ArrayLike, name: str) -> NDArray[np.float64]:

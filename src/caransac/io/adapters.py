@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_array, as_reals, is_integer, is_real, shorten
+from caransac._support.arrays import as_array, as_reals, as_size, is_integer, is_real, shorten
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.given_cameras import CameraLike, as_camera
@@ -365,10 +365,7 @@ def _size(given: Any, found: Any, name: str) -> tuple[int, int] | None:
     size = found if given is None else given
     if size is None:
         return None
-    numbers = as_reals(size, name).ravel()
-    if numbers.shape != (2,) or np.any(numbers < 1) or np.any(numbers != np.rint(numbers)):
-        raise ValueError(f"{name} must be (width, height) in pixels, whole and positive, not {shorten(size)}")
-    return int(numbers[0]), int(numbers[1])
+    return as_size(as_reals(size, name).ravel(), name)
 
 
 def _needed_size(size: tuple[int, int] | None, camera: Camera | None, number: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac._support.arrays import as_points, as_reals
+from caransac._support.arrays import as_points, as_reals, as_size
 from caransac._support.files import check_no_input, check_writable
 from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
@@ -209,9 +209,12 @@ class HlocFiles:
         """Size of an image, where hloc has written it and it is to be used."""
         group = self._features.group(name)
         size = group.array("image_size") if "image_size" in group else np.zeros(0)
-        if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf" or not np.all(size >= 1):
+        if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf":
             return None
-        return int(size[0]), int(size[1])
+        try:
+            return as_size(np.floor(size), "image_size")
+        except ValueError:  # one that no image has
+            return None
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""
