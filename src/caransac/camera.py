@@ -152,6 +152,8 @@ class Camera:
         These are focal_deviation and distortion_deviation. What ``pycolmap.Camera.todict()`` returns is one too.
         """
         optional = ("width", "height", *DEVIATIONS)
+        if not isinstance(camera, Mapping):
+            raise ValueError(f"camera must be a dict of model, params, {', '.join(optional)}, not {shorten(camera)}")
         unknown = set(camera) - {"model", "params", *optional, "camera_id", "has_prior_focal_length"}
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
@@ -173,6 +175,8 @@ class Camera:
         As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``, and
         behind a semicolon what is known of the lens, ``;k1=-0.05±0.02``, ``;k1±0.02`` or ``;k1=unknown``.
         """
+        if not isinstance(text, str):
+            raise ValueError(f"text must be a str, such as '1200,512,384', not {shorten(text)}")
         try:
             front_text, semicolon, lens_text = text.partition(";")
             lens = parse_lens(lens_text) if semicolon else (None, 0.0)
@@ -289,7 +293,8 @@ class Camera:
             raise ValueError(f"k1 of this {self.model} is not all of its lens")
         fx, fy, cx, cy = self.intrinsics
         model, params = ("SIMPLE_RADIAL", (fx, cx, cy, k1)) if fx == fy else ("OPENCV", (fx, fy, cx, cy, k1, 0, 0, 0))
-        deviation = max(deviation, SMALLEST_DEVIATION) if deviation > 0 else deviation
+        if is_real(deviation) and deviation > 0:
+            deviation = max(deviation, SMALLEST_DEVIATION)
         return Camera(model, params, self.width, self.height, self.focal_deviation, deviation)
 
     def adjusted(self, scale: float, offset_px: tuple[float, float], focal_deviation: float) -> Camera:

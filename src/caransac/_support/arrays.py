@@ -23,6 +23,19 @@ def is_real(value: object) -> bool:
     return isinstance(value, (float, np.floating)) or is_integer(value)
 
 
+def check_whole(value: object, name: str, least: int, most: int | None = None) -> None:
+    """Raise a ValueError that names an argument which is no whole number between two, both included."""
+    if not is_integer(value) or not least <= value <= (sys.maxsize if most is None else most):  # type: ignore[operator]
+        between = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {between}, not {shorten(value)}")
+
+
+def check_real(value: object, name: str, least: float, most: float) -> None:
+    """Raise a ValueError that names an argument which is no number between two, both included."""
+    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
+        raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {shorten(value)}")
+
+
 def shorten(value: object) -> str:
     """What stands for a value in a message, whatever it is."""
     try:

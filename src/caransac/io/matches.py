@@ -11,8 +11,8 @@ from typing import IO, Any, cast, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import as_matches, as_reals, as_size
-from caransac._support.files import delivering, naming, replacing, replacing_h5, save_arrays
+from caransac._support.arrays import as_matches, as_reals, as_size, shorten
+from caransac._support.files import as_path, delivering, naming, replacing, replacing_h5, save_arrays
 from caransac._support.untrusted import open_npz, read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import DEVIATIONS, Camera
@@ -72,6 +72,8 @@ class Matches:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
         """The matches that `to_arrays` named: what an npz file holds."""
+        if not isinstance(arrays, Mapping):
+            raise ValueError(f"arrays must be arrays by their names, not a {type(arrays).__name__}")
         missing = [name for name in ("points1", "points2") if name not in arrays]
         if missing:
             raise ValueError(f"no array {missing[0]}; want points1, points2 (N, 2) and optionally scores (N,)")
@@ -145,7 +147,9 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         FileNotFoundError: there is no such file.
         ValueError: it does not hold matches; the message says where and why.
     """
-    path = Path(path)
+    path = as_path(path)
+    if key is not None and not isinstance(key, str):
+        raise ValueError(f"key must be the name of a pair in an h5 file, not {shorten(key)}")
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: matches are in files that end in {', '.join(SUFFIXES)}")
     if not path.is_file():
@@ -170,6 +174,8 @@ def parse_matches(data: bytes, key: str | None = None) -> Matches:
         data: the content of a file that `read_matches` reads.
         key: which of the pairs in an h5 file.
     """
+    if not isinstance(data, bytes):
+        raise ValueError(f"data must be bytes, the content of a file of matches, not a {type(data).__name__}")
     suffix = next((suffix for start, suffix in FILE_STARTS.items() if data.startswith(start)), ".txt")
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"matches{suffix}"
@@ -192,11 +198,13 @@ def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[b
     Returns:
         The path, or the file.
     """
+    if not isinstance(matches, Matches):
+        raise ValueError(f"matches must be a caransac.Matches, not a {type(matches).__name__}")
     if not isinstance(path, str | Path):
         with delivering(path, ".npz") as temporary:
             save_arrays(temporary, matches.to_arrays())
         return path
-    path = Path(path)
+    path = as_path(path)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
     if path.suffix not in (".npz", ".txt"):

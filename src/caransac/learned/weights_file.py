@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.files import version_of
+from caransac._support.files import as_path, version_of
 from caransac._support.untrusted import open_npz
 from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
@@ -49,9 +49,9 @@ def layers_of(weights: Weights, name: str, *activations: Activation, every_skip:
     return layers
 
 
-def weights_path(name: str | Path) -> Path:
+def weights_path(name: str | Path, argument: str = "weights") -> Path:
     """Where the weights of a name in the package lie; a `Path`, or a name that ends in ".npz", is a path itself."""
-    path = Path(name)
+    path = as_path(name, argument)
     return path if isinstance(name, Path) or path.suffix == ".npz" else FOLDER / f"{name}.npz"
 
 
@@ -62,7 +62,7 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
         name: a name in the package, or the path of an npz file.
         argument: what the caller calls it, for the message of the ValueError.
     """
-    path = weights_path(name)
+    path = weights_path(name, argument)
     if not path.is_file():
         raise ValueError(f"{argument}: no such file: {path}")
     try:
@@ -90,7 +90,7 @@ def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: s
         make: the network's class.
         argument: as in `read_weights`.
     """
-    path = weights_path(name)
+    path = weights_path(name, argument)
     try:
         version = version_of(path)
     except OSError as error:
