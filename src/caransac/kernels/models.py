@@ -172,9 +172,10 @@ class ModelKernels:
             raise TypeError("the transfer errors of homographies have no sign to differentiate with")
         return self.native.jacobian(model, correspondences)
 
-    def retract(self, model: Array, delta: Array) -> Array:
-        """The model a small step along the degrees of freedom away."""
-        return self.native.retract(model, delta)
+    def retract(self, model: Array, steps: Array) -> Array:
+        """The model small steps (..., f) along the degrees of freedom away: (..., 3, columns)."""
+        moved = self.native.retract(model, steps.reshape(-1, self.degrees_of_freedom))
+        return moved.reshape(*steps.shape[:-1], *self.shape)
 
 
 # [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.

@@ -51,8 +51,17 @@ def layers_of(weights: Weights, name: str, *activations: Activation, every_skip:
 
 def weights_path(name: str | Path, argument: str = "weights") -> Path:
     """Where the weights of a name in the package lie; a `Path`, or a name that ends in ".npz", is a path itself."""
+    return _path_of(name, argument) if isinstance(name, str | Path) else as_path(name, argument)
+
+
+@lru_cache(maxsize=KEPT)
+def _path_of(name: str | Path, argument: str) -> Path:
     path = as_path(name, argument)
-    return path if isinstance(name, Path) or path.suffix == ".npz" else FOLDER / f"{name}.npz"
+    return FOLDER / f"{name}.npz" if _is_of_package(name) else path
+
+
+def _is_of_package(name: str | Path) -> bool:
+    return isinstance(name, str) and not name.endswith(".npz")
 
 
 def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Floats]:
@@ -83,7 +92,7 @@ def _as_weights(array: NDArray[Any], key: str) -> Floats:
 
 
 def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: str) -> LoadedNetwork:
-    """The network of a file of weights; kept after the first call, until the file changes.
+    """The network of a file of weights; kept after the first call, until the file changes. Those of the package do not.
 
     Args:
         name: as in `read_weights`.
@@ -92,7 +101,7 @@ def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: s
     """
     path = weights_path(name, argument)
     try:
-        version = version_of(path)
+        version = () if _is_of_package(name) else version_of(path)
     except OSError as error:
         raise ValueError(f"{argument}: no such file: {path}") from error
     return cast(LoadedNetwork, _load(str(path), make, argument, version))

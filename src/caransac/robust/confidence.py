@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import RefineOptions, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
+from caransac.learned.weights_file import KEPT
 from caransac.options import Options
 from caransac.robust.camera_evidence import check_cameras
 from caransac.robust.estimate import Estimate
@@ -116,9 +116,9 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
 def outcome_rates(problem: Problem, model: Array) -> Array:
     """How a model's outcome moves with each of its degrees of freedom: (f, k)."""
     steps = STEP * np.eye(problem.model_kernels.degrees_of_freedom)
-    models = np.stack([model, *(problem.retract(model, step) for step in steps)])
-    direction, *moved = problem.outcomes(models)
-    return np.stack([(each * np.sign(each @ direction) - direction) / STEP for each in moved])
+    moved = problem.outcomes(np.concatenate([model[None], problem.retract(model, steps)]))
+    same_sign = moved[1:] * np.sign(moved[1:] @ moved[0])[:, None]
+    return np.asarray((same_sign - moved[0]) / STEP)
 
 
 def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float:
@@ -153,12 +153,13 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
     """
     if found.model is None:
         return replace(found, confidence=0.0, rotation_confidence=0.0 if problem.has_rotation else None)
-    fits = [_fit_of(network, "confidence", problem)]
-    fits += [_fit_of(network, "rotation_confidence", problem)] if problem.has_rotation else []
+    names = problem.confidence_name, problem.name
+    fits = [_fit_of(network, "confidence", names)]
+    fits += [_fit_of(network, "rotation_confidence", names)] if problem.has_rotation else []
     if all(fit is None for fit in fits):
         return found
     numbers = evidence(network, problem, found, options)
-    sure, *rotation = (None if fit is None else _probability(numbers, *fit) for fit in fits)
+    sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
     if sure is not None and sure > 1 - UNTOLD_SHARE and found.k1 is None:
         sure = min(sure, withstands_lenses(untold_shift(problem, found, numbers), problem.outcome_limit))
     return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
@@ -196,34 +197,56 @@ def withstands_lenses(shift: float, limit: float) -> float:
     return 1 - UNTOLD_SHARE * math.erfc(limit / (2**0.5 * shift))
 
 
-def _fit_of(network: StateNetwork, what: str, problem: Problem) -> tuple[Floats, Floats, Floats, Floats] | None:
-    """Mean, scale, weight and bias of a fit; None where there is none, or one to other evidence, of another version.
+@dataclass(frozen=True, eq=False)
+class ConfidenceFit:
+    """Log-odds of being right, quadratic in standardised evidence.
 
-    Problems without a fit of their own have that of their kind.
+    Attributes:
+        mean: (d,) of the evidence.
+        scale: (d,) its deviations.
+        linear: (d,) weights of its numbers.
+        quadratic: (d, d) weights of the products of any two of them, above the diagonal.
+        bias: log-odds of the mean.
     """
-    for name in (problem.confidence_name, problem.name):
+
+    mean: Array
+    scale: Array
+    linear: Array
+    quadratic: Array
+    bias: float
+
+    @classmethod
+    def of(cls, mean: Floats, scale: Floats, weight: Floats, bias: Floats) -> ConfidenceFit:
+        """The fit as a weights file has it: one weight for each of the `products`."""
+        count = len(mean)
+        quadratic = np.zeros((count, count))
+        quadratic[np.triu_indices(count)] = weight[count:]
+        return cls(mean.astype(float), scale.astype(float), weight[:count].astype(float), quadratic, float(bias))
+
+    def probability(self, evidence: Array) -> float:
+        """Probability of being right by evidence (d,)."""
+        standard = _standardised(evidence, self.mean, self.scale)
+        log_odds = float((self.linear + self.quadratic @ standard) @ standard) + self.bias
+        return 1 / (1 + math.exp(-min(max(log_odds, -30.0), 30.0)))
+
+
+@lru_cache(maxsize=KEPT)
+def _fit_of(network: StateNetwork, what: str, names: tuple[str, str]) -> ConfidenceFit | None:
+    """The fit of a problem's own name or of its kind's; None where there is none, or of other evidence than this."""
+    for name in names:
         mean, scale, weight, bias = (network.weights.get(f"{what}.{name}.{part}") for part in CONFIDENCE_PARTS)
         if mean is not None and scale is not None and weight is not None and bias is not None:
-            return (mean, scale, weight, bias) if len(mean) == len(EVIDENCE) else None
+            return ConfidenceFit.of(mean, scale, weight, bias) if len(mean) == len(EVIDENCE) else None
     return None
 
 
-def _probability(evidence: Array, mean: Floats, scale: Floats, weight: Floats, bias: Floats) -> float:
-    log_odds = products(evidence, mean, scale) @ weight + bias
-    return float(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
-
-
-def products(evidence: Array, mean: Array | Floats, scale: Array | Floats) -> Array:
-    """What the log-odds are linear in: standardised evidence (..., d), and the products of any two of its numbers.
-
-    Evidence beyond all experience counts as what is known to be extreme.
-    """
-    standard = np.clip((evidence - mean) / scale, -EXTREME, EXTREME)
-    first, second = _pairs(standard.shape[-1])
+def products(evidence: Array, mean: Array, scale: Array) -> Array:
+    """What the log-odds are linear in: standardised evidence (..., d), and the products of any two of its numbers."""
+    standard = _standardised(evidence, mean, scale)
+    first, second = np.triu_indices(standard.shape[-1])
     return np.concatenate([standard, standard[..., first] * standard[..., second]], axis=-1)
 
 
-@lru_cache
-def _pairs(count: int) -> tuple[NDArray[np.signedinteger], ...]:
-    """All pairs of `count` numbers."""
-    return np.triu_indices(count)
+def _standardised(evidence: Array, mean: Array, scale: Array) -> Array:
+    """Evidence (..., d) in deviations; what is beyond all experience counts as what is known to be extreme."""
+    return np.minimum(np.maximum((evidence - mean) / scale, -EXTREME), EXTREME)

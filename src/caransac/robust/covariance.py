@@ -8,7 +8,7 @@ from caransac.geometry import Array
 from caransac.kernels import lens_information, where
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose, Problem, with_intrinsics
-from caransac.robust.problems.base import not_steep
+from caransac.robust.problems.base import LARGEST_SLOPE, not_steep
 from caransac.robust.problems.lens_prior import INTRINSICS, LENSES, TEMPER, LensPrior, slack_information
 
 POSE = 5  # degrees of freedom, the first ones of a model
@@ -39,8 +39,10 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
         return None
     chosen = where(weights > 0)
     fitted, weights = problem.subset(chosen), weights[chosen]
-    _, slopes = fitted.jacobian(model)
-    weights = np.where(not_steep(slopes), weights, 0.0)
+    data = problem.model_kernels.information(model, fitted.correspondences, weights)
+    if not np.trace(data) < LARGEST_SLOPE**2 * weights.min(initial=1.0):  # the sum of squared slopes: some may be steep
+        weights = np.where(not_steep(fitted.jacobian(model)[1]), weights, 0.0)
+        data = problem.model_kernels.information(model, fitted.correspondences, weights)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
     variance = (
@@ -51,13 +53,13 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     if fitted.lens_prior is not None and not fitted.lens_prior.is_as_given:
         tempered = TEMPER * found.noise**2 / (CAUCHY_CURVATURE * variance)
         return _with_lenses(fitted, fitted.lens_prior, model, weights / variance, weight, tempered)
+    data /= variance
+    data[range(POSE), range(POSE)] += 1.0
     prior = problem.prior_information
     free = ~np.isinf(np.diag(prior))
-    prior = prior[np.ix_(free, free)]
-    data = problem.model_kernels.information(model, fitted.correspondences, weights)[np.ix_(free, free)] / variance
-    data[range(POSE), range(POSE)] += 1.0
-    covariance = np.zeros((len(free), len(free)))
-    covariance[np.ix_(free, free)] = _sandwich(data + weight * prior, data + weight**2 * prior)
+    covariance, of_free = np.zeros_like(data), np.ix_(free, free)
+    data, prior = data[of_free], prior[of_free]
+    covariance[of_free] = _sandwich(data + weight * prior, data + weight**2 * prior)
     return covariance
 
 

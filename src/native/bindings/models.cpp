@@ -245,17 +245,21 @@ Out<double> plane_poses(const ModelIn<Homographies>& model, const Correspondence
     return write_models<Poses>(poses);
 }
 
+// A model so many steps (k x dof) away.
 template <class Kind>
-Out<double> retract(const ModelIn<Kind>& model, const In<double, Dim<Kind::Manifold::kDof>>& delta) {
+Out<double> retract(const ModelIn<Kind>& model, const In<double, Any, Dim<Kind::Manifold::kDof>>& steps) {
     using Manifold = typename Kind::Manifold;
-    Buffer<double> moved(3 * Kind::kColumns);
+    const size_t k = count_of(steps.shape(0));
+    Buffer<double> moved(k * 3 * Kind::kColumns);
     {
         LockRelease release;
         const Manifold at(Kind::read(model.data()));
-        const Manifold to = at.retract(Eigen::Map<const typename Manifold::Delta>(delta.data()));
-        Kind::write(Kind::model_of(to), moved.data());
+        for (size_t i = 0; i < k; ++i) {
+            const Eigen::Map<const typename Manifold::Delta> step(steps.data() + i * Manifold::kDof);
+            Kind::write(Kind::model_of(at.retract(step)), moved.data() + i * 3 * Kind::kColumns);
+        }
     }
-    return std::move(moved).to_numpy({3, Kind::kColumns});
+    return std::move(moved).to_numpy({k, 3, Kind::kColumns});
 }
 
 template <class Kind>
@@ -275,7 +279,7 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
         .def_static("outcome_deviations", &outcome_deviations<Kind>, "model"_a, "correspondences"_a, "weights"_a,
                     "rates"_a, "variance"_a, "prior"_a, "dropped"_a)
-        .def_static("retract", &retract<Kind>, "model"_a, "delta"_a);
+        .def_static("retract", &retract<Kind>, "model"_a, "steps"_a);
 }
 
 // Kinds whose residual is one number also have its derivatives.

@@ -19,7 +19,6 @@ from caransac.kernels import (
     ModelKernels,
     RefineOptions,
     change_lenses,
-    pack,
 )
 from caransac.robust.problems.lens_prior import LensPrior
 
@@ -288,18 +287,14 @@ class Problem(ABC):
         return np.asarray(-np.linalg.solve(information, pull))
 
     def bent_by(self, k1: float) -> Self:
-        """The same problem of points as lenses with this radial distortion show them, where lenses are looked at."""
-        bent = self._copy()
-        bent.correspondences = pack(*(self._bend(points, k1) for points in (self.points1, self.points2)))
+        """The same problem of points as lenses with this radial distortion show them, where lenses are considered."""
+        bent, own = self._copy(), k1 / self.usual_focal**2  # in the unit of the points
+        bent.correspondences = change_lenses(self.correspondences, (own, own), (0.0, 0.0))
         return bent
 
-    def _bend(self, points: Array, k1: float) -> Array:
-        radii_sq = np.sum((points / self.usual_focal) ** 2, axis=1, keepdims=True)
-        return np.asarray(points * (1 + k1 * radii_sq))
-
-    def retract(self, model: Array, delta: Array) -> Array:
-        """The model a small step (f,) along the degrees of freedom away."""
-        return self.model_kernels.retract(model, delta)
+    def retract(self, model: Array, steps: Array) -> Array:
+        """The model small steps (..., f) along the degrees of freedom away: (..., *model_kernels.shape)."""
+        return self.model_kernels.retract(model, steps)
 
 
 def with_prior(information: Array, prior: Array) -> Array:
