@@ -5,7 +5,7 @@
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md); use training scenes, as the numbers were
 chosen there. Every row is a run with all hypotheses of the default options and one thing changed; a few tell only
 beside another change, and are compared with that. Figures are means over scenes and seeds, differences are to the first
-row, and "noise" is the deviation of the first row's AUC@5 over seeds. Answers differ between seeds where two of them are
+row, and "noise" is the deviation of the first row's AUC@5 over seeds. Answers differ between seeds where two are
 more than a degree apart.
 """
 
