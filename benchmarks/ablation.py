@@ -5,8 +5,8 @@
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md); use training scenes, as the numbers were
 chosen there. Every row is a run with all hypotheses of the default options and one thing changed; a few tell only
 beside another change, and are compared with that. Figures are means over scenes and seeds, differences are to the first
-row, and "noise" is the deviation of the first row's AUC@5 over seeds. "jumps" is the share of pairs whose answers
-differ by more than a degree between seeds.
+row, and "noise" is the deviation of the first row's AUC@5 over seeds. Answers differ between seeds where two are
+more than a degree apart.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def row_cells(name: str, rows: dict[str, dict[str, float]]) -> list[str]:
 def problem_table(rows: dict[str, dict[str, float]], names: Sequence[str] | None = None) -> str:
     """The rows of a problem, or those of some names."""
     lines = [row_cells(name, rows) for name in rows if names is None or name in names]
-    return table(["changed", "AUC@5", "AUC@1", "jumps, %", "time"], lines)
+    return table(["changed", "AUC@5", "AUC@1", "answers differ between seeds, %", "time"], lines)
 
 
 def as_markdown(content: dict[str, Any]) -> str:

@@ -34,6 +34,7 @@ from typing import Any, get_args
 
 import numpy as np
 from published import LEFT_OUT, data_name, destination, make_parser, origin, percent, publish, table
+from row_labels import label as in_words
 
 import caransac
 from caransac import AbsolutePoseResult, Camera, Options
@@ -244,7 +245,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     for name, found in content["tables"].items():
         lines = [
             [
-                label,
+                in_words(NAME, label),
                 *(f"{row[figure]:.1f}" for figure in ("AUC5", "AUC1")),
                 f"{row['no_answer']:.3g}",
                 f"{row['ms']:.1f}",
@@ -256,7 +257,7 @@ def as_markdown(content: dict[str, Any]) -> str:
         text += f"\n## {name}, {found['queries']} queries\n\n{table(header, lines)}"
     lines = [
         [
-            f"{name}: {label}",
+            f"{name}: {in_words(NAME, label)}",
             str(row["answers"]),
             f"{row['mean_confidence']:.3f}",
             f"{row['share_right']:.3f}",
@@ -272,7 +273,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     text += f"\n## Calibration\n\n{table(header, lines)}"
     lines = [
         [
-            f"{name}: {kind}",
+            f"{name}: {in_words(NAME, kind)}",
             str(row["queries"]),
             *(
                 percent(row[key], row["queries"])
@@ -287,7 +288,11 @@ def as_markdown(content: dict[str, Any]) -> str:
     text += f"\n## Hard queries\n\n{table([*header, 'right above 0.9, % of the right'], lines)}"
     shares = ("50", "68", "95")
     lines = [
-        [f"{name}: {label}", str(row["answers"]), *(percent(row["within"].get(s, 0), row["answers"]) for s in shares)]
+        [
+            f"{name}: {in_words(NAME, label)}",
+            str(row["answers"]),
+            *(percent(row["within"].get(s, 0), row["answers"]) for s in shares),
+        ]
         for name, labels in content["covariance"].items()
         for label, row in labels.items()
     ]

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from published import destination, make_parser, origin, publish, table
+from row_labels import label as in_words
 
 import caransac
 from caransac.geometry import Array, homogeneous, pose_error_deg, rotation_angle_deg
@@ -221,11 +222,11 @@ def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     text = "# Any scene\n\nMedians, in parentheses the smallest and the largest; errors are degrees, of homographies "
     text += "pixels. `benchmarks/any_scene.py` says what is right.\n"
-    header = ["told", "kind", "degeneracy", "confidence", "error", "nearest alternative pose, degrees", "right"]
+    header = ["", "kind", "degeneracy", "confidence", "error", "nearest alternative pose, degrees", "right"]
     for scene, rows in content["scenes"].items():
         lines = [
             [
-                told,
+                in_words(NAME, told),
                 counted(row["kind"]),
                 counted(row["degeneracy"]),
                 *(spread(row[name]) for name in SPREAD),

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import poselib
 from published import data_name, destination, make_parser, origin, publish
+from row_labels import label as in_words
 
 import caransac
 from caransac import Camera, Options
@@ -214,13 +215,15 @@ def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Uncertain and unknown focal lengths\n\n"
-    text += "`benchmarks/focal.py` says what the rows mean; medians of focal errors and processor time, one thread.\n"
+    text += "Fundamental matrices become poses by the true cameras. `benchmarks/focal.py` says what the rows mean; "
+    text += "medians of focal errors and processor time, one thread.\n"
     for name, table in content["tables"].items():
         text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"
         for label, row in table["rows"].items():
             focal, ece = row["focal_error_percent"], row["confidence_calibration_error"]
             cells = ["" if value is None else f"{value:.{digits}f}" for value, digits in ((focal, 1), (ece, 3))]
-            text += f"| {label} | {row['AUC5']:.1f} | {row['AUC1']:.1f} | {cells[0]} | {row['ms']:.1f} | {cells[1]} |\n"
+            figures = f"{row['AUC5']:.1f} | {row['AUC1']:.1f} | {cells[0]} | {row['ms']:.1f} | {cells[1]}"
+            text += f"| {in_words(NAME, label)} | {figures} |\n"
     return text
 
 

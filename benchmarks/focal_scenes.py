@@ -136,7 +136,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     )
     text = "# Focal lengths of real scenes, pooled over their pairs\n\n"
     text += "`benchmarks/focal_scenes.py` says what was run; the last three columns are AUC@5 / AUC@1.\n\n"
-    return text + table(["scene", "pairs that show it", "focal error", "unknown", "pooled", "exact"], lines)
+    return text + table(["scene", "pairs that determine it", "focal error", "unknown", "pooled", "exact"], lines)
 
 
 def main() -> int:

@@ -30,6 +30,7 @@ from typing import Any, get_args
 
 import numpy as np
 from published import data_name, destination, make_parser, origin, percent, publish, table
+from row_labels import label as in_words
 
 import caransac
 from caransac import Camera
@@ -308,7 +309,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     for told, rows in parts.get("scenes", {}).items():
         text += f"\n## Synthetic scenes, {TOLD[told]}\n\n{table(HEADER, lines_of(rows))}"
     for told, rows in parts.get("scenes", {}).items():
-        text += f"\n## What `caransac.estimate` says, told {told}; %\n\n{confusion(rows)}"
+        text += f"\n## What `caransac.estimate` answers, {in_words('any_scene', told)}; %\n\n{confusion(rows)}"
     for part, title in TITLES.items():
         if part in parts:
             text += f"\n## {title}\n\n{table(HEADER, lines_of(parts[part]))}"

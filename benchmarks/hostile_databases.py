@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from interrupts import make_database
 from published import destination, make_parser, origin, publish, table
+from row_labels import label as in_words
 
 NAME = "hostile_databases"
 PAIRS, HANGS_S = 6, 60.0
@@ -225,16 +226,16 @@ def hostile_table(content: dict[str, Any]) -> str:
     header = [
         "the file has",
         "exit code",
-        "the command says",
+        "message",
         "pairs verified",
-        "all still there",
-        "processor s",
-        "MB more",
+        "data intact",
+        "CPU s",
+        "extra memory, MB",
     ]
     usual = content["rows"]["nothing"]["megabytes"]
     lines = [
         [
-            what,
+            in_words(NAME, what),
             str(row["exit"]),
             f"`{row['said']}`".replace("|", "\\|") if row["said"] else "",
             str(row["verified"]),

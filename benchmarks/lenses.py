@@ -1,4 +1,4 @@
-"""Poses of photographs whose lens bends lines, which nobody told: accuracy, error of k1, time.
+"""Poses of photographs whose lens has an unknown distortion: accuracy, error of k1, time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/lenses.py DIR ... [--max-pairs N] [--out FILE]
 
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from focal import SAME_FOCAL, View, views
 from published import LEFT_OUT, data_name, destination, make_parser, origin, publish, table
+from row_labels import label as in_words
 
 import caransac
 from caransac import Camera, Options
@@ -180,14 +181,16 @@ def measure(pairs: list[View], run: Run | None, k1: float) -> dict[str, Any]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
-    text = (
-        "# Lenses that nobody told\n\n`benchmarks/lenses.py` says what the rows mean. AUC@5 / AUC@1, in brackets the "
-    )
-    text += "median error of k1 where it is estimated; the last column is the median time.\n"
+    text = "# Lenses with unknown distortion\n\n`benchmarks/lenses.py` says what the rows mean. AUC@5 / AUC@1, in "
+    text += "brackets the median error of k1 where it is estimated; the last column is the median time.\n"
     for name, found in content["tables"].items():
         k1s = list(next(iter(found["rows"].values())))
         lines = [
-            [label, *(cell_text(row[k1]) for k1 in k1s), f"{np.median([row[k1]['ms'] for k1 in k1s]):.1f}"]
+            [
+                in_words(NAME, label),
+                *(cell_text(row[k1]) for k1 in k1s),
+                f"{np.median([row[k1]['ms'] for k1 in k1s]):.1f}",
+            ]
             for label, row in found["rows"].items()
         ]
         header = ["", *(f"k1 = {k1}" for k1 in k1s), "ms"]

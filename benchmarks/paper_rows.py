@@ -91,7 +91,8 @@ def differences_table(found: dict[str, Any]) -> str:
         label = {"default": "nothing: the default", "local_models = 4": "4 local refinements"}.get(name, name)
         lines.append([label.removeprefix("paper: "), *ablation.row_cells(name, found["rows"])[1:]])
     size = f"{found['pairs']} pairs of {', '.join(found['data'])}, {found['seeds']} seeds"
-    return f"{size}:\n\n{table(['done as the paper does', 'AUC@5', 'AUC@1', 'jumps, %', 'time'], lines)}"
+    header = ["done as the paper does", "AUC@5", "AUC@1", "answers differ between seeds, %", "time"]
+    return f"{size}:\n\n{table(header, lines)}"
 
 
 def find(rows: Sequence[Row], data: str, problem: str, method: str) -> Row:

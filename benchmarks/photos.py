@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from published import destination, make_parser, origin, publish, table
+from row_labels import label as in_words
 
 import caransac
 from caransac.geometry import Array, pose_error_deg, relative_pose
@@ -235,7 +236,7 @@ def as_markdown(content: dict[str, Any]) -> str:
         count = len(found["pairs"])
         lines = [
             [
-                way,
+                in_words(NAME, way),
                 f"{row['seconds']:.1f}",
                 f"{row['megabytes']:.0f}",
                 f"{row['matches']:.0f}",
@@ -250,7 +251,8 @@ def as_markdown(content: dict[str, Any]) -> str:
             [name, *(f"{inliers:.0f}, {error:.2f}" for inliers, error in ways.values())]
             for name, ways in found["pairs"].items()
         )
-        text += f"\nInliers and error in degrees of each pair:\n\n{table(['', *found['ways']], cells)}"
+        ways = [in_words(NAME, way) for way in found["ways"]]
+        text += f"\nInliers and error in degrees of each pair:\n\n{table(['', *ways], cells)}"
     return text
 
 

@@ -51,8 +51,8 @@ after 100 iterations at the earliest, with one it does not stop early. USAC_DEFA
 probability of 0.9999 within 10,000 iterations, "1024" is 0.99999 within 1024, other numbers are limits that it nearly
 always exhausts. The other peers stop as USAC_DEFAULT without a number does. Answers of peers are refined by our own
 code, which is fast; "+ PoseLib's LM" is USAC_DEFAULT (0.99999 within 1024) with `cv2.recoverPose` and
-`poselib.refine_relative_pose` instead, as in a program without caransac. Where a cell of a table of leads is empty,
-nobody is so fast.
+`poselib.refine_relative_pose` instead, as in a program without caransac. An empty cell of a table of
+leads: no method is so fast.
 """
 FIGURES = {"AUC5": "AUC@5", "AUC1": "AUC@1"}
 

@@ -18,6 +18,13 @@ def data_label(name: str) -> str:
     return DATA.get(name, name)
 
 
+def set_label(name: str) -> str:
+    """A set of homographies for readers: "real, rootsift/val" is "real pairs, RootSIFT"."""
+    kind, _, data = name.partition(", ")
+    data = {"rootsift": "RootSIFT", "orb": "ORB"}.get(data, data_label(data))
+    return f"{kind} pairs, {data}"
+
+
 def number(value: float | None) -> str:
     """A number for readers; empty where there is none."""
     if value is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from published import table
-from table_cells import DATA, Results, data_label, figure_cell
+from row_labels import label as in_words
+from table_cells import DATA, Results, data_label, figure_cell, set_label
 
 from caransac.bench.paper import PRESET
 
@@ -23,10 +24,10 @@ KNOWN = {
     "OpenCV USAC_MAGSAC": "OpenCV, USAC_MAGSAC",
 }
 UNCERTAIN = {
-    "uncertain 5%": "caransac, the deviation stated",
-    "given 5%": "caransac, told the wrong one as if exact",
-    "unknown": "caransac, cameras unknown, image sizes given",
-    "PoseLib shared focal": "PoseLib, one unknown focal length",
+    "uncertain 5%": "caransac, off by 5 %, `focal_deviation=0.05`",
+    "given 5%": "caransac, off by 5 %, passed as exact",
+    "unknown": "caransac, unknown, image sizes given",
+    "PoseLib shared focal": "PoseLib, unknown, the same for both images",
 }
 
 
@@ -56,7 +57,7 @@ def headline(results: Results) -> str:
             lines.append([label, *cells, known_calibration(results, method, names)])
     focal = results["focal"]["tables"]
     counts = (f"*{focal[name]['pairs']} pairs*" if name in focal else "" for name in names)
-    lines.append(["*Focal length off by 5 %, or unknown*", *counts, ""])
+    lines.append(["*Focal length uncertain or unknown*", *counts, ""])
     for row_name, label in UNCERTAIN.items():
         found = [focal[name]["rows"].get(row_name) if name in focal else None for name in names]
         cells = ["" if row is None else figure_cell(row["AUC5"], row["AUC1"], row["ms"]) for row in found]
@@ -102,17 +103,18 @@ def focal_scenes(results: Results) -> str:
         for name, rows in tables.items()
         for scene, row in rows.items()
     )
-    return table(["", "pairs that show it", "focal error", "unknown", "pooled", "true cameras"], lines)
+    return table(["", "pairs that determine it", "focal error", "unknown", "pooled", "true cameras"], lines)
 
 
 def lenses(results: Results) -> str:
-    """Poses through lenses that nobody told, RootSIFT."""
+    """Poses through lenses of unknown distortion, RootSIFT."""
     from lenses import cell_text
 
     rows = results["lenses"]["tables"]["rootsift/val"]["rows"]
     k1s = list(next(iter(rows.values())))
     return table(
-        ["", *(f"k1 = {k1}" for k1 in k1s)], ([name, *(cell_text(row[k1]) for k1 in k1s)] for name, row in rows.items())
+        ["", *(f"k1 = {k1}" for k1 in k1s)],
+        ([in_words("lenses", name), *(cell_text(row[k1]) for k1 in k1s)] for name, row in rows.items()),
     )
 
 
@@ -122,7 +124,7 @@ def absolute(results: Results) -> str:
     labels = next(iter(tables.values()))["rows"]
     cells = (
         [
-            label,
+            in_words("absolute", label),
             *(figure_cell(*(found["rows"][label][key] for key in ("AUC5", "AUC1", "ms"))) for found in tables.values()),
         ]
         for label in labels
@@ -138,7 +140,7 @@ def losses(results: Results) -> str:
         leads = [{name: row[i] - mine[i] for name, row in peers.items()} for i in (0, 1)]
         faster = {name: mine[2] / row[2] for name, row in peers.items()}
         lines.append([title, *(leaders(lead, 0.05, "+{:.1f}") for lead in leads), leaders(faster, 1.05, "{:.1f}x")])
-    return table(["", "more accurate at AUC@5", "at AUC@1", "faster"], lines)
+    return table(["", "more accurate at AUC@5", "more accurate at AUC@1", "faster"], lines)
 
 
 def leaders(leads: dict[str, float], least: float, text: str) -> str:
@@ -149,7 +151,7 @@ def leaders(leads: dict[str, float], least: float, text: str) -> str:
             ahead.setdefault(name.partition(", ")[0], lead)
     named = [f"{name} {text.format(lead)}" for name, lead in list(ahead.items())[:MOST_NAMED]]
     more = len(ahead) - MOST_NAMED
-    return ", ".join(named + ([f"and {more} more"] if more > 0 else [])) or "nobody"
+    return ", ".join(named + ([f"and {more} more"] if more > 0 else [])) or "none"
 
 
 def comparisons(results: Results) -> Iterator[tuple[str, Figures, dict[str, Figures]]]:
@@ -172,7 +174,7 @@ def comparisons(results: Results) -> Iterator[tuple[str, Figures, dict[str, Figu
         if not name.startswith("synthetic"):
             found = {label: sets[name] for label, sets in planes["methods"].items()}
             rows = {label: (row["AUC5"], row["AUC1"], row["ms"]) for label, row in found.items()}
-            yield from compared(f"homography, {name}", rows)
+            yield from compared(f"homography, {set_label(name)}", rows)
 
 
 def compared(title: str, rows: dict[str, Figures]) -> Iterator[tuple[str, Figures, dict[str, Figures]]]:
@@ -190,7 +192,9 @@ def homographies(results: Results) -> str:
         [label, *(figure_cell(*(sets[name][key] for key in ("AUC5", "AUC1", "ms"))) for name in names)]
         for label, sets in content["methods"].items()
     )
-    return table(["AUC@5 / AUC@1 in px, ms", *(f"{n}, {content['sets'][n]['pairs']} pairs" for n in names)], cells)
+    return table(
+        ["AUC@5 / AUC@1 in px, ms", *(f"{set_label(n)}, {content['sets'][n]['pairs']} pairs" for n in names)], cells
+    )
 
 
 def thresholds(results: Results) -> str:
@@ -240,11 +244,11 @@ def robustness(results: Results) -> str:
 
 
 def any_scene(results: Results) -> str:
-    """Rendered scenes and what was told: right answers."""
+    """Rendered scenes, by what is known of the cameras: right answers."""
     scenes = results["any_scene"]["scenes"]
     told = list(next(iter(scenes.values())))
     cells = (
         [scene, *(f"{row['right']} of {row['answers']}" if (row := rows.get(each)) else "" for each in told)]
         for scene, rows in scenes.items()
     )
-    return table(["right answers", *told], cells)
+    return table(["right answers", *(in_words("any_scene", each) for each in told)], cells)

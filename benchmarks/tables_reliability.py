@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from published import percent, table
+from row_labels import label as in_words
 from table_cells import DATA, Results, totals
 
 
@@ -13,14 +14,14 @@ def calibration(results: Results) -> str:
         for label, row in rows.items():
             if "ECE" in row:
                 said = [f"{row[name]:.3f}" for name in ("mean said", "mean true", "ECE")]
-                lines.append([DATA.get(data, data), label, f"{row['count']:,}", *said])
-    return table(["data", "", "count", "mean said", "mean true", "calibration error"], lines)
+                lines.append([DATA.get(data, data), in_words("calibration", label), f"{row['count']:,}", *said])
+    return table(["data", "", "count", "mean predicted", "observed frequency", "calibration error"], lines)
 
 
 def unrelated(results: Results) -> str:
     """Confidences of pairs of unrelated images."""
     lines = [
-        [data, label, str(row["count"]), str(row["above 0.5"])]
+        [data, in_words("calibration", label), str(row["count"]), str(row["above 0.5"])]
         for data, rows in results["calibration"]["tables"].items()
         for label, row in rows.items()
         if "above 0.5" in row

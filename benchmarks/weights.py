@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from published import RESULTS, data_name, make_parser, origin, publish, table
+from row_labels import label as in_words
 
 import caransac
 from caransac import Options, plot
@@ -153,10 +155,11 @@ TITLES = {
 def as_markdown(content: dict[str, Any]) -> str:
     """A table per data set or problem."""
     text = f"# {TITLES[content['table']]}\n\n`benchmarks/weights.py` says what was run.\n"
+    words = partial(in_words, "calibration") if content["table"] == "calibration" else str
     for name, rows in content["tables"].items():
         header = list(next(iter(rows.values())))
-        lines = ([label, *(_number(row[column]) for column in header)] for label, row in rows.items())
-        text += f"\n## {name}\n\n{table(['', *header], lines)}"
+        lines = ([words(label), *(_number(row[column]) for column in header)] for label, row in rows.items())
+        text += f"\n## {name}\n\n{table(['', *map(words, header)], lines)}"
     return text
 
 

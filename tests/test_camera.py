@@ -255,3 +255,34 @@ def test_long_lenses_bend_less():
     assert usual_distortion(0.7) == usual_distortion(0.85) == UNKNOWN_DISTORTION_DEVIATION
     assert usual_distortion(1.7) == pytest.approx(UNKNOWN_DISTORTION_DEVIATION / 2)
     assert Camera.of_unknown_focal(640, 480).distortion_deviation == UNKNOWN_DISTORTION_DEVIATION
+
+
+WRONG_SIDES = [-1, -640, 640.5, 10**7, 1e300, float("nan"), float("inf"), True, "640", None, b"640", [640]]
+
+
+@pytest.mark.parametrize("value", WRONG_SIDES, ids=repr)
+@pytest.mark.parametrize("name", ["width", "height"])
+def test_a_side_that_no_image_has_is_refused_by_name(name, value):
+    size = {"width": 640, "height": 480, name: value}
+    params = EXAMPLES["SIMPLE_PINHOLE"]
+    ways = {
+        "constructor": lambda: Camera("SIMPLE_PINHOLE", params, **size),
+        "matrix": lambda: Camera.from_matrix(np.diag([800.0, 800.0, 1.0]), **size),
+        "dict": lambda: Camera.from_dict({"model": "SIMPLE_PINHOLE", "params": params, **size}),
+        "text": lambda: Camera.from_text(f"SIMPLE_PINHOLE:{size['width']}x{size['height']}:800,512,384"),
+        "unknown focal length": lambda: Camera.of_unknown_focal(**size),
+    }
+    if value == "640":
+        del ways["text"]  # where it is a number
+    for way, make in ways.items():
+        with pytest.raises(ValueError, match=f"{name}|WIDTHxHEIGHT" if way == "text" else name):
+            make()
+
+
+def test_whole_sides_of_any_type_and_unknown_ones_are_taken():
+    for side in (640, 640.0, np.float32(640), np.uint16(640)):
+        camera = Camera("SIMPLE_PINHOLE", EXAMPLES["SIMPLE_PINHOLE"], side, 480)
+        assert (camera.width, type(camera.width)) == (640, int)
+    unknown = Camera("SIMPLE_PINHOLE", EXAMPLES["SIMPLE_PINHOLE"], 0, 0)
+    assert (unknown.width, unknown.height) == (0, 0)
+    assert Camera.from_text("SIMPLE_PINHOLE:0x0:800,512,384").width == 0

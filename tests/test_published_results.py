@@ -53,11 +53,40 @@ def test_who_is_ahead_is_named(script):
     accuracy = script("tables_accuracy")
     leads = {"A": 0.04, "B": 0.2, "B, early stop": 0.3, "C": 0.1, "D": 1.0, "E": 0.06, "F": -3.0}
     assert accuracy.leaders(leads, 0.05, "+{:.1f}") == "D +1.0, B +0.3, C +0.1, and 1 more"
-    assert accuracy.leaders({"A": 0.0}, 0.05, "+{:.1f}") == "nobody"
+    assert accuracy.leaders({"A": 0.0}, 0.05, "+{:.1f}") == "none"
     rows = {"CA-RANSAC, early stop": (90.0, 60.0, 5.0), "LM-LO": (99.0, 99.0, 1.0), "PoseLib": (91.0, 59.0, 2.0)}
     ((title, mine, peers),) = accuracy.compared("pose", rows)
     assert (title, mine, peers) == ("pose", (90.0, 60.0, 5.0), {"PoseLib": (91.0, 59.0, 2.0)})
     assert not list(accuracy.compared("pose", {"PoseLib": (91.0, 59.0, 2.0)}))
+
+
+@pytest.mark.parametrize(
+    "name", ["absolute", "any_scene", "calibration", "focal", "hostile_databases", "lenses", "photos"]
+)
+def test_labels_are_those_of_rows_that_there_are_and_differ(script, name):
+    """Tables show words for the short keys of a file; a key that was renamed would silently show itself."""
+    labels = script("row_labels")
+    text = json.loads((RESULTS / f"{name}.json").read_text())
+
+    def keys(value):
+        if isinstance(value, dict):
+            yield from value
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from keys(each)
+
+    there = set(keys(text))
+    known = labels.FOCAL if name == "focal" else labels.LABELS[name]
+    assert set(known) <= there
+    assert len(set(known.values())) == len(known)
+
+
+def test_focal_rows_are_in_words(script):
+    label = script("row_labels").label
+    assert label("focal", "uncertain 5%") == "focal length off by 5 %, `focal_deviation=0.05`"
+    assert label("focal", "given 10%") == "focal length off by 10 %, passed as exact"
+    assert label("focal", "zoomed, F with sizes, camera undecided") == (
+        "second image zoomed by 1.5: fundamental matrix, image sizes given, `same_camera` not given"
+    )
 
 
 def test_every_table_is_in_a_document(script):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_reals, is_real, shorten
+from caransac._support.arrays import LARGEST_SIDE, as_reals, as_size, is_real, shorten
 from caransac.camera_priors import (
     SMALLEST_DEVIATION,
     UNKNOWN_DISTORTION_DEVIATION,
@@ -141,8 +141,8 @@ class Camera:
     @classmethod
     def of_unknown_focal(cls, width: int, height: int) -> Camera:
         """The camera to assume for an image of which nothing but the size is known, and a deviation that says so."""
-        longer = max(width, height)
-        params = (UNKNOWN_FOCAL * longer, (width - 1) / 2, (height - 1) / 2)
+        width, height = as_size((_as_pixels(width, "width"), _as_pixels(height, "height")), "width and height")
+        params = (UNKNOWN_FOCAL * max(width, height), (width - 1) / 2, (height - 1) / 2)
         return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION, UNKNOWN_DISTORTION_DEVIATION)
 
     @classmethod
@@ -152,6 +152,8 @@ class Camera:
         These are focal_deviation and distortion_deviation. What ``pycolmap.Camera.todict()`` returns is one too.
         """
         optional = ("width", "height", *DEVIATIONS)
+        if not isinstance(camera, Mapping):
+            raise ValueError(f"camera must be a dict of model, params, {', '.join(optional)}, not {shorten(camera)}")
         unknown = set(camera) - {"model", "params", *optional, "camera_id", "has_prior_focal_length"}
         missing = {"model", "params"} - set(camera)
         if unknown or missing:
@@ -173,6 +175,8 @@ class Camera:
         As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``, and
         behind a semicolon what is known of the lens, ``;k1=-0.05±0.02``, ``;k1±0.02`` or ``;k1=unknown``.
         """
+        if not isinstance(text, str):
+            raise ValueError(f"text must be a str, such as '1200,512,384', not {shorten(text)}")
         try:
             front_text, semicolon, lens_text = text.partition(";")
             lens = parse_lens(lens_text) if semicolon else (None, 0.0)
@@ -289,7 +293,8 @@ class Camera:
             raise ValueError(f"k1 of this {self.model} is not all of its lens")
         fx, fy, cx, cy = self.intrinsics
         model, params = ("SIMPLE_RADIAL", (fx, cx, cy, k1)) if fx == fy else ("OPENCV", (fx, fy, cx, cy, k1, 0, 0, 0))
-        deviation = max(deviation, SMALLEST_DEVIATION) if deviation > 0 else deviation
+        if is_real(deviation) and deviation > 0:
+            deviation = max(deviation, SMALLEST_DEVIATION)
         return Camera(model, params, self.width, self.height, self.focal_deviation, deviation)
 
     def adjusted(self, scale: float, offset_px: tuple[float, float], focal_deviation: float) -> Camera:
@@ -325,6 +330,8 @@ def _as_number(value: Any) -> float:
 
 def _as_pixels(value: Any, name: str) -> int:
     """A width or a height as a plain number."""
-    if not is_real(value) or not -LONGEST <= value <= LONGEST or value != int(value):
-        raise ValueError(f"{name} must be a whole number of pixels, 0 when unknown, not {shorten(value)}")
+    if not is_real(value) or not 0 <= value <= LARGEST_SIDE or value != int(value):
+        raise ValueError(
+            f"{name} must be a whole number of pixels up to {LARGEST_SIDE}, 0 when unknown, not {shorten(value)}"
+        )
     return int(value)

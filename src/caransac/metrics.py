@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caransac._support.arrays import as_array, check_real, check_whole
 from caransac.geometry import Array
 
 FAILURE_DEG = 180.0  # the error of a pair without an answer
+SMALLEST_DEG, MOST_BINS = 1e-9, 10**6
 
 
 def auc(errors_deg: ArrayLike, limit_deg: float) -> float:
     """Area under the recall curve up to a limit: the mean of ``max(0, 1 - error / limit)``, in percent."""
-    errors = np.asarray(errors_deg, float)
+    errors = _numbers(errors_deg, "errors_deg")
+    check_real(limit_deg, "limit_deg", SMALLEST_DEG, FAILURE_DEG)
     return float(100 * np.maximum(0, 1 - errors / limit_deg).mean())
 
 
 def summarise(errors_deg: ArrayLike) -> dict[str, float]:
     """AUC@5, AUC@1, MAP@20 (percent below 20 degrees), median and mean of pose errors in degrees."""
-    errors = np.asarray(errors_deg, float)
+    errors = _numbers(errors_deg, "errors_deg")
     return {
         "AUC5": auc(errors, 5.0),
         "AUC1": auc(errors, 1.0),
@@ -36,7 +39,12 @@ def calibration_bins(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: in
         outcomes: (n,) 0 or 1, what came true.
         num_bins: bins between 0 and 1; empty ones are left out.
     """
-    p, y = np.asarray(probabilities, float), np.asarray(outcomes, float)
+    p, y = _numbers(probabilities, "probabilities"), _numbers(outcomes, "outcomes")
+    if p.shape != y.shape:
+        raise ValueError(f"outcomes must be {p.shape}, one for each of probabilities, got {y.shape}")
+    if p.min() < 0 or p.max() > 1:
+        raise ValueError(f"probabilities must be from 0 to 1, but are {p.min():.3g} to {p.max():.3g}")
+    check_whole(num_bins, "num_bins", 1, MOST_BINS)
     bins = np.minimum((p * num_bins).astype(int), num_bins - 1)
     counts, sums, hits = (np.bincount(bins, w, num_bins) for w in (np.ones_like(p), p, y))
     filled = counts > 0
@@ -47,3 +55,14 @@ def expected_calibration_error(probabilities: ArrayLike, outcomes: ArrayLike, nu
     """Mean distance between probability and frequency over `calibration_bins`, weighted by their counts."""
     predicted, observed, counts = calibration_bins(probabilities, outcomes, num_bins).T
     return float(np.sum(np.abs(predicted - observed) * counts) / counts.sum())
+
+
+def _numbers(values: ArrayLike, name: str) -> Array:
+    """One number or more, (n,), none of them NaN; a failure may have an infinite error."""
+    numbers = as_array(values, name)
+    if numbers.dtype.kind not in "fiub" or numbers.ndim != 1 or not numbers.size:
+        raise ValueError(f"{name} must be (n,) real numbers, at least one, got {numbers.shape} {numbers.dtype}")
+    numbers = numbers.astype(float)
+    if np.isnan(numbers).any():
+        raise ValueError(f"{name} must not contain NaN")
+    return numbers

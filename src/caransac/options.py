@@ -141,8 +141,8 @@ def check_score_kind(scores: object, score_kind: ScoreKind | None) -> ScoreKind:
     kinds = '"ratio" (lower is better) or "confidence" (higher is better)'
     if score_kind is None and scores is not None:
         raise ValueError(f"score_kind must be given with scores: {kinds}")
-    if score_kind is not None and score_kind not in get_args(ScoreKind):
-        raise ValueError(f"score_kind must be {kinds}, not {score_kind!r}")
+    if score_kind is not None and (not isinstance(score_kind, str) or score_kind not in get_args(ScoreKind)):
+        raise ValueError(f"score_kind must be {kinds}, not {shorten(score_kind)}")
     return score_kind or "ratio"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import is_integer, shorten
-from caransac._support.files import delivering, naming
+from caransac._support.files import as_path, delivering, naming
 from caransac._support.untrusted import parse_json, read_text
 from caransac.camera import Camera
 from caransac.geometry import Array, rotation_angle_deg
@@ -125,7 +125,7 @@ class Result:
             FileNotFoundError: there is no such file.
             ValueError: it holds no result, or none of this class; the message says why.
         """
-        path = Path(path)
+        path = as_path(path)
         text = read_text(path)
         with naming(path):
             return _from_dict(cls, parse_json(text))

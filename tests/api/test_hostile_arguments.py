@@ -8,6 +8,7 @@ import pytest
 from estimates import METHODS, solve
 
 from caransac import (
+    Matches,
     Options,
     estimate,
     estimate_absolute_pose,
@@ -16,6 +17,7 @@ from caransac import (
     estimate_homography,
     estimate_relative_pose,
     estimate_relative_pose_from_rays,
+    matches_from,
 )
 from caransac.geometry import (
     pose_error_deg,
@@ -288,3 +290,36 @@ def test_ratios_of_approximate_neighbours_are_ratios(rng):
     pair = make_pair(200, outlier_ratio=0.3, seed=6)
     scores = np.where(rng.random(200) < 0.02, 1.2, rng.uniform(0, 1, 200))
     assert estimate_fundamental(pair.points1, pair.points2, scores=scores, score_kind="ratio").success
+
+
+WRONG_SIZES = [
+    *((-640, 480), (640, 0), (640.5, 480), (10**7, 480), (np.nan, 480), (np.inf, 480), (True, False)),
+    *((640,), (640, 480, 3), "640x480", b"640x480", 640, [], [[640, 480]], {"width": 640}),
+]
+
+
+@pytest.mark.parametrize("size", WRONG_SIZES, ids=repr)
+def test_a_size_that_no_image_has_is_refused_by_name(rng, size):
+    x1, x2, x3 = rng.uniform(0, 99, (10, 2)), rng.uniform(0, 99, (10, 2)), rng.uniform(1, 2, (10, 3))
+    calls = {
+        "image_size1": [
+            lambda: estimate(x1, x2, image_size1=size, image_size2=(640, 480)),
+            lambda: estimate_relative_pose(x1, x2, image_size1=size, image_size2=(640, 480)),
+            lambda: estimate_fundamental(x1, x2, image_size1=size, image_size2=(640, 480)),
+            lambda: Matches(x1, x2, image_size1=size),
+            lambda: Matches.from_arrays({"points1": x1, "points2": x2, "camera1_size": np.array(size)}),
+        ],
+        "image_size2": [lambda: matches_from(x1, x2, image_size2=size)],
+        "image_size": [
+            lambda: estimate_absolute_pose(x1, x3, image_size=size),
+            lambda: estimate_camera([(x1, x2)], size),
+        ],
+    }
+    if size == [[640, 480]]:  # a batch of one, which the adapter takes off; and a file, whose arrays may have any shape
+        del calls["image_size2"], calls["image_size1"][-1]
+    if size == (640, 0):
+        del calls["image_size1"][-1]  # a file has 0 where a side is unknown
+    for name, each in calls.items():
+        for call in each:
+            with pytest.raises(ValueError, match=f"{name}|camera1_size"):
+                call()

@@ -135,5 +135,5 @@ def test_what_is_no_list_of_pairs_is_named(pairs):
 
 @pytest.mark.parametrize("workers", [0, -2, 1.5, "2"])
 def test_workers_must_be_positive(workers):
-    with pytest.raises(ValueError, match="workers must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="workers must be a whole number from 1"):
         caransac.estimate_relative_poses([make_pair(20)], workers=workers)

@@ -7,7 +7,8 @@ import pytest
 from matplotlib.text import Annotation, Text
 
 from caransac.bench import plots
-from caransac.bench.plots import draw_inlier_ratios, draw_points, pareto_front
+from caransac.bench.breakdown import PARTS
+from caransac.bench.plots import draw_inlier_ratios, draw_points, draw_times, pareto_front
 
 
 def record(method, ms, auc5, bins=(), crashes=0):
@@ -83,3 +84,25 @@ def test_logarithmic_axes_have_numbers_in_full():
     shown = {text.get_text() for text in axes.get_xticklabels(which="both")} - {""}
     assert {"5", "10", "20", "50"} <= shown
     assert all(float(text) > 0 for text in shown)  # and no powers of ten
+
+
+@pytest.mark.parametrize("count", [1, 2, 12, 40])
+def test_there_is_room_for_every_legend(count):
+    """Where there was none, matplotlib warned that axes had collapsed, and warnings are errors here."""
+    parts = {"parts_ms": dict.fromkeys(PARTS, 1.0)}
+    records = [record(f"method {k}", 17.0, 50.0 + k, ((0.2, 0.4, 9),)) | parts for k in range(count)]
+    for figure in (draw_times(records, "E"), draw_inlier_ratios(records, 1, "E")):
+        figure.draw_without_rendering()
+        axes, renderer = figure.axes[0], figure.canvas.get_renderer()
+        width, height = axes.get_window_extent(renderer).size / figure.dpi
+        assert width > 2 and height > 0.5  # inches
+        (legend,) = [each for each in (axes.get_legend(), *figure.legends) if each is not None]
+        box = legend.get_window_extent(renderer)
+        assert all(figure.bbox.contains(*corner) for corner in (box.min, box.max))
+        assert not box.overlaps(axes.get_window_extent(renderer))
+
+
+def test_every_part_of_the_time_has_a_colour_of_its_own():
+    figure = draw_times([record("A", 17.0, 50.0) | {"parts_ms": dict.fromkeys(PARTS, 1.0)}], "E")
+    colours = {patch.get_facecolor() for container in figure.axes[0].containers for patch in container}
+    assert len(colours) == len(PARTS)

@@ -338,7 +338,7 @@ def test_images_without_features_have_no_matches(pair):
     ("arguments", "message"),
     [
         ({"features": "surf"}, "features must be one of rootsift, orb, akaze"),
-        ({"max_features": 0}, "max_features must be from 1"),
+        ({"max_features": 0}, "max_features must be a whole number from 1"),
         ({"max_size": 63}, "max_size must be 0, for images as they are, or at least 64, not 63"),
         ({"max_size": -1}, "max_size must be 0"),
         ({"image": np.zeros((9, 9))}, "uint8"),
@@ -363,7 +363,7 @@ def test_images_that_cannot_be_written_are_refused(tmp_path):
 
 
 def test_a_camera_of_no_focal_length_is_refused():
-    with pytest.raises(ValueError, match="params must be numbers"):
+    with pytest.raises(ValueError, match="focal_px must be a positive number"):
         images.centred_camera(None, np.zeros((9, 9, 3), np.uint8))
 
 

@@ -149,7 +149,7 @@ def test_mistakes_are_named(tmp_path, pair, result):
     ):
         with pytest.raises(ValueError, match="points1 and points2 must have the same length, got 300 and 5"):
             draw()
-    with pytest.raises(ValueError, match="max_lines must be at least 1"):
+    with pytest.raises(ValueError, match="max_lines must be a whole number of at least 1"):
         plot.draw_epipolar_lines(path, np.eye(3), points, points, max_lines=0)
     with pytest.raises(ValueError, match="F must have shape"):
         plot.draw_epipolar_lines(path, np.eye(2), points, points)

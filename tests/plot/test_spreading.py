@@ -48,7 +48,7 @@ def test_pictures_have_two_hundred_lines_and_all_points(many):
     figure = plot.draw_matches(None, points, points, probabilities, size1=SIZE, size2=SIZE, max_lines=9000)
     (lines,) = figure.axes[0].collections
     assert len(lines.get_segments()) == 8000
-    with pytest.raises(ValueError, match="max_lines must be at least 1"):
+    with pytest.raises(ValueError, match="max_lines must be a whole number of at least 1"):
         plot.draw_matches(None, points, points, probabilities, max_lines=0)
 
 

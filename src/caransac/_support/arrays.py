@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 MOST_SHOWN = 200  # characters of a value in a message
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
+LARGEST_SIDE = 10**6  # of an image, in pixels
 
 
 def is_integer(value: object) -> bool:
@@ -20,6 +21,19 @@ def is_integer(value: object) -> bool:
 def is_real(value: object) -> bool:
     """Whether something is a real number of Python or numpy; a bool is none."""
     return isinstance(value, (float, np.floating)) or is_integer(value)
+
+
+def check_whole(value: object, name: str, least: int, most: int | None = None) -> None:
+    """Raise a ValueError that names an argument which is no whole number between two, both included."""
+    if not is_integer(value) or not least <= value <= (sys.maxsize if most is None else most):  # type: ignore[operator]
+        between = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {between}, not {shorten(value)}")
+
+
+def check_real(value: object, name: str, least: float, most: float) -> None:
+    """Raise a ValueError that names an argument which is no number between two, both included."""
+    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
+        raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {shorten(value)}")
 
 
 def shorten(value: object) -> str:
@@ -55,6 +69,16 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
+
+
+def as_size(values: ArrayLike, name: str) -> tuple[int, int]:
+    """(width, height) of an image, whole numbers of pixels."""
+    numbers = as_reals(values, name)
+    if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE) & (numbers == np.rint(numbers))):
+        raise ValueError(
+            f"{name} must be (width, height), whole numbers of pixels from 1 to {LARGEST_SIDE}, not {shorten(values)}"
+        )
+    return int(numbers[0]), int(numbers[1])
 
 
 def as_points(values: ArrayLike, name: str) -> NDArray[np.float64]:

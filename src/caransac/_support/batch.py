@@ -9,10 +9,12 @@ from itertools import islice
 from typing import TypeVar
 
 from caransac._support import interrupts
+from caransac._support.arrays import shorten
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
+MOST_WORKERS = 10_000  # threads; more than a machine starts
 LOOK_AHEAD = 4  # items per thread that are read before their turn, so that one slow item does not idle the others
 POLL_S = 0.1  # between two looks whether there is a request to stop
 EXECUTOR_LOOK_AHEAD = 256  # items that are read before their turn where the number of workers is not known
@@ -35,8 +37,10 @@ def map_ordered(
     if isinstance(workers, Executor):
         return _map_in(workers, function, items, EXECUTOR_LOOK_AHEAD)
     workers = count_cores() if workers is None else workers
-    if not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers must be a whole number of at least 1, or an executor, not {workers!r}")
+    if not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS:
+        raise ValueError(
+            f"workers must be a whole number from 1 to {MOST_WORKERS}, or an executor, not {shorten(workers)}"
+        )
     return map(function, items) if workers == 1 else _map_in_threads(function, items, workers)
 
 

@@ -17,12 +17,25 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.arrays import shorten
+
 if TYPE_CHECKING:
     import h5py
 
 MARK = "-caransac-"  # in the names of temporary files, before eight random digits
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Target = str | Path | IO[bytes] | IO[str]  # where to write to: a path, or a file that is open for writing
+
+
+def as_path(value: object, name: str = "path") -> Path:
+    """What a caller gave as a path; a ValueError that names the argument where it is none."""
+    try:
+        path = os.fspath(value)  # type: ignore[call-overload]  # whatever it is
+    except TypeError:
+        path = None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise ValueError(f"{name} must be the path of a file or folder, not {shorten(value)}")
+    return Path(path)
 
 
 @contextmanager
@@ -33,7 +46,7 @@ def delivering(target: Target, suffix: str) -> Iterator[Path]:
     text gets it as UTF-8.
     """
     if isinstance(target, str | Path):
-        with replacing(Path(target)) as temporary:
+        with replacing(as_path(target)) as temporary:
             yield temporary
         return
     if not callable(getattr(target, "write", None)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_matches, as_reals, as_rows
+from caransac._support.arrays import as_matches, as_reals, as_rows, as_size
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 from caransac.given_cameras import CameraLike, as_camera
@@ -13,7 +13,6 @@ from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.robust.match_info import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
-LARGEST_SIDE = 1e6  # pixels
 # A size does not contain points of which more than this share lies outside by more than this share of the longer side:
 # lenses bend the margins, principal points are off, and absurd keypoints are outliers like others. Where the size would
 # contain them if width and height were swapped, little is enough.
@@ -130,10 +129,7 @@ def _outside(size: tuple[int, ...], pixels: Array | Floats, margin: float) -> fl
 
 def unknown_camera(size: ImageSize, name: str) -> Camera:
     """The camera to assume for an image of a given size. Errors name the argument."""
-    numbers = as_reals(size, name)
-    if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE)):
-        raise ValueError(f"{name} must be (width, height) in pixels, from 1 to {LARGEST_SIDE:g}, not {size!r}")
-    return Camera.of_unknown_focal(int(numbers[0]), int(numbers[1]))
+    return Camera.of_unknown_focal(*as_size(size, name))
 
 
 def check_same(same_camera: bool | None) -> bool | None:

@@ -123,6 +123,8 @@ def estimate_all(
     progress: Callable[[int], object] | None,
 ) -> list[Found]:
     """What `estimate` returns for the arguments of each numbered pair, in order; see `estimate_relative_poses`."""
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress must be a function of the number of pairs done, or None, not {shorten(progress)}")
     results: list[Found] = []
     for result in map_ordered(partial(_estimate_one, estimate, names, options), numbered, workers):
         results.append(result)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
 LABEL_SIZE = 7  # of the names at points, in points
+LEGEND_ROW = 0.2  # inches, of a legend
+LEGEND_COLUMNS = 6  # of a legend below its plot
 LABEL_DISTANCES = (5, 11, 18, 26, 35, 45, 60, 80)  # of a name from its point, in points; the nearest that is free
 
 
@@ -172,21 +174,29 @@ def _overlap(box: Box, other: Box, whole: bool = False) -> bool:
 
 def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     """Milliseconds per pair, one bar per method, divided into the parts they go to."""
+    from matplotlib import colormaps
+
     timed = [record for record in records if record["ms"] is not None]
-    figure = plot.new_figure((9, 1.5 + 0.3 * len(timed)))
+    spent = {part: np.array([record["parts_ms"].get(part, 0.0) for record in timed]) for part in PARTS}
+    rows = -(-sum(bool(widths.any()) for widths in spent.values()) // LEGEND_COLUMNS)
+    figure = plot.new_figure((9, 1.5 + 0.3 * len(timed) + LEGEND_ROW * rows))
     axes = figure.add_subplot()
     names = [record["method"] for record in timed]
     left = np.zeros(len(timed))
-    for part in PARTS:
-        widths = np.array([record["parts_ms"].get(part, 0.0) for record in timed])
+    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]  # each part has its own in all plots
+    for (part, widths), colour in zip(spent.items(), colours, strict=False):
         if widths.any():
-            bars = axes.barh(names, widths, left=left, label=part, color="0.75" if part == "other" else None)
+            bars = axes.barh(names, widths, left=left, label=part, color="0.75" if part == "other" else colour)
             left += widths
     axes.bar_label(bars, labels=[f"{total:.1f}" for total in left], padding=3)
     axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set(xlabel="milliseconds per pair, mean", title=title)
-    _finish(axes)
+    axes.grid(alpha=0.3)
+    axes.set_axisbelow(True)
+    figure.legend(
+        fontsize="small", loc="outside lower center", ncols=LEGEND_COLUMNS
+    )  # beside, it may be the higher one
     return figure
 
 
@@ -225,10 +235,15 @@ def _style(axes: Any, marker: bool = True) -> dict[str, Any]:
 
 
 def _finish(axes: Any) -> None:
-    """A grid, numbers in full on a logarithmic axis, and the legend beside the plot, where it hides nothing."""
+    """A grid, numbers in full on a logarithmic axis, and the legend beside the plot, where it hides nothing.
+
+    A figure that is too low for its legend becomes higher.
+    """
     if axes.get_xscale() == "log":
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     axes.grid(alpha=0.3)
-    if axes.get_legend_handles_labels()[0]:
+    if entries := len(axes.get_legend_handles_labels()[0]):
+        width, height = axes.figure.get_size_inches()
+        axes.figure.set_size_inches(width, max(height, 1 + LEGEND_ROW * entries))
         axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))

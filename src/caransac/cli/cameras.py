@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from caransac._support.arrays import LARGEST_SIDE
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, parse_lens, split_deviation
 from caransac.geometry import Array
@@ -31,7 +32,6 @@ SOURCE_TEXTS: dict[CameraSource, str] = {
 }
 IF_KNOWN = "give --focal or --camera if you know it"
 HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # beyond this deviation the matches said little about a focal length
-LARGEST_SIDE = 10**6  # pixels
 MOST_OUTSIDE = 0.05  # share of the matches that may lie outside of their image before its size must be wrong
 
 Size = tuple[int, int]  # (width, height)

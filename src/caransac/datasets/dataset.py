@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from caransac._support.arrays import check_whole
+from caransac._support.files import as_path
 from caransac.datasets.npz import count_npz, read_npz
 from caransac.datasets.pair import Pair
 from caransac.datasets.pair_list import count_pair_list, read_pair_list
@@ -45,9 +47,11 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
     Raises:
         ValueError: there is nothing of a known layout; the message names it.
     """
+    if max_pairs is not None:
+        check_whole(max_pairs, "max_pairs", 0)
     if str(source).partition(":")[0] == "synthetic":
         return _open_synthetic(str(source), max_pairs)
-    path = Path(source)
+    path = as_path(source, "source")
     count: Callable[[Path, int | None], int]
     read: Callable[..., Iterator[Pair]]
     if path.suffix == ".txt" and path.is_file():

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import replacing, save_arrays
+from caransac._support.files import as_path, replacing, save_arrays
 from caransac._support.untrusted import open_npz
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.io.matches import Matches
@@ -16,9 +16,11 @@ from caransac.io.matches import Matches
 
 def write_npz(root: str | Path, pair: Pair) -> Path:
     """Write a pair as ``root/<scene>/<name>.npz``, for `read_npz`; returns the path."""
+    if not isinstance(pair, Pair):
+        raise ValueError(f"pair must be a caransac.datasets.Pair, not a {type(pair).__name__}")
     if pair.R is None or pair.t is None:
         raise ValueError(f"pair {pair.name!r} has no true pose")
-    path = Path(root) / pair.scene / f"{pair.name.replace('/', '-')}.npz"
+    path = as_path(root, "root") / pair.scene / f"{pair.name.replace('/', '-')}.npz"
     matches = Matches(pair.points1, pair.points2, pair.scores, pair.score_kind, pair.camera1, pair.camera2)
     arrays = matches.to_arrays() | {"R": pair.R, "t": pair.t}
     if pair.features is not None:
@@ -38,7 +40,7 @@ def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair
         root: folder of scenes.
         max_pairs: pairs per scene at most, the first ones by name.
     """
-    for scene, paths in _scenes(Path(root), max_pairs).items():
+    for scene, paths in _scenes(as_path(root, "root"), max_pairs).items():
         for path in paths:
             with open_npz(path) as arrays, naming_pair(path, path.stem):
                 matches = Matches.from_arrays(arrays)

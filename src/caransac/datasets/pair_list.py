@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import check_writable, replacing_h5
+from caransac._support.files import as_path, check_writable, replacing_h5
 from caransac._support.sqlite_files import check_schema, connect, explaining, transaction
 from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import read_h5
@@ -69,7 +69,7 @@ def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterato
     Raises:
         ValueError: a line is not of this form, or a pair has no matches; the message says which.
     """
-    path = Path(path)
+    path = as_path(path)
     with read_h5(path.with_suffix(".h5")) as cache:
         kind = cast(ScoreKind, str(cache.attrs.get("score_kind", "confidence")))
         for listed in _read_list(path, max_pairs):
@@ -105,7 +105,7 @@ def match_pair_list(
     Raises:
         ValueError: a line is not of the list's form, or the file that is there has matches of other features.
     """
-    path = Path(path)
+    path = as_path(path)
     cache_path, partial_path = path.with_suffix(".h5"), path.with_suffix(f".{features}.partial")
     if cache_path.is_file():
         with read_h5(cache_path) as cache:

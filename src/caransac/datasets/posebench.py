@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
+from caransac._support.files import as_path
 from caransac._support.untrusted_h5 import read_h5
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.io.matches import Matches, camera_from_h5
@@ -20,7 +21,7 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
         path: the file.
         max_pairs: the first so many pairs by name.
     """
-    path = Path(path)
+    path = as_path(path)
     with read_h5(path) as file:
         for name in sorted(file)[:max_pairs]:
             with naming_pair(path, name):

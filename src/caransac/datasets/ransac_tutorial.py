@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from caransac._support.arrays import as_reals
-from caransac._support.files import naming
+from caransac._support.files import as_path, naming
 from caransac._support.untrusted import check_size
 from caransac._support.untrusted_h5 import read_h5
 from caransac.camera import Camera
@@ -34,7 +34,7 @@ def read_ransac_tutorial(
     Raises:
         ValueError: a folder or file is missing, or holds what is no pair; the message names it.
     """
-    root = Path(root)
+    root = as_path(root, "root")
     if not root.is_dir():
         raise ValueError(f"no such folder of scenes: {root}")
     names = sorted(path.name for path in root.iterdir() if path.is_dir()) if scenes is None else list(scenes)

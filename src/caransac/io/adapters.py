@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_array, as_reals, is_integer, is_real, shorten
+from caransac._support.arrays import as_array, as_reals, as_size, is_integer, is_real, shorten
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.io.matches import Matches
-from caransac.options import ScoreKind
+from caransac.options import ScoreKind, check_score_kind
 
 Points = ArrayLike | Sequence[Any] | Mapping[str, Any]  # or keypoints of OpenCV, or a dictionary that has them
 Found = ArrayLike | Sequence[Any] | Mapping[str, Any]
@@ -81,6 +81,7 @@ def matches_from(
             raise ValueError("second must be the keypoints of image 2, unless first is a dictionary for both images")
         sides = [_side(first, "first"), _side(second, "second")]
         found_scores = None
+    check_score_kind(None, score_kind)
     (points1, size1), (points2, size2) = sides
     points1, points2, ratios, chosen = _matched(points1, points2, matches)
     if isinstance(matches, Mapping) and found_scores is None:
@@ -178,8 +179,7 @@ def _make(
     sizes: tuple[tuple[int, int] | None, tuple[int, int] | None],
 ) -> Matches:
     """The matches; a camera that is known has a size of its own."""
-    if scores is not None and score_kind is None:
-        raise ValueError('score_kind must be given with scores: "ratio" (lower is better) or "confidence"')
+    check_score_kind(scores, score_kind)
     return Matches(
         points1,
         points2,
@@ -365,10 +365,7 @@ def _size(given: Any, found: Any, name: str) -> tuple[int, int] | None:
     size = found if given is None else given
     if size is None:
         return None
-    numbers = as_reals(size, name).ravel()
-    if numbers.shape != (2,) or np.any(numbers < 1) or np.any(numbers != np.rint(numbers)):
-        raise ValueError(f"{name} must be (width, height) in pixels, whole and positive, not {shorten(size)}")
-    return int(numbers[0]), int(numbers[1])
+    return as_size(as_reals(size, name).ravel(), name)
 
 
 def _needed_size(size: tuple[int, int] | None, camera: Camera | None, number: int) -> tuple[int, int]:

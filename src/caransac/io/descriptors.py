@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,9 +28,11 @@ def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp],
         Their indices (M,) in `vectors1` and (M,) in `vectors2`, and (M,) the ratio of the squared distances from the
         first to its nearest and to its second-nearest; 1 where there is no second or both are zero.
     """
+    vectors1, vectors2 = _vectors(vectors1, "vectors1"), _vectors(vectors2, "vectors2")
     count1, count2 = len(vectors1), len(vectors2)
     if count1 == 0 or count2 == 0:
         return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    _check_width(vectors1, vectors2, "vectors1 and vectors2")
     vectors1, vectors2 = np.ascontiguousarray(vectors1), np.ascontiguousarray(vectors2)
     nearest = np.empty(count1, np.intp)  # in vectors2, of each of vectors1
     similarity = np.empty((count1, 2))  # scalar products with the nearest and with the second-nearest
@@ -63,9 +65,16 @@ def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: Arr
         (n,) ratios from 0 (unmistakable) to 1 (something else fits as well or better, or there is nothing else).
     """
     # Entries of SIFT descriptors are bytes and their squares sum to about 512^2: exact in single precision.
-    first = as_array(descriptors1, "descriptors1").astype(np.float32, copy=False)
-    second = as_array(descriptors2, "descriptors2").astype(np.float32, copy=False)
-    partners = as_array(partners, "partners").astype(np.intp, copy=False)
+    first = _vectors(descriptors1, "descriptors1").astype(np.float32, copy=False)
+    second = _vectors(descriptors2, "descriptors2").astype(np.float32, copy=False)
+    if len(first) and len(second):
+        _check_width(first, second, "descriptors1 and descriptors2")
+    partners = as_array(partners, "partners")
+    if partners.shape != (len(first),) or (len(first) and partners.dtype.kind not in "iu"):
+        raise ValueError(f"partners must be ({len(first)},) indices, got {partners.shape} {partners.dtype}")
+    if len(first) and not 0 <= partners.min() <= partners.max() < len(second):
+        raise ValueError(f"partners must be indices of descriptors2, below {len(second)}")
+    partners = partners.astype(np.intp, copy=False)
     lengths1_sq, lengths2_sq = np.einsum("ij,ij->i", first, first), np.einsum("ij,ij->i", second, second)
     ratios_sq = np.empty(len(first), np.float32)
     for block, products in _scalar_products(first, second):
@@ -75,6 +84,21 @@ def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: Arr
         distances_sq[rows, partners[block]] = np.inf
         ratios_sq[block] = _ratio(own, distances_sq.min(axis=1))
     return np.sqrt(np.clip(ratios_sq, 0, 1))
+
+
+def _vectors(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Vectors (n, d); an empty list has none."""
+    vectors = as_array(values, name)
+    if vectors.shape == (0,):
+        return vectors.reshape(0, 0)
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be (n, d) real numbers, got {vectors.shape} {vectors.dtype}")
+    return vectors
+
+
+def _check_width(first: NDArray[Any], second: NDArray[Any], names: str) -> None:
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(f"{names} must be equally long, got {first.shape[1]} and {second.shape[1]} numbers each")
 
 
 def _scalar_products(vectors1: Floats, vectors2: Floats) -> Iterator[tuple[slice, Floats]]:

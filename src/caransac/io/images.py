@@ -18,7 +18,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.files import replacing
+from caransac._support.arrays import as_array, check_whole, is_integer, is_real, shorten
+from caransac._support.files import as_path, replacing
 from caransac._support.untrusted import check_image, read_bytes
 from caransac.camera import Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, usual_distortion
@@ -48,7 +49,7 @@ def read_image(path: str | Path) -> Image:
         ValueError: it is not an image, or a vast one; see `untrusted`.
     """
     cv2 = _opencv()
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not an image")
     if not path.exists():
@@ -67,7 +68,7 @@ def read_image(path: str | Path) -> Image:
 def write_image(path: str | Path, image: Image) -> Path:
     """Write (height, width, 3) uint8 RGB to a file, whose ending chooses the format; returns the path."""
     cv2 = _opencv()
-    path, image = Path(path), np.asarray(image)
+    path, image = as_path(path), as_array(image, "image")
     if image.dtype != np.uint8 or not image.size or image.ndim != 3 or image.shape[2] != 3:
         raise ValueError(f"image must be (H, W, 3) uint8, got {image.shape} {image.dtype}")
     if not path.suffix or not cv2.haveImageWriter(path.name):
@@ -98,7 +99,7 @@ def _exif_focal(path: str | Path) -> tuple[float, float] | None:
         from PIL import ExifTags, Image
     except ImportError as error:
         raise ImportError("reading EXIF data needs Pillow: pip install 'caransac[images]'") from error
-    data = io.BytesIO(read_bytes(Path(path)))
+    data = io.BytesIO(read_bytes(as_path(path)))
     with warnings.catch_warnings(), suppress(Exception):  # of a broken file, Pillow may raise anything
         warnings.simplefilter("ignore")
         with Image.open(data) as image:
@@ -145,7 +146,12 @@ def _sensor_diagonal(size: tuple[int, int]) -> tuple[float, float]:
 
 def centred_camera(focal_px: float, image: Image, focal_deviation: float = 0.0) -> Camera:
     """The camera of an image with a focal length in pixels, known to a relative deviation, and its middle as centre."""
-    height, width = image.shape[:2]
+    shape = as_array(image, "image").shape
+    if len(shape) not in (2, 3):
+        raise ValueError(f"image must be (H, W) or (H, W, 3), got shape {shape}")
+    height, width = shape[:2]
+    if not is_real(focal_px) or not 0 < focal_px < math.inf:
+        raise ValueError(f"focal_px must be a positive number of pixels, not {shorten(focal_px)}")
     return Camera("SIMPLE_PINHOLE", (focal_px, (width - 1) / 2, (height - 1) / 2), width, height, focal_deviation)
 
 
@@ -214,12 +220,13 @@ def detect(
         (N, 2) pixels of the image as given, and (N, d) descriptors as vectors of one length, for
         `descriptors.match_vectors`: the bits of a binary descriptor become components of ±1.
     """
-    if features not in get_args(FeatureKind):
-        raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {features!r}")
-    if not 1 <= max_features <= 10**6:
-        raise ValueError(f"max_features must be from 1 to a million, not {max_features}")
-    if max_size != 0 and max_size < SMALLEST_SIZE:
-        raise ValueError(f"max_size must be 0, for images as they are, or at least {SMALLEST_SIZE}, not {max_size}")
+    if not isinstance(features, str) or features not in get_args(FeatureKind):
+        raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {shorten(features)}")
+    check_whole(max_features, "max_features", 1, 10**6)
+    if not is_integer(max_size) or (max_size != 0 and max_size < SMALLEST_SIZE):
+        raise ValueError(
+            f"max_size must be 0, for images as they are, or at least {SMALLEST_SIZE}, not {shorten(max_size)}"
+        )
     cv2 = _opencv()
     grey = _grey(cv2, image)
     reduced = _reduce(cv2, grey, max_size)
@@ -237,7 +244,7 @@ def detect(
 
 def _grey(cv2: ModuleType, image: Image) -> Image:
     """The grey levels (H, W) of an image, contiguous."""
-    image = np.asarray(image)
+    image = as_array(image, "image")
     if image.dtype != np.uint8 or not image.size or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):
         raise ValueError(f"image must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")
     image = np.ascontiguousarray(image)

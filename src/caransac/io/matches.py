@@ -11,8 +11,8 @@ from typing import IO, Any, cast, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import as_matches, as_reals
-from caransac._support.files import delivering, naming, replacing, replacing_h5, save_arrays
+from caransac._support.arrays import as_matches, as_reals, as_size, shorten
+from caransac._support.files import as_path, delivering, naming, replacing, replacing_h5, save_arrays
 from caransac._support.untrusted import open_npz, read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.camera import DEVIATIONS, Camera
@@ -57,7 +57,8 @@ class Matches:
             if (camera := getattr(self, name)) is not None:
                 object.__setattr__(self, name, as_camera(camera, name))
         for name in ("image_size1", "image_size2"):
-            object.__setattr__(self, name, _as_size(getattr(self, name), name))
+            if (size := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_size(size, name))
 
     def arguments(self) -> dict[str, Any]:
         """What is known, as arguments of the estimators: ``caransac.estimate(**matches.arguments())``.
@@ -71,6 +72,8 @@ class Matches:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
         """The matches that `to_arrays` named: what an npz file holds."""
+        if not isinstance(arrays, Mapping):
+            raise ValueError(f"arrays must be arrays by their names, not a {type(arrays).__name__}")
         missing = [name for name in ("points1", "points2") if name not in arrays]
         if missing:
             raise ValueError(f"no array {missing[0]}; want points1, points2 (N, 2) and optionally scores (N,)")
@@ -106,16 +109,6 @@ def _views(matches: Matches) -> tuple[tuple[str, Camera | None, tuple[int, int] 
     return ("camera1", matches.camera1, matches.image_size1), ("camera2", matches.camera2, matches.image_size2)
 
 
-def _as_size(size: Any, name: str) -> tuple[int, int] | None:
-    """A (width, height) of plain numbers, or None where there is none."""
-    if size is None:
-        return None
-    numbers = np.ravel(np.asarray(size))
-    if len(numbers) != 2 or not np.issubdtype(numbers.dtype, np.integer) or not np.all(numbers > 0):
-        raise ValueError(f"{name} must be (width, height), whole and positive, not {size!r}")
-    return int(numbers[0]), int(numbers[1])
-
-
 def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera | None:
     if f"{name}_model" not in arrays:
         return None
@@ -127,17 +120,18 @@ def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera
     )
 
 
-def _unknown_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[int, int] | None:
+def _unknown_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[Any, Any] | None:
     """The size of an image whose camera is unknown; None where the camera is known, or the size is not."""
     size = _stored_size(arrays, name)
-    return size if f"{name}_model" not in arrays and min(size) > 0 else None
+    return size if f"{name}_model" not in arrays and min(size) != 0 else None
 
 
-def _stored_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[int, int]:
-    size = np.ravel(arrays.get(f"{name}_size", (0, 0)))
+def _stored_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[Any, Any]:
+    """(width, height) as stored, 0 where they are unknown: who uses them checks them."""
+    size = as_reals(arrays.get(f"{name}_size", (0, 0)), f"{name}_size").ravel()
     if len(size) != 2:
         raise ValueError(f"{name}_size must be (width, height), got {len(size)} numbers")
-    return int(size[0]), int(size[1])
+    return float(size[0]), float(size[1])
 
 
 def read_matches(path: str | Path, key: str | None = None) -> Matches:
@@ -153,7 +147,9 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
         FileNotFoundError: there is no such file.
         ValueError: it does not hold matches; the message says where and why.
     """
-    path = Path(path)
+    path = as_path(path)
+    if key is not None and not isinstance(key, str):
+        raise ValueError(f"key must be the name of a pair in an h5 file, not {shorten(key)}")
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: matches are in files that end in {', '.join(SUFFIXES)}")
     if not path.is_file():
@@ -178,6 +174,8 @@ def parse_matches(data: bytes, key: str | None = None) -> Matches:
         data: the content of a file that `read_matches` reads.
         key: which of the pairs in an h5 file.
     """
+    if not isinstance(data, bytes):
+        raise ValueError(f"data must be bytes, the content of a file of matches, not a {type(data).__name__}")
     suffix = next((suffix for start, suffix in FILE_STARTS.items() if data.startswith(start)), ".txt")
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"matches{suffix}"
@@ -200,11 +198,13 @@ def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[b
     Returns:
         The path, or the file.
     """
+    if not isinstance(matches, Matches):
+        raise ValueError(f"matches must be a caransac.Matches, not a {type(matches).__name__}")
     if not isinstance(path, str | Path):
         with delivering(path, ".npz") as temporary:
             save_arrays(temporary, matches.to_arrays())
         return path
-    path = Path(path)
+    path = as_path(path)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
     if path.suffix not in (".npz", ".txt"):
@@ -307,8 +307,9 @@ def camera_from_h5(group: UntrustedGroup) -> Camera:
     return Camera(model, tuple(group.array("params").ravel()), *_size_from_h5(group), *deviations)
 
 
-def _size_from_h5(group: UntrustedGroup) -> tuple[int, int]:
-    return int(_number(group, "width")), int(_number(group, "height"))
+def _size_from_h5(group: UntrustedGroup) -> tuple[Any, Any]:
+    """(width, height) as stored: who uses them checks them."""
+    return _number(group, "width"), _number(group, "height")
 
 
 def _number(group: UntrustedGroup, name: str) -> float:

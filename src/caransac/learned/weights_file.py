@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.files import version_of
+from caransac._support.files import as_path, version_of
 from caransac._support.untrusted import open_npz
 from caransac.geometry import Floats
 from caransac.kernels import Activation, Layer
@@ -49,10 +49,15 @@ def layers_of(weights: Weights, name: str, *activations: Activation, every_skip:
     return layers
 
 
-@lru_cache(maxsize=KEPT)
-def weights_path(name: str | Path) -> Path:
+def weights_path(name: str | Path, argument: str = "weights") -> Path:
     """Where the weights of a name in the package lie; a `Path`, or a name that ends in ".npz", is a path itself."""
-    return FOLDER / f"{name}.npz" if _is_of_package(name) else Path(name)
+    return _path_of(name, argument) if isinstance(name, str | Path) else as_path(name, argument)
+
+
+@lru_cache(maxsize=KEPT)
+def _path_of(name: str | Path, argument: str) -> Path:
+    path = as_path(name, argument)
+    return FOLDER / f"{name}.npz" if _is_of_package(name) else path
 
 
 def _is_of_package(name: str | Path) -> bool:
@@ -66,7 +71,7 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
         name: a name in the package, or the path of an npz file.
         argument: what the caller calls it, for the message of the ValueError.
     """
-    path = weights_path(name)
+    path = weights_path(name, argument)
     if not path.is_file():
         raise ValueError(f"{argument}: no such file: {path}")
     try:
@@ -94,7 +99,7 @@ def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: s
         make: the network's class.
         argument: as in `read_weights`.
     """
-    path = weights_path(name)
+    path = weights_path(name, argument)
     try:
         version = () if _is_of_package(name) else version_of(path)
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from caransac._support.arrays import shorten
 from caransac.geometry import Array
 from caransac.plot.figures import PictureTarget, axes_of, deliver
 
@@ -55,6 +56,8 @@ def draw_reliability(path: PictureTarget | None, curves: Mapping[str, Array], *,
     Returns:
         The figure.
     """
+    if not isinstance(curves, Mapping) or not curves:
+        raise ValueError(f"curves must be calibration_bins by their labels, at least one, not {shorten(curves)}")
     axes = axes_of(ax, (5, 5), (1, 1))[0, 0]
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for label, bins in curves.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_array, as_matches, as_points, as_reals
+from caransac._support.arrays import as_array, as_matches, as_points, as_reals, check_real
 from caransac.geometry import homogeneous
 from caransac.plot.figures import PictureTarget, axes_of, deliver, set_title
 from caransac.plot.image_axes import as_probabilities, check_max_lines, colours_of, draw_image, draw_lines, size_of
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from caransac.results import Result, TwoViewResult  # which shows itself with `display`, and so loads this package
+
+MOST_WIDTHS = 100.0  # of an image, that a flow line may be long
 
 
 def draw_matches(
@@ -58,7 +60,7 @@ def draw_matches(
     first, second, _ = as_matches(points1, points2, None)
     shown = as_probabilities(probabilities, len(first))
     check_max_lines(max_lines)
-    (width1, height1), (width2, height2) = size_of(image1, size1, first), size_of(image2, size2, second)
+    (width1, height1), (width2, height2) = size_of(image1, size1, first, 1), size_of(image2, size2, second, 2)
     shift = round(1.03 * width1)
     height = max(height1, height2)
     axes = axes_of(ax, (12, 12 * height / (shift + width2) + 0.5), (1, 1))[0, 0]
@@ -111,7 +113,8 @@ def draw_flow(
     """
     first, second, _ = as_matches(points1, points2, None)
     shown = as_probabilities(probabilities, len(first))
-    width, height = size_of(image1, size1, first)
+    check_real(length, "length", 0.0, MOST_WIDTHS)
+    width, height = size_of(image1, size1, first, 1)
     axes = axes_of(ax, (9, 9 * height / width + 0.5), (1, 1))[0, 0]
     from matplotlib.collections import LineCollection
 
@@ -145,7 +148,7 @@ def draw_points3d(
     Returns:
         The figure.
     """
-    points3d, R, t = result.points3d, getattr(result, "R", None), getattr(result, "t", None)
+    points3d, R, t = (getattr(result, name, None) for name in ("points3d", "R", "t"))
     if points3d is None or R is None or t is None:
         raise ValueError("result must have a pose with a translation: it has no points3d")
     axes = axes_of(ax, (7, 6), (1, 1))[0, 0]
@@ -198,7 +201,7 @@ def draw_epipolar_lines(
         raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
     check_max_lines(max_lines)
     chosen = np.unique(np.linspace(0, len(first) - 1, min(max_lines, len(first))).astype(int))
-    sizes = size_of(image1, size1, first), size_of(image2, size2, second)
+    sizes = size_of(image1, size1, first, 1), size_of(image2, size2, second, 2)
     both = axes_of(ax, (12, 6 * max(height / width for width, height in sizes) + 0.5), (1, 2))[0]
     from matplotlib import colormaps
 
@@ -244,7 +247,7 @@ def draw_progression(
     if not result.trace:
         raise ValueError("result has no trace; estimate with method 'ca-ransac' and Options(keep_trace=True)")
     points = as_points(points1, "points1")
-    size = size_of(image1, size1, points)
+    size = size_of(image1, size1, points, 1)
     columns = max(max_rounds, 2) if ax is None else np.shape(as_array(ax, "ax"))[-1]
     chosen = np.unique(np.linspace(0, len(result.trace) - 1, min(columns, len(result.trace))).astype(int))
     aspect = size[1] / size[0]

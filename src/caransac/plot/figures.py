@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.arrays import shorten
 from caransac._support.files import delivering
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def axes_of(
     given = np.asarray(ax, dtype=object)
     if given.size != shape[0] * shape[1]:
         raise ValueError(f"ax must be {shape[0]} x {shape[1]} axes, got {given.size}")
+    if not all(hasattr(each, "plot") and hasattr(each, "figure") for each in given.flat):
+        raise ValueError(f"ax must be matplotlib's axes, not {shorten(ax)}")
     return given.reshape(shape)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_array
+from caransac._support.arrays import as_array, as_reals, as_size, check_whole
 from caransac.geometry import Array
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def check_max_lines(max_lines: int) -> None:
     """A limit of lines that lets none be drawn is a mistake."""
-    if max_lines < 1:
-        raise ValueError(f"max_lines must be at least 1, not {max_lines}")
+    check_whole(max_lines, "max_lines", 1)
 
 
 def as_probabilities(values: ArrayLike, count: int) -> Array:
     """Probabilities or booleans, one per match, as numbers (n,) from 0 to 1."""
-    probabilities = as_array(values, "probabilities").astype(float)
+    given = as_array(values, "probabilities")
+    probabilities = as_reals(given.astype(float) if given.dtype == bool else given, "probabilities")
     if probabilities.shape != (count,):
         raise ValueError(f"probabilities must have shape ({count},), one per match, got {probabilities.shape}")
     return np.asarray(np.clip(probabilities, 0, 1))
@@ -37,13 +37,16 @@ def colours_of(probabilities: Array) -> Array:
     return np.asarray(colours)
 
 
-def size_of(image: ArrayLike | None, size: tuple[int, int] | None, points: Array) -> tuple[int, int]:
-    """Width and height of an image, or else as given, or else so that all points are inside."""
+def size_of(image: ArrayLike | None, size: tuple[int, int] | None, points: Array, number: int) -> tuple[int, int]:
+    """Width and height of an image, or else as given, or else so that all points are inside; errors name them."""
     if image is not None:
-        height, width = np.shape(image)[:2]
+        pixels = as_array(image, f"image{number}")
+        if pixels.ndim not in (2, 3) or not pixels.size or pixels.dtype.kind not in "fiub":
+            raise ValueError(f"image{number} must be (H, W) or (H, W, 3), got {pixels.shape} {pixels.dtype}")
+        height, width = pixels.shape[:2]
         return width, height
     if size is not None:
-        return size
+        return as_size(size, f"size{number}")
     right, bottom = np.ceil(points.max(axis=0, initial=1)).astype(int) + 1
     return int(right), int(bottom)
 

@@ -33,6 +33,8 @@ def summary(
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
         image2: the same of image 2.
     """
+    if not hasattr(result, "inliers") or not hasattr(result, "probabilities"):
+        raise ValueError(f"result must be what caransac estimated, not a {type(result).__name__}")
     shown = result.inliers if result.probabilities is None else result.probabilities
     file = BytesIO()
     draw_matches(file, points1, points2, shown, image1=image1, image2=image2)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caransac._support.arrays import LARGEST_SIDE, check_real, check_whole, shorten
 from caransac.camera import Camera
 from caransac.geometry import Array, relative_pose
 from caransac.render.boxes import make_scene
@@ -106,10 +107,11 @@ def render_views(
         arc_deg: angle between the first and the last camera as seen from the scene, in degrees.
         scene: "boxes" is rich in features and takes a second; "courtyard" looks like photographs and takes several.
     """
-    if num_views < 1 or width < 2 or height < 2:
-        raise ValueError("num_views must be at least 1, width and height at least 2")
-    if scene not in SETTINGS:
-        raise ValueError(f"scene must be one of {', '.join(SETTINGS)}, not {scene!r}")
+    for value, name, least in ((num_views, "num_views", 1), (width, "width", 2), (height, "height", 2)):
+        check_whole(value, name, least, LARGEST_SIDE)
+    check_real(arc_deg, "arc_deg", -360, 360)
+    if not isinstance(scene, str) or scene not in SETTINGS:
+        raise ValueError(f"scene must be one of {', '.join(SETTINGS)}, not {shorten(scene)}")
     setting = SETTINGS[scene]
     rng = np.random.default_rng([seed, 1])
     camera = Camera("SIMPLE_PINHOLE", (0.9 * width, (width - 1) / 2, (height - 1) / 2), width, height)
@@ -136,6 +138,7 @@ def render_pair(
         angle_deg: angle between the two cameras as seen from the scene, in degrees.
         scene: "boxes" or "courtyard", as `render_views` has it.
     """
+    check_real(angle_deg, "angle_deg", -360, 360)
     views = render_views(2, width=width, height=height, seed=seed, arc_deg=angle_deg, scene=scene)
     return RenderedPair(views.images[0], views.images[1], views.camera, *views.relative_pose(0, 1))
 

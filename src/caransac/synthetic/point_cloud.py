@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from caransac._support.arrays import LARGEST_SIDE, as_size, check_real, check_whole
 from caransac.camera import Camera
 from caransac.geometry import rotation_from_vector
-from caransac.synthetic.synthetic_pair import SyntheticPair
+from caransac.synthetic.synthetic_pair import MOST_POINTS, SyntheticPair
 
 
 def make_pair(
@@ -28,8 +29,10 @@ def make_pair(
         width: image width in pixels.
         height: image height in pixels.
     """
-    if not 0 <= outlier_ratio <= 1:
-        raise ValueError(f"outlier_ratio must be between 0 and 1, not {outlier_ratio!r}")
+    check_whole(num_points, "num_points", 0, MOST_POINTS)
+    check_real(outlier_ratio, "outlier_ratio", 0, 1)
+    check_real(noise_px, "noise_px", 0, LARGEST_SIDE)
+    width, height = as_size((width, height), "width and height")
     rng = np.random.default_rng(seed)
     focal = 0.9 * width
     camera = Camera("SIMPLE_PINHOLE", (focal, width / 2, height / 2), width, height)

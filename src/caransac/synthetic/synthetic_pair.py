@@ -11,6 +11,8 @@ from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import ScoreKind
 
+MOST_POINTS = 10**7  # of a scene
+
 
 @dataclass(frozen=True, eq=False)
 class SyntheticPair:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import LARGEST
+from caransac._support.files import as_path
 from caransac._support.sqlite_files import (
     LOCK_TIMEOUT_S,
     check_schema,
@@ -110,7 +111,7 @@ class ColmapDatabase:
             ValueError: it is no COLMAP database, or has nothing to verify; the message says what to do.
         """
         check_calibrated(calibrated)
-        self.path = Path(path)
+        self.path = as_path(path)
         self.batch_size = 8 if ratio_from_descriptors else 16  # descriptors are large, where they must travel
         self._descriptors_wanted = ratio_from_descriptors
         self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._camera(image_id).camera, self.path)

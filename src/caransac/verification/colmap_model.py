@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.files import as_path
 from caransac._support.sqlite_files import check_schema, connect, explaining, read_blob
 from caransac.camera import Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION
@@ -62,7 +63,7 @@ class ColmapModel:
             ValueError: the files are something else.
             OSError: they are missing.
         """
-        folder, database = Path(folder), Path(database)
+        folder, database = as_path(folder, "folder"), as_path(database, "database")
         for path, what in ((folder, "folder of a model"), (database, "database")):
             if not path.exists():
                 raise FileNotFoundError(f"no such {what}: {path}")

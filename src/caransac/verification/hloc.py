@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from caransac._support.arrays import as_points, as_reals
-from caransac._support.files import check_no_input, check_writable
+from caransac._support.arrays import as_points, as_reals, as_size
+from caransac._support.files import as_path, check_no_input, check_writable
 from caransac._support.untrusted import read_text
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.api.camera_pooling import CameraEstimate
@@ -94,21 +94,26 @@ class HlocFiles:
             ValueError: a file's content is not as it should be; the message says what to do.
         """
         check_calibrated(calibrated)
-        _check_output(Path(out), features, matches, pairs, cameras)
-        self._cameras = read_cameras(Path(cameras)) if cameras is not None and calibrated != "never" else {}
+        features, matches, pairs, out = (
+            as_path(path, name)
+            for path, name in ((features, "features"), (matches, "matches"), (pairs, "pairs"), (out, "out"))
+        )
+        cameras = None if cameras is None else as_path(cameras, "cameras")
+        _check_output(out, features, matches, pairs, cameras)
+        self._cameras = read_cameras(cameras) if cameras is not None and calibrated != "never" else {}
         self._cameras = {
             name: camera if camera.is_fisheye else replace(camera, focal_deviation=focal_deviation)
             for name, camera in self._cameras.items()
         }
         self._sizes_wanted = calibrated != "never"
-        names = _read_pairs(Path(pairs))
+        names = _read_pairs(pairs)
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
         with ExitStack() as opened:  # closed at once if something is wrong, else by `close`
-            self._features = opened.enter_context(read_h5(Path(features)))
-            self._matches = opened.enter_context(read_h5(Path(matches)))
+            self._features = opened.enter_context(read_h5(features))
+            self._matches = opened.enter_context(read_h5(matches))
             self._pairs = [self._find(*pair, strict) for pair in names]
-            self._output = HlocOutput(Path(out), settings, overwrite=overwrite)
+            self._output = HlocOutput(out, settings, overwrite=overwrite)
             opened.callback(self._output.close)
             self._kept = self._output.kept([pair.group for pair in self._pairs if pair.group])
             self._opened = opened.pop_all()
@@ -209,9 +214,12 @@ class HlocFiles:
         """Size of an image, where hloc has written it and it is to be used."""
         group = self._features.group(name)
         size = group.array("image_size") if "image_size" in group else np.zeros(0)
-        if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf" or not np.all(size >= 1):
+        if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf":
             return None
-        return int(size[0]), int(size[1])
+        try:
+            return as_size(np.floor(size), "image_size")
+        except ValueError:  # one that no image has
+            return None
 
     def _read_keypoints(self, name: str) -> Floats:
         """Keypoints (n, 2) of an image, in hloc's pixels."""

@@ -92,6 +92,8 @@ class VerificationOptions:
 
     def __post_init__(self) -> None:
         _ = self.policy  # which checks what it has
+        if not isinstance(self.estimation, Options):
+            raise ValueError(f"estimation must be a caransac.Options, not {type(self.estimation).__name__}")
         if self.min_confidence > 0 and self.estimation.method != "ca-ransac":
             raise ValueError(f"min_confidence needs method 'ca-ransac'; {self.estimation.method!r} gives no confidence")
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from caransac._support.arrays import check_whole
 from caransac._support.files import Target, delivering
 from caransac.results import GeometryResult
 from caransac.viewer.content import DrawnResult
 from caransac.viewer.report import write_report
 
 HEIGHT_PX = 820
+MOST_PX = 100_000  # more than any screen has
 
 
 class InlineReport:
@@ -65,6 +67,7 @@ def show(
         None where IPython runs (Jupyter, Colab, ...), which then displays the report wherever in a cell the call is.
         Elsewhere the report, which has ``_repr_html_()`` and ``save(path)``.
     """
+    check_whole(height_px, "height_px", 1, MOST_PX)
     buffer = StringIO()
     write_report(buffer, result, points1, points2, **shown)
     report = InlineReport(buffer.getvalue(), int(height_px))

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_array, as_reals
+from caransac._support.arrays import LARGEST_SIDE, as_array, as_reals, as_size, is_integer, shorten
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera
 from caransac.geometry import Array
@@ -101,8 +101,12 @@ def write_report(
     found1, found2 = _found_cameras(result, geometry)
     count = len(result.inliers)
     pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
-    if max_image_px is not None and max_image_px < 1:
-        raise ValueError(f"max_image_px must be positive or None, not {max_image_px!r}")
+    if max_image_px is not None and not (is_integer(max_image_px) and 1 <= max_image_px <= LARGEST_SIDE):
+        raise ValueError(f"max_image_px must be a positive number of pixels or None, not {shorten(max_image_px)}")
+    texts = {"title": title, "camera_source1": camera_source1, "camera_source2": camera_source2}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{name} must be a text, not {shorten(text)}")
     views = (
         _View("1", camera1, found1, camera_source1, image1, size1, max_image_px),
         _View("2", camera2, found2, camera_source2, image2, size2, max_image_px),
@@ -200,10 +204,7 @@ class _View:
 
     def _known_size(self, given: Camera | None, shown: NDArray[np.uint8] | None) -> tuple[int, int] | None:
         if self.size is not None:
-            width, height = int(self.size[0]), int(self.size[1])
-            if width < 1 or height < 1:
-                raise ValueError(f"size{self.number} must be a positive (width, height), not {self.size!r}")
-            return width, height
+            return as_size(self.size, f"size{self.number}")
         if shown is not None:
             return shown.shape[1], shown.shape[0]
         camera = given or self.found

@@ -208,7 +208,7 @@ def _paper_rows() -> list[Estimator]:
 def _paper_batches(rounds: int, samples: int) -> Estimator:
     return _paper(
         f" {rounds}x{samples}",
-        f"{rounds} rounds of {samples} hypotheses",
+        f"{rounds} {'round' if rounds == 1 else 'rounds'} of {samples} hypotheses",
         iterations=rounds * samples,
         rounds=rounds,
         samples_per_round=samples,
@@ -218,7 +218,7 @@ def _paper_batches(rounds: int, samples: int) -> Estimator:
 def _batches(rounds: int, samples: int) -> Estimator:
     return _estimator(
         f"CA-RANSAC {rounds}x{samples}",
-        f"{rounds} rounds of {samples} hypotheses",
+        f"{rounds} {'round' if rounds == 1 else 'rounds'} of {samples} hypotheses",
         iterations=rounds * samples,
         rounds=rounds,
         samples_per_round=samples,
