@@ -8,9 +8,9 @@
 
 namespace caransac {
 
+// Degrees of freedom x numbers, residuals x degrees of freedom, and degrees of freedom x degrees of freedom.
 using Rates = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;  // points x degrees of freedom
-
+using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Prior = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Signed residuals, padded(n) of them, and their derivatives by a model's degrees of freedom.
@@ -39,8 +39,7 @@ struct Deviations {
     double all, supported;
 };
 
-// Of any kind of model, so that they are compiled once
-// ------------------------------------------------------------------
+// The functions up to `deviations` know no kind of model, so that they are compiled once.
 
 // Information, at noise one, about a model's degrees of freedom, at a variance of the residuals, and a prior on top of
 // it; infinity on the prior's diagonal holds a degree of freedom fixed. It can be inverted.
@@ -58,12 +57,9 @@ void drop_absurd(Slopes& slopes, std::vector<double>& weights);
 Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& weights);
 
 // Takes the `count` points of the largest influence, of equal ones the first, out of the weights and of the information
-// at noise one.
-// A point has so many numbers in its residual, one row of slopes for each.
+// at noise one. A point has so many numbers in its residual, one row of slopes for each.
 void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, int numbers,
                       std::vector<double>& weights, Eigen::MatrixXd& at_noise_one);
-
-// ---------------------------------------------------------------------------------------------------------------------
 
 // Largest standard deviation of what a model says, given how that moves with the model's degrees of freedom.
 //   weights:  of the points that the model was fitted to

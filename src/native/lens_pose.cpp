@@ -227,7 +227,7 @@ RefineReport refine_lens_pose(LensPose& model, const Columns<double>& rays, cons
     const SeenPoints points(rays, weights, model.lenses, options.max_points);
     int free = 0;
     for (int k = 0; k < LensManifold::kDof; ++k) free += !is_held(options.intrinsics, k);
-    if (points.size() < free) return {0, 0, 0};
+    if (points.size() < free) return {0, 0};
     LensManifold at(model);
     const RefineReport report = levenberg_marquardt(
         at, options, [&](const LensManifold& here) { return linearise(here, points, given, options); });

@@ -11,21 +11,21 @@ namespace caransac {
 
 struct RefineReport {
     double initial_cost, cost;
-    int steps;  // accepted or not
 };
 
 // Moves a model to where its cost is least; no step is taken that does not lower it.
 //   linearise: a model -> its system: cost, and the halves of its gradient and Hessian
 template <class Manifold, class Linearise>
 RefineReport levenberg_marquardt(Manifold& model, const RefineOptions& options, Linearise linearise) {
-    constexpr double kMinStep = 1e-12, kMaxDamping = 1e8;
+    constexpr double kMinStep = 1e-12;  // shorter ones change nothing
+    // Damping is relative to the diagonal; the floor, relative to the trace, is for what has no curvature at all.
+    constexpr double kFirstDamping = 1e-4, kMinDamping = 1e-10, kMaxDamping = 1e8, kFloor = 1e-12;
     auto system = linearise(model);
-    RefineReport report{system.cost, system.cost, 0};
-    double damping = 1e-4;
-    while (report.steps < options.max_steps && damping < kMaxDamping) {
-        ++report.steps;
+    RefineReport report{system.cost, system.cost};
+    double damping = kFirstDamping;
+    for (int step = 0; step < options.max_steps && damping < kMaxDamping; ++step) {
         auto damped = system.hessian;
-        const double floor = 1e-12 * damped.trace();
+        const double floor = kFloor * damped.trace();
         damped.diagonal() += damping * damped.diagonal() + Manifold::Delta::Constant(floor);
         const typename Manifold::Delta delta = -damped.ldlt().solve(system.gradient);
         const double length = delta.norm();
@@ -40,7 +40,7 @@ RefineReport levenberg_marquardt(Manifold& model, const RefineOptions& options, 
         model = candidate;
         system = next;
         report.cost = next.cost;
-        damping = std::max(damping * 0.1, 1e-10);
+        damping = std::max(damping * 0.1, kMinDamping);
         if (converged) break;
     }
     return report;

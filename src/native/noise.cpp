@@ -3,6 +3,10 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "spreads.h"
 
 namespace caransac {
 
@@ -31,13 +35,6 @@ RightMatches right_matches(std::vector<double> distances, double near, int dimen
     return {right, dimensions == 1 ? reached : std::sqrt(reached)};
 }
 
-double median(std::vector<double>& numbers) {
-    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-    std::nth_element(numbers.begin(), middle, numbers.end());
-    if (numbers.size() % 2 == 1) return *middle;
-    return 0.5 * (*middle + *std::max_element(numbers.begin(), middle));
-}
-
 double width(const double* u, const double* v, int n, int most) {
     if (n <= 0) return 0;
     const int stride = std::max(n / std::max(most, 1), 1);
@@ -46,8 +43,7 @@ double width(const double* u, const double* v, int n, int most) {
         x.push_back(u[i]);
         y.push_back(v[i]);
     }
-    std::vector<double> ranked_x = x, ranked_y = y;
-    const double centre_x = median(ranked_x), centre_y = median(ranked_y);
+    const double centre_x = median(x), centre_y = median(y);
     Eigen::Matrix2d moments = Eigen::Matrix2d::Zero();
     for (size_t i = 0; i < x.size(); ++i) {
         const Eigen::Vector2d from_centre(x[i] -= centre_x, y[i] -= centre_y);
@@ -58,7 +54,7 @@ double width(const double* u, const double* v, int n, int most) {
     for (int axis = 0; axis < 2; ++axis)  // across the region first
         for (size_t i = 0; i < x.size(); ++i)
             lengths[axis].push_back(std::abs(x[i] * axes(0, axis) + y[i] * axes(1, axis)));
-    return median(lengths[0]) / std::max(median(lengths[1]), 1e-12);
+    return median(std::move(lengths[0])) / std::max(median(std::move(lengths[1])), 1e-12);
 }
 
 }  // namespace caransac

@@ -13,9 +13,6 @@ struct RightMatches {
 // any distance (of one dimension; the area grows with the square), right ones are closer than half of `near`.
 RightMatches right_matches(std::vector<double> distances, double near, int dimensions);
 
-// The median of numbers, of which there are some; their order changes.
-double median(std::vector<double>& numbers);
-
 // Width of a region of points in its lengths, by medians across and along it: little for a line. At most `most` points,
 // evenly spread among all, are asked.
 double width(const double* u, const double* v, int n, int most);

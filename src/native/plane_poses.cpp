@@ -5,8 +5,9 @@
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "noise.h"
+#include "spreads.h"
 
 namespace caransac {
 namespace {
@@ -28,7 +29,7 @@ double side_of(const Vector3& normal, const Columns<double>& points) {
     std::vector<double> heights;
     for (int i = 0; i < points.n; ++i)
         heights.push_back(normal.x() * points.u1[i] + normal.y() * points.v1[i] + normal.z());
-    return heights.empty() || median(heights) >= 0 ? 1 : -1;
+    return heights.empty() || median(std::move(heights)) >= 0 ? 1 : -1;
 }
 
 }  // namespace

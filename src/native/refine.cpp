@@ -117,7 +117,7 @@ struct LinearSystem<RayManifold> {
 
 template <class Manifold>
 RefineReport minimise(Manifold& model, const WeightedPoints& points, const RefineOptions& options) {
-    if (points.columns().n < Manifold::kDof) return {0, 0, 0};
+    if (points.columns().n < Manifold::kDof) return {0, 0};
     return levenberg_marquardt(model, options,
                                [&](const Manifold& at) { return LinearSystem<Manifold>(at, points, options); });
 }

@@ -7,7 +7,7 @@
 
 namespace caransac {
 
-// The mean of the two in the middle where their number is even; there must be one.
+// The median of values, of which there are some: the mean of the two in the middle where their number is even.
 double median(std::vector<double> values);
 
 // Medians of the coordinates, and the spread around them: about the root mean square for points all over an image.

@@ -148,7 +148,7 @@ void score(FuzzedDataProvider& data, const Correspondences& points) {
     kernels().homography_scores(both, points.columns(), max_error_sq, scores.data());
 }
 
-void look_at_neighbours(FuzzedDataProvider& data, const Correspondences& given) {
+void look_at_neighbours(const Correspondences& given) {
     const Columns<double> q = given.columns();
     const Spread spreads[2] = {spread_of(q.u1, q.v1, q.n), spread_of(q.u2, q.v2, q.n)};
     const Correspondences moved = in_spreads(given, spreads);
@@ -158,7 +158,7 @@ void look_at_neighbours(FuzzedDataProvider& data, const Correspondences& given) 
     const Columns<double> p = moved.columns();
     const GridBuffer grid(p.u1, p.v1, p.u2, p.v2, p.n);
     std::vector<float> features(static_cast<size_t>(p.n) * kNeighbourFeatures);
-    kernels().neighbour_features(grid.view(), std::abs(any_number(data)), kNeighbourFeatures, features.data());
+    kernels().neighbour_features(grid.view(), kNeighbourFeatures, features.data());
     for (int i = 0; i < p.n; ++i)
         for (int f = 0; f < kNeighbourFeaturesPerImage; ++f) check(std::isfinite(features[i * kNeighbourFeatures + f]));
 }
@@ -275,7 +275,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (kind == 5) solve<4, 1>(data, points, kernels().four_point);
     if (kind == 6) refine_any(data, points);
     if (kind == 7) score(data, points);
-    if (kind == 8) look_at_neighbours(data, points);
+    if (kind == 8) look_at_neighbours(points);
     if (kind == 9) deviate(data, points);
     return 0;
 }

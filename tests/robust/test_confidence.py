@@ -158,7 +158,7 @@ def test_weights_without_a_confidence_say_so():
     numbers = evidence(network, problem, found, Options())
     assert numbers.shape == (len(EVIDENCE),)
     assert np.isfinite(numbers).all()
-    failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0)
+    failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)
     assert confidence(network, problem, failed) == 0
 
 

@@ -13,7 +13,6 @@ from caransac.geometry import (
 )
 from caransac.kernels import pack
 from caransac.robust.problems import Essential, Fundamental
-from caransac.robust.problems.fundamental import TYPICAL_FOCAL
 from caransac.robust.refinement import refine_weighted
 from caransac.synthetic import make_pair
 
@@ -108,7 +107,7 @@ def test_fundamental_matrices_come_back_in_pixels():
 
 def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
     pair = make_pair(10, seed=4)
-    K = np.diag([TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0])
+    K = np.diag([Fundamental.usual_focal, Fundamental.usual_focal, 1.0])
     model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)
     problem = Fundamental(pack(pair.points1, pair.points2))
     angle = angle_between_deg(problem.outcomes(model[None])[0], pair.t)

@@ -57,17 +57,13 @@ class StateKernels:
         return self._native.update(floats(state), floats(msac_scores))
 
 
-def side_information(
-    correspondences: Correspondences, scores: Array | None, score_kind: ScoreKind, min_distance: float = 0.012
-) -> Floats:
+def side_information(correspondences: Correspondences, scores: Array | None, score_kind: ScoreKind) -> Floats:
     """Scores (n,), or none, lifted to 16 sines and cosines and two numbers for their kind, then `neighbour_features`.
 
     Returns:
         (n, 36).
     """
-    return _native.side_information(
-        correspondences, None if scores is None else reals(scores), score_kind, min_distance
-    )
+    return _native.side_information(correspondences, None if scores is None else reals(scores), score_kind)
 
 
 def fourier_features(values: Array) -> Floats:
@@ -75,11 +71,9 @@ def fourier_features(values: Array) -> Floats:
     return _native.fourier_features(reals(values))
 
 
-def neighbour_features(correspondences: Correspondences, min_distance: float = 0.012) -> Floats:
-    """How each match agrees with its spatial neighbours in either image: (n, 18).
+def neighbour_features(correspondences: Correspondences) -> Floats:
+    """How each match agrees with its spatial neighbours in either image: (n, 18); neighbours.h says which numbers.
 
-    Args:
-        correspondences: in units of the points' spread in each image, around their centre.
-        min_distance: closer neighbours do not count; see neighbours.h for that and for the features.
+    Points are in units of their spread in each image, around their centre.
     """
-    return _native.neighbour_features(correspondences, min_distance)
+    return _native.neighbour_features(correspondences)

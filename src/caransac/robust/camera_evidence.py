@@ -12,7 +12,7 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.geometry import Array, essential_from_pose, split_pose
+from caransac.geometry import Array, Floats, essential_from_pose, split_pose
 from caransac.kernels import (
     ABSOLUTE_FOCAL_POSES,
     FOCAL_POSES,
@@ -23,7 +23,7 @@ from caransac.kernels import (
     where,
 )
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem
+from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem, with_intrinsics
 from caransac.robust.problems.lens_prior import TEMPER
 from caransac.tuning import CAMERAS, Tuning
 
@@ -66,12 +66,16 @@ def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEv
 
 
 def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tuning: Tuning) -> float:
-    """Logarithm of the consensus of the nearest fundamental matrix in the answer's, cut to what tells."""
+    """What `CameraEvidence.gain` is."""
     F = essential_from_pose(*split_pose(model)) / 2**0.5  # of norm one
     free, max_error = nearest_fundamental(F, likely, weights, likely.inliers(model, max_error), max_error, tuning)
-    gained = float(FUNDAMENTALS.msac_scores(free[None], likely.correspondences, max_error).sum())
+    return _log_gain(FUNDAMENTALS.msac_scores(free[None], likely.correspondences, max_error), likely, model, max_error)
+
+
+def _log_gain(freed: Floats, likely: Problem, model: Array, max_error: float) -> float:
+    """Logarithm of the consensus of MSAC scores with free cameras in that of the answer, cut to what tells."""
     held = float(likely.msac_scores(model[None], max_error).sum())
-    return log(min(max(gained / max(held, 1e-6), 1.0), CAMERAS.largest_gain))
+    return log(min(max(float(freed.sum()) / max(held, 1e-6), 1.0), CAMERAS.largest_gain))
 
 
 def nearest_fundamental(
@@ -112,7 +116,7 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
     prior = IntrinsicsPrior(
         log_scale=(unit_sq / CAMERAS.free_deviation**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
-    freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
+    freed = with_intrinsics(model)[None]
     for scale in CAMERAS.loss_scales[::2]:
         freed = FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
@@ -129,16 +133,14 @@ def _free_in_space(
     """Of an absolute pose: shift and deviation as `_free_focal`, and the logarithm of the consensus that it gains."""
     points, unit_sq = likely.correspondences, TEMPER * noise**2
     prior = IntrinsicsPrior(log_scale=(unit_sq / CAMERAS.free_deviation**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
-    freed = np.concatenate([model, np.zeros((3, 2))], axis=1)[None]
+    freed = with_intrinsics(model)[None]
     weights = likely.share(weights)
     for scale in CAMERAS.loss_scales:
         freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     scores = ABSOLUTE_FOCAL_POSES.msac_scores(freed, points, max_error)[0]
     information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0))[:7, :7] / unit_sq
     information = information + np.diag([1e-9] * 6 + [1 / CAMERAS.free_deviation**2])
-    held = max(float(likely.msac_scores(model[None], max_error).sum()), 1e-6)
-    gain = log(min(max(float(scores.sum()) / held, 1.0), CAMERAS.largest_gain))
-    return float(freed[0, 0, 4]), _last_deviation(information), gain
+    return float(freed[0, 0, 4]), _last_deviation(information), _log_gain(scores, likely, model, max_error)
 
 
 def _last_deviation(information: Array) -> float:

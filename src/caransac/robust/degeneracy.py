@@ -28,7 +28,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
-    nothing = Degeneracy(None, None, 0.0, problem.no_models, CLEAR)
+    nothing = Degeneracy(None, 0.0, problem.no_models, CLEAR)
     if found.model is None or found.msac_scores is None or isinstance(problem, Homography | Spherical):
         return nothing
     if isinstance(problem, Absolute):
@@ -49,7 +49,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     if share >= PLANE_SHARE:
         R = None if isinstance(problem, Fundamental) else _rotation(plane, H, max_error)
         kind = "planar" if R is None else "rotation"
-    return Degeneracy(kind, H, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
+    return Degeneracy(kind, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
 
 
 def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
@@ -86,7 +86,7 @@ def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degenerac
     if np.linalg.norm(np.subtract(*problem.outcomes(np.stack([other[0], found.model])))) > np.radians(OTHER_POSE_DEG):
         difference = found.msac_scores - problem.msac_scores(other, found.max_error)[0]
         margin = min(CLEAR, float(difference.sum() / max(np.linalg.norm(difference), 1.0)))
-    return Degeneracy(None, None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
+    return Degeneracy(None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
 
 
 def _second_poses(

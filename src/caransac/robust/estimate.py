@@ -14,14 +14,12 @@ class Degeneracy:
 
     Attributes:
         kind: what the scene is to the cameras; None for one with depth.
-        homography: (3, 3) of the points of the problem, None if none explains as much as `LEAST_PLANE_SHARE`.
-        share: of the inliers that the homography explains; 0 without one.
+        share: of the inliers that one homography explains; 0 where it is too little to look any further.
         alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
         margin: how much better the answer is than the best other model of the plane, in deviations by chance.
     """
 
     kind: DegeneracyKind | None
-    homography: Array | None
     share: float
     alternatives: Array
     margin: float
@@ -47,13 +45,12 @@ class LensEvidence:
     Attributes:
         k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
         deviations: of these, by the matches alone.
-        log_bayes_factor: logarithm of how much more probable they make the matches than the lenses as given do.
-        is_shown: whether that is enough to accept them.
+        is_shown: whether the matches are so much more probable with them than with the lenses as given that they are
+            accepted.
     """
 
     k1: tuple[float, float]
     deviations: tuple[float, float]
-    log_bayes_factor: float
     is_shown: bool
 
 
@@ -81,7 +78,7 @@ class Estimate:
     model: Array | None
     stop_reason: StopReason
     num_hypotheses: int
-    max_error: float = 0.0
+    max_error: float
     noise: float = 0.0
     msac_scores: Floats | None = None
     rounds: tuple[Round, ...] = ()

@@ -117,4 +117,4 @@ def _evidence(freed: _Fit, gain: float, weights: Array, noise: float, scale: Sca
     off = np.subtract(lenses.k1, lenses.given)[uncertain]
     gain = min(gain, 0.5 * float(off @ np.linalg.pinv(left, hermitian=True) @ off))
     first, second = np.sqrt(np.maximum(np.diag(told), 0.0)).tolist()
-    return LensEvidence(lenses.k1, (first, second), gain - penalty, gain - penalty >= LEAST_EVIDENCE)
+    return LensEvidence(lenses.k1, (first, second), is_shown=gain - penalty >= LEAST_EVIDENCE)

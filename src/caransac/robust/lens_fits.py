@@ -18,13 +18,13 @@ from caransac.kernels import (
     lens_information,
     refine_lens_pose,
 )
+from caransac.kernels.lens_poses import TwoNumbers
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
 from caransac.robust.problems.lens_prior import LENSES, TEMPER, LensPrior, slack_information, slack_prior
 from caransac.robust.refined_cameras import camera_covariance
 from caransac.tuning import CAMERAS
 
 FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # of brief fits, which only need show where it leads
-TwoNumbers = tuple[float, float]
 SomeViews = TypeVar("SomeViews", Essential | FocalPose, Absolute)
 
 
@@ -37,7 +37,7 @@ class LensFits(Protocol):
         """The noise of a coordinate, as the median distance to a line: what costs and priors are weighed by."""
 
     def fit(
-        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool = False
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool
     ) -> tuple[Array, TwoNumbers, float]:
         """A model and its lenses, or the model only, refined on points of weights (n,); k1, and what it costs.
 
@@ -78,7 +78,7 @@ class TwoViewFits(_Fits[Essential | FocalPose]):
     model_kernels: ClassVar[ModelKernels] = FOCAL_POSES
 
     def fit(
-        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool = False
+        self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`."""
         problem, lenses = self.problem, self.lenses
@@ -106,13 +106,13 @@ class OneViewFits(_Fits[Absolute]):
         noise: float,
         *,
         held: bool,
-        brief: bool = False,  # noqa: ARG002  # of `LensFits`: a brief fit would not reach a strong lens
+        brief: bool,  # noqa: ARG002  # of `LensFits`: a few steps do not reach a strong lens
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`: to the pixels, as the lens shows them."""
         problem = self.problem
         prior = problem.intrinsics_prior(noise) if isinstance(problem, AbsoluteFocal) else slack_prior(self.unit(noise))
         bent, points = problem.bent(model)
-        options = self.options(prior, loss_scale, noise, held, brief=False)  # a few steps do not reach a strong lens
+        options = self.options(prior, loss_scale, noise, held, brief=False)
         refined, costs = ABSOLUTE_FOCAL_POSES.refine(bent[None], points, options, weights)
         model = refined[0]
         k1 = float(model[0, 5]) * exp(-2 * model[0, 4])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from caransac.geometry import Array
@@ -19,7 +21,8 @@ from caransac.robust.stopping import samples_needed
 def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) -> Estimate:
     """LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples.
 
-    Where the caller gave no threshold, it follows the noise of the best model from batch to batch.
+    Where the caller gave no threshold, it follows the noise of the best model from batch to batch. The estimate has no
+    scores: it may be of some of the matches only.
     """
     best: Array | None = None
     drawn, noise = 0, scale.first
@@ -45,19 +48,19 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
         if options.early_stop and drawn >= needed:
             stop_reason = "early_stop"
             break
+    nothing = Estimate(
+        model=None, stop_reason="degenerate", num_hypotheses=drawn, max_error=scale.inlier_error(scale.first)
+    )
     if best is None:
-        return Estimate(model=None, stop_reason="degenerate", num_hypotheses=drawn)
+        return nothing
     max_error = scale.max_error(noise)
     inliers = problem.inliers(best, max_error)
     if inliers.sum() <= problem.sample_size:
-        return Estimate(model=None, stop_reason="no_consensus", num_hypotheses=drawn)
+        return replace(nothing, stop_reason="no_consensus")
     # 5. polish on the consensus set, unless that loses it (a few matches that hardly constrain the model)
     weights = inliers.astype(float)
-    cauchy = RefineOptions(
-        loss_scale=max_error,
-        intrinsics=problem.intrinsics_prior(noise, best, weights),
-    )
+    cauchy = RefineOptions(loss_scale=max_error, intrinsics=problem.intrinsics_prior(noise, best, weights))
     polished = problem.refine(best[None], cauchy, weights)[0]
     if problem.inliers(polished, max_error).sum() > problem.sample_size:
         best = polished
-    return Estimate(model=best, stop_reason=stop_reason, num_hypotheses=drawn, max_error=max_error, noise=noise)
+    return replace(nothing, model=best, stop_reason=stop_reason, max_error=scale.inlier_error(noise), noise=noise)

@@ -104,24 +104,37 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     """CA-RANSAC by the given network from side information (n, d): what runs, and what training replays."""
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     prior = prior_round(problem, scale, *network.first(side))
+    if problem.lens_prior is not None:
+        return _adapt_with_lenses(problem, network, scale, prior, info, options)
     strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
-    if problem.lens_prior is None:
-        return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
-    # Lenses are fitted after the first round, so that the others see straight lines, and after the last.
+    return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
+
+
+def _adapt_with_lenses(
+    problem: Problem, network: MatchStates, scale: Scale, prior: Round, info: MatchInfo, options: Options
+) -> Estimate:
+    """CA-RANSAC where lenses are uncertain: they are fitted after the first round and again after the last.
+
+    If the first round shows that they bend lines, the other rounds see the points through them. If the last round does
+    not confirm that, or the first showed nothing, all rounds see the points through the lenses as given.
+    """
     fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=network)
+    choose = partial(
+        choose_strategies, scale=scale, network=network, prior=prior.probabilities, info=info, options=options
+    )
+    strategies = choose(problem)
     rounds, settled = ca_ransac(problem, scale, [prior], strategies, replace(options, rounds=1))
-    seen, record, _ = fit(problem, rounds[-1], brief=True)
+    seen, first, _ = fit(problem, rounds[-1], brief=True)
     if seen is not problem:
-        unbent = choose_strategies(seen, scale, network, prior.probabilities, info, options)
-        others, straight = ca_ransac(seen, scale, [*rounds[:-1], record], unbent, options)
-        seen, others[-1], told = fit(seen, others[-1])
-        if told is not None and told.is_shown:
-            return replace(conclude(seen, scale, others, straight), lenses=told, k1=told.k1)
+        seen_rounds, seen_settled = ca_ransac(seen, scale, [*rounds[:-1], first], choose(seen), options)
+        seen, seen_rounds[-1], lenses = fit(seen, seen_rounds[-1])
+        if lenses is not None and lenses.is_shown:
+            return replace(conclude(seen, scale, seen_rounds, seen_settled), lenses=lenses, k1=lenses.k1)
     if not settled:
         rounds, settled = ca_ransac(problem, scale, rounds, strategies, options)
-    seen, rounds[-1], told = fit(problem, rounds[-1])
-    k1 = told.k1 if told is not None and told.is_shown else None
-    return replace(conclude(seen, scale, rounds, settled), lenses=told, k1=k1)
+    seen, rounds[-1], lenses = fit(problem, rounds[-1])
+    k1 = lenses.k1 if lenses is not None and lenses.is_shown else None
+    return replace(conclude(seen, scale, rounds, settled), lenses=lenses, k1=k1)
 
 
 def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool) -> Estimate:
@@ -169,13 +182,15 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     quality = load_quality(options.sample_quality)
     found = lm_lo(passed, scale, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
     if found.model is None:
-        return replace(found, max_error=scale.inlier_error(scale.first))
+        return found
     # Matches that were filtered out may be inliers all the same.
-    max_error = scale.inlier_error(found.noise)
-    msac_scores = problem.msac_scores(found.model[None], max_error)[0]
-    found = replace(found, max_error=max_error, msac_scores=msac_scores)
-    found = replace(found, covariance=pose_covariance(problem, found, (msac_scores > 0).astype(float)))
-    return replace(found, degeneracy=find_degeneracy(problem, found, options))
+    msac_scores = problem.msac_scores(found.model[None], found.max_error)[0]
+    found = replace(found, msac_scores=msac_scores)
+    return replace(
+        found,
+        covariance=pose_covariance(problem, found, (msac_scores > 0).astype(float)),
+        degeneracy=find_degeneracy(problem, found, options),
+    )
 
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:

@@ -11,7 +11,7 @@ from caransac.geometry import Array
 from caransac.kernels import lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem, with_intrinsics
-from caransac.robust.problems.focal import STATED_TEMPER
+from caransac.robust.problems.focal import STATED_TEMPER, with_model
 from caransac.robust.problems.lens_prior import INTRINSICS, LENSES, TEMPER, slack_information
 
 LARGEST = 1.0  # deviation of anything
@@ -31,8 +31,9 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
     weights = (found.msac_scores > 0).astype(float)
     lens_prior = problem.lens_prior
     if lens_prior is None:
-        refined = problem.refined_cameras if isinstance(problem, FocalPose) else None
-        return cameras if refined is None else refined(found.model, weights, found.noise)
+        if not isinstance(problem, FocalPose):
+            return cameras
+        return problem.refined_cameras(found.model, weights, found.noise)
     model = with_intrinsics(found.model)
     information = lens_information(model, lens_prior.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
     deviations = np.sqrt(np.maximum(np.diag(camera_covariance(problem, information, with_lens_prior=True)), 0.0))
@@ -40,10 +41,10 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
     stated = camera_covariance(wide, information * (TEMPER / STATED_TEMPER), with_lens_prior=True)
     back = []
     for index, camera in enumerate(cameras):
-        log_scale, x, y = model[:, 4 + index]
+        log_scale = model[0, 4 + index]
         if camera.focal_deviation > 0:
             deviation = min(float(max(stated[5 + 3 * index, 5 + 3 * index], 0.0) ** 0.5), LARGEST)
-            camera = camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation)
+            camera = with_model(camera, model[:, 4 + index], deviation)
         scale_sq = exp(2 * log_scale)  # k1 of the camera as given is of rays at its focal length
         if found.k1 is not None and camera.distortion_deviation > 0:
             deviation = min(float(deviations[11 + index]) * scale_sq, LARGEST)

@@ -136,20 +136,19 @@ StatesOut updated_states(const StateNetwork& network, const In<float, Any, Any>&
     return std::move(result).to_numpy();
 }
 
-void fill_neighbour_features(const Correspondences& correspondences, double min_distance, int stride, float* out) {
+void fill_neighbour_features(const Correspondences& correspondences, int stride, float* out) {
     const Columns<double> p = correspondences.columns();
     const GridBuffer grid1(p.u1, p.v1, p.u2, p.v2, p.n, nullptr, p.w2), grid2(p.u2, p.v2, p.u1, p.v1, p.n, p.w2);
-    kernels().neighbour_features(grid1.view(), min_distance, stride, out);
-    kernels().neighbour_features(grid2.view(), min_distance, stride, out + kNeighbourFeaturesPerImage);
+    kernels().neighbour_features(grid1.view(), stride, out);
+    kernels().neighbour_features(grid2.view(), stride, out + kNeighbourFeaturesPerImage);
 }
 
-Out<float> neighbour_features(const Correspondences& correspondences, double min_distance) {
-    require(min_distance >= 0, "min_distance must not be negative");
+Out<float> neighbour_features(const Correspondences& correspondences) {
     const size_t n = correspondences.size();
     Buffer<float> result(n * kNeighbourFeatures);
     {
         LockRelease release;
-        fill_neighbour_features(correspondences, min_distance, kNeighbourFeatures, result.data());
+        fill_neighbour_features(correspondences, kNeighbourFeatures, result.data());
     }
     return std::move(result).to_numpy({n, static_cast<size_t>(kNeighbourFeatures)});
 }
@@ -166,15 +165,14 @@ Out<float> fourier_features(const Numbers& values) {
 
 // The lifted scores, and the features of the neighbours of points in spreads.
 Out<float> side_information(const Correspondences& correspondences, const std::optional<Numbers>& scores,
-                            ScoreKind score_kind, double min_distance) {
-    require(min_distance >= 0, "min_distance must not be negative");
+                            ScoreKind score_kind) {
     const size_t n = correspondences.size();
     require(!scores || scores->shape(0) == n, "scores must have one entry for every correspondence");
     Buffer<float> result(n * kSideInformation);
     {
         LockRelease release;
         lift_scores(scores ? scores->data() : nullptr, score_kind, static_cast<int>(n), result.data());
-        fill_neighbour_features(correspondences, min_distance, kSideInformation, result.data() + kScoreFeatures);
+        fill_neighbour_features(correspondences, kSideInformation, result.data() + kScoreFeatures);
     }
     return std::move(result).to_numpy({n, static_cast<size_t>(kSideInformation)});
 }
@@ -196,9 +194,8 @@ void bind_learned(nb::module_& m) {
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);
     m.def("fourier_features", &fourier_features, "values"_a);
-    m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a,
-          "min_distance"_a);
-    m.def("neighbour_features", &neighbour_features, "correspondences"_a, "min_distance"_a);
+    m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a);
+    m.def("neighbour_features", &neighbour_features, "correspondences"_a);
 }
 
 }  // namespace caransac

@@ -5,12 +5,10 @@
 // The points of a wider pack are further apart and look at more candidates each: packs of AVX2 are faster here.
 namespace caransac {
 namespace avx2 {
-void neighbour_features(const Grid& grid, double min_distance, int stride, float* out);
+void neighbour_features(const Grid& grid, int stride, float* out);
 }
 namespace CARANSAC_ISA {
-void neighbour_features(const Grid& grid, double min_distance, int stride, float* out) {
-    avx2::neighbour_features(grid, min_distance, stride, out);
-}
+void neighbour_features(const Grid& grid, int stride, float* out) { avx2::neighbour_features(grid, stride, out); }
 }  // namespace CARANSAC_ISA
 }  // namespace caransac
 
@@ -97,6 +95,11 @@ struct Window {
     }
 };
 
+// In spreads. Closer neighbours do not count: detectors put several keypoints on one corner, and those agree with each
+// other even when the match is wrong. The networks were trained with it.
+constexpr double kMinDistance = 0.012;
+constexpr float kMinDistanceSq = static_cast<float>(kMinDistance * kMinDistance);
+
 // Way from a point to a neighbour, in this image and in the other.
 struct Way {
     float x, y, other_x, other_y, z = 0, other_z = 0;
@@ -105,9 +108,8 @@ struct Way {
 // Finds the neighbours of a few points close to each other, a lane each.
 class Search {
   public:
-    Search(const Grid& grid, double min_distance)
+    explicit Search(const Grid& grid)
         : grid_(grid),
-          min_distance_sq_(static_cast<float>(min_distance < 1e9 ? min_distance * min_distance : 1e18)),
           left_(static_cast<float>(grid.left)),
           top_(static_cast<float>(grid.top)),
           columns_per_unit_(static_cast<float>(grid.columns_per_unit)),
@@ -224,13 +226,13 @@ class Search {
         for (int k = 0; k < kNeighbours; ++k) {
             const Floats dx = candidate_x_[m + k] - x_, dy = candidate_y_[m + k] - y_;
             const Floats distance_sq = dx * dx + dy * dy;
-            keys[k] = with_ordinal(distance_sq > min_distance_sq_ ? distance_sq : broadcast(kInfinity), first + k);
+            keys[k] = with_ordinal(distance_sq > kMinDistanceSq ? distance_sq : broadcast(kInfinity), first + k);
         }
         sort(keys);
     }
 
     const Grid& grid_;
-    const float min_distance_sq_, left_, top_, columns_per_unit_, rows_per_unit_;
+    const float left_, top_, columns_per_unit_, rows_per_unit_;
     float reach_;  // how far the neighbours of the last points were
     int first_ = 0, last_ = 0, count_ = 0;
     Ints lanes_;
@@ -296,8 +298,8 @@ inline int end_of_group(const Grid& grid, int first, int row) {
 
 }  // namespace
 
-void neighbour_features(const Grid& grid, double min_distance, int stride, float* out) {
-    Search search(grid, min_distance);
+void neighbour_features(const Grid& grid, int stride, float* out) {
+    Search search(grid);
     const bool in_space = grid.z != nullptr || grid.other_z != nullptr;
     Way ways[kNeighbours * kFloats];
     Floats features[kNeighbourFeaturesPerImage];

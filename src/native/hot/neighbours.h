@@ -16,15 +16,13 @@ namespace CARANSAC_ISA {
 // surface move together, wrong matches scatter (the idea of GMS, Bian et al., CVPR 2017, with distances instead of grid
 // counts). Points are in units of their spread in each image. Which neighbours are the nearest is decided in single
 // precision: where squared distances agree to 2e-4, either may be taken. The features come from the exact points.
-//   min_distance: closer neighbours do not count: detectors put several keypoints on one corner, and those agree
-//                 with each other even when the match is wrong
-//   stride:       from one row of the matrix to the next
-//   out:          one image's half of the n x kNeighbourFeatures matrix:
-//                   log distance in the other image of the 1st, 2nd, 4th and 8th nearest there,
-//                   log change of position relative to the distance, 1st, 2nd and 4th smallest,
-//                   log distance of the farthest neighbour in this image,
-//                   fraction of the neighbours that stay close in the other image.
-void neighbour_features(const Grid& grid, double min_distance, int stride, float* out);
+//   stride:  from one row of the matrix to the next
+//   out:     one image's half of the n x kNeighbourFeatures matrix:
+//              log distance in the other image of the 1st, 2nd, 4th and 8th nearest there,
+//              log change of position relative to the distance, 1st, 2nd and 4th smallest,
+//              log distance of the farthest neighbour in this image,
+//              fraction of the neighbours that stay close in the other image.
+void neighbour_features(const Grid& grid, int stride, float* out);
 
 }  // namespace CARANSAC_ISA
 }  // namespace caransac

@@ -13,8 +13,8 @@ constexpr int kThreePointMaxSolutions = 4;
 // from outside, and the depths are polished as M. Persson and K. Nordberg do ("Lambda Twist", ECCV 2018).
 //   x:             num_samples x 3 x 2 normalised image coordinates
 //   X:             num_samples x 3 x 3 points in space
-//   poses:         room for 4 num_samples 3 x 4 matrices [R | t], row by row; x ~ R X + t, points in front of the
-//   camera sample_index:  the sample each pose comes from, ascending
+//   poses:         room for 4 num_samples 3 x 4 matrices [R | t], row by row; x ~ R X + t, with the sample in front
+//   sample_index:  the sample each pose comes from, ascending
 // Returns the number of poses. Samples of collinear or repeated points have none.
 int three_point(const double* x, const double* X, int num_samples, double* poses, int* sample_index);
 

@@ -5,7 +5,7 @@ minimal samples are solved and how models look to users.
 """
 
 from caransac.robust.problems.absolute import Absolute, AbsoluteFocal
-from caransac.robust.problems.base import Problem, SomeProblem, with_intrinsics
+from caransac.robust.problems.base import Problem, with_intrinsics
 from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
@@ -20,7 +20,6 @@ __all__ = [
     "Fundamental",
     "Homography",
     "Problem",
-    "SomeProblem",
     "Spherical",
     "with_intrinsics",
 ]

@@ -22,7 +22,7 @@ from caransac.kernels import (
     three_point,
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, with_intrinsics, with_prior
-from caransac.robust.problems.focal import CameraPrior, precision
+from caransac.robust.problems.focal import CameraPrior, precision, solve_in_turns, with_model
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 from caransac.tuning import CAMERAS
 
@@ -218,11 +218,11 @@ class Absolute(Problem):
     def refined_camera(self, model: Array, covariance: Array) -> Camera:
         """The camera of a model, with the deviations that are left: as given where it was exact."""
         camera, deviations = self.camera, np.sqrt(np.maximum(np.diag(covariance)[6:], 0.0)).clip(max=1.0).tolist()
-        log_scale, x, y = with_intrinsics(model)[:, 4]
+        intrinsics = with_intrinsics(model)[:, 4]
         if camera.focal_deviation > 0:
-            camera = camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviations[0])
+            camera = with_model(camera, intrinsics, deviations[0])
         if self.lens_prior is not None:
-            camera = camera.with_lens(self.lens_prior.k1[0] * exp(2 * log_scale), deviations[-1])
+            camera = camera.with_lens(self.lens_prior.k1[0] * exp(2 * intrinsics[0]), deviations[-1])
         return camera
 
 
@@ -242,21 +242,16 @@ class AbsoluteFocal(Absolute):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-        guesses = self.camera_prior.log_scales(CAMERAS.focal_steps)
-        solved = []
-        for turn, log_scale in enumerate(guesses):
-            own = samples[turn :: len(guesses)]
-            given = self.correspondences.subset(own.ravel())
-            points = pack_space(given.points1 * exp(-log_scale), given.points2)
-            poses, _ = three_point(points, np.arange(own.size, dtype=np.int32).reshape(own.shape))
-            intrinsics = np.zeros((len(poses), 3, 2))
-            intrinsics[:, 0, 0] = log_scale
-            solved.append(np.concatenate([poses, intrinsics], axis=2))
-        return np.concatenate(solved)
+
+        def solve_at(log_scales: tuple[float, float], points: Correspondences, index: Indices) -> Array:
+            return three_point(pack_space(points.points1 * exp(-log_scales[0]), points.points2), index)[0]
+
+        guesses = [(log_scale, 0.0) for log_scale in self.camera_prior.log_scales(CAMERAS.focal_steps)]
+        return solve_in_turns(self.correspondences, samples, guesses, solve_at)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the camera as given."""
-        return np.concatenate([self.frame.pose(model), np.zeros((3, 2))], axis=1)
+        return with_intrinsics(self.frame.pose(model))
 
     def intrinsics_prior(
         self,

@@ -313,6 +313,3 @@ def not_steep(slopes: Array) -> NDArray[np.bool_]:
 def with_intrinsics(model: Array) -> Array:
     """A pose (3, 4), or one with intrinsics (3, 6), as the latter."""
     return model if model.shape[1] == 6 else np.concatenate([model, np.zeros((3, 2))], axis=1)
-
-
-SomeProblem = TypeVar("SomeProblem", bound=Problem)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
-from caransac.robust.problems.base import Problem
 from caransac.robust.problems.lens_prior import LensPrior
-from caransac.robust.problems.rays import pack_rays
+from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
 
 
-class Essential(Problem):
+class Essential(RelativePoseProblem):
     """Points are normalised image coordinates; models are poses [R | t], (3, 4)."""
 
     name = "essential"
-    sample_size = 5
     has_rotation = True
     usual_focal = 1.0
     model_kernels = POSES
@@ -33,15 +31,3 @@ class Essential(Problem):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; only poses with the whole sample in front of both cameras."""
         return five_point_poses(self.correspondences, samples)[0]
-
-    def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t] as they are."""
-        return models
-
-    def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`."""
-        return model
-
-    def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`."""
-        return models[:, :, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from math import exp, inf
@@ -13,9 +14,9 @@ from caransac.camera import Camera, mean_pixel
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
-from caransac.robust.problems.base import USUAL_DISTORTION, Problem, with_prior
+from caransac.robust.problems.base import USUAL_DISTORTION, with_intrinsics, with_prior
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
-from caransac.robust.problems.rays import pack_rays
+from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
 from caransac.tuning import CAMERAS
 
 # The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
@@ -53,7 +54,7 @@ class CameraPrior:
         return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if uncertain else 0.0)
 
 
-class FocalPose(Problem):
+class FocalPose(RelativePoseProblem):
     """Points are normalised by the cameras as given; models are [R | t | a1 | a2], (3, 6).
 
     The intrinsics a = (log_scale, x, y) of a camera are relative to the camera as given: its focal length is
@@ -66,7 +67,6 @@ class FocalPose(Problem):
     """
 
     name = "focal"
-    sample_size = 5
     has_rotation = True
     usual_focal = 1.0
     model_kernels = FOCAL_POSES
@@ -109,29 +109,16 @@ class FocalPose(Problem):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-        solved = []
-        guesses = self._log_scales()
-        for turn, log_scales in enumerate(guesses):
-            own = samples[turn :: len(guesses)]
-            given = self.correspondences.subset(own.ravel())
-            points = pack(given.points1 * exp(-log_scales[0]), given.points2 * exp(-log_scales[1]))
-            poses, _ = five_point_poses(points, np.arange(own.size, dtype=np.int32).reshape(own.shape))
-            intrinsics = np.zeros((len(poses), 3, 2))
-            intrinsics[:, 0] = log_scales
-            solved.append(np.concatenate([poses, intrinsics], axis=2))
-        return np.concatenate(solved)
 
-    def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t]."""
-        return models[..., :4]
+        def solve_at(log_scales: tuple[float, float], points: Correspondences, index: Indices) -> Array:
+            scale1, scale2 = (exp(-each) for each in log_scales)
+            return five_point_poses(pack(points.points1 * scale1, points.points2 * scale2), index)[0]
+
+        return solve_in_turns(self.correspondences, samples, self._log_scales(), solve_at)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the cameras as given."""
-        return np.concatenate([model, np.zeros((3, 2))], axis=1)
-
-    def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`."""
-        return models[:, :, 3]
+        return with_intrinsics(model)
 
     def intrinsics_prior(
         self, noise: float, model: Array | None = None, weights: Array | None = None
@@ -233,10 +220,9 @@ class FocalPose(Problem):
         bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
         found = []
         for index, camera in enumerate(self.cameras):
-            log_scale, x, y = model[:, 4 + index]
             own, widest = 5 + 3 * index, wide._priors[index].focal
             deviation = min(float(np.hypot(max(covariance[own, own], 0.0) ** 0.5, bias[own])), widest)
-            found.append(camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), deviation))
+            found.append(with_model(camera, model[:, 4 + index], deviation))
         return found[0], found[1]
 
     def fundamentals(self, models: Array) -> Array:
@@ -244,12 +230,40 @@ class FocalPose(Problem):
         return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
 
     def _fundamental(self, model: Array) -> Array:
-        Ks = [
-            camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), 0.0).K
-            for camera, (log_scale, x, y) in zip(self.cameras, model[:, 4:].T, strict=True)
-        ]
+        Ks = [with_model(camera, own, 0.0).K for camera, own in zip(self.cameras, model[:, 4:].T, strict=True)]
         F = fundamental_from_essential(essential_from_pose(*split_pose(model[:, :4])), *Ks)
         return np.asarray(F / np.linalg.norm(F))
+
+
+def solve_in_turns(
+    points: Correspondences,
+    samples: Indices,
+    guesses: list[tuple[float, float]],
+    solve_at: Callable[[tuple[float, float], Correspondences, Indices], Array],
+) -> Array:
+    """Models (m, 3, 6) through samples (S, k) that take turns with guesses of the focal lengths.
+
+    Args:
+        points: of all samples.
+        samples: their indices.
+        guesses: pairs of log_scale.
+        solve_at: a guess, points and samples (s, k) of these -> poses (p, 3, 4).
+    """
+    solved = []
+    for turn, log_scales in enumerate(guesses):
+        own = samples[turn :: len(guesses)]
+        index = np.arange(own.size, dtype=np.int32).reshape(own.shape)
+        poses = solve_at(log_scales, points.subset(own.ravel()), index)
+        intrinsics = np.zeros((len(poses), 3, 2))
+        intrinsics[:, 0] = log_scales
+        solved.append(np.concatenate([poses, intrinsics], axis=2))
+    return np.concatenate(solved)
+
+
+def with_model(camera: Camera, intrinsics: Array, focal_deviation: float) -> Camera:
+    """A camera as given with the intrinsics (log_scale, x, y) of a model, and the deviation of its focal length."""
+    log_scale, x, y = intrinsics
+    return camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), focal_deviation)
 
 
 def _with_tail(prior: CameraPrior) -> CameraPrior:

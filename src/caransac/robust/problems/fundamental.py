@@ -8,15 +8,13 @@ from caransac.geometry import Array
 from caransac.kernels import FUNDAMENTALS, Indices, seven_point
 from caransac.robust.problems.pixels import PixelProblem
 
-TYPICAL_FOCAL = 2.0  # in the coordinates of the problem, where an image is about two wide
-
 
 class Fundamental(PixelProblem):
     """Points are pixels, centred and with one scale for both images; models are matrices F, (3, 3)."""
 
     name = "fundamental"
     sample_size = 7
-    usual_focal = TYPICAL_FOCAL
+    usual_focal = 2.0  # an image is about two wide
     model_kernels = FUNDAMENTALS
 
     def solve(self, samples: Indices) -> Array:
@@ -37,5 +35,5 @@ class Fundamental(PixelProblem):
     def outcomes(self, models: Array) -> Array:
         """See `Problem.outcomes`: the epipole in image 2, seen by a camera of ordinary focal length."""
         epipoles = np.linalg.svd(models)[0][:, :, 2]
-        directions = epipoles / (TYPICAL_FOCAL, TYPICAL_FOCAL, 1.0)
+        directions = epipoles / (self.usual_focal, self.usual_focal, 1.0)
         return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""What problems of cameras share."""
+"""What problems of relative poses share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,25 @@ from numpy.typing import NDArray
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.kernels import Correspondences, calibrate, pack
+from caransac.robust.problems.base import Problem
+
+
+class RelativePoseProblem(Problem):
+    """Points are rays; models begin with a pose [R | t]."""
+
+    sample_size = 5
+
+    def public(self, models: Array) -> Array:
+        """See `Problem.public`: poses [R | t]."""
+        return models[..., :4]
+
+    def from_public(self, model: Array) -> Array:
+        """See `Problem.from_public`."""
+        return model
+
+    def outcomes(self, models: Array) -> Array:
+        """See `Problem.outcomes`."""
+        return models[:, :, 3]
 
 
 def pack_rays(

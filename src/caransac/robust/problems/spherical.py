@@ -8,19 +8,19 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import RAY_POSES, Indices, five_point, pack
-from caransac.robust.problems.base import Problem
+from caransac.robust.problems.rays import RelativePoseProblem
 
-W = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+# About the third axis: E = U diag(1, 1, 0) V^T has the rotations U Q V^T and U Q^T V^T.
+QUARTER_TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
-class Spherical(Problem):
+class Spherical(RelativePoseProblem):
     """Points are rays by Lambert's azimuthal projection, of equal area; models are poses [R | t], (3, 4).
 
     Distances are angles in radians; what is a pixel elsewhere is a degree here.
     """
 
     name = "essential"
-    sample_size = 5
     model_kernels = RAY_POSES
 
     @classmethod
@@ -40,18 +40,6 @@ class Spherical(Problem):
                 chosen = np.flatnonzero((axes[0] == axis1) & (axes[1] == axis2))
                 poses.append(_poses(rays[0][chosen], rays[1][chosen], axis1, axis2))
         return np.concatenate(poses)
-
-    def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t] as they are."""
-        return models
-
-    def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`."""
-        return model
-
-    def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`."""
-        return models[:, :, 3]
 
 
 def project_rays(rays: Array) -> Array:
@@ -78,7 +66,7 @@ def _poses(rays1: Array, rays2: Array, axis1: int, axis2: int) -> Array:
     U, _, Vt = np.linalg.svd(E)
     U *= np.sign(np.linalg.det(U))[:, None, None]
     Vt *= np.sign(np.linalg.det(Vt))[:, None, None]
-    rotations = np.stack([U @ W @ Vt, U @ W.T @ Vt], axis=1)  # (m, 2, 3, 3)
+    rotations = np.stack([U @ QUARTER_TURN @ Vt, U @ QUARTER_TURN.T @ Vt], axis=1)  # (m, 2, 3, 3)
     R = np.repeat(rotations, 2, axis=1)
     t = U[:, None, :, 2] * np.array([1.0, -1.0, 1.0, -1.0])[None, :, None]
     first = np.einsum("mpij,msj->mpsi", R, rays1[sample])
