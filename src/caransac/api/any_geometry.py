@@ -74,13 +74,13 @@ def estimate(
         raise ValueError(f"policy must be a caransac.GeometryPolicy, not {type(policy).__name__}")
     matches: dict[str, Any] = {"scores": scores, "score_kind": score_kind, "features": features, "options": options}
     sizes: dict[str, Any] = {"image_size1": image_size1, "image_size2": image_size2, "same_camera": same_camera}
-    known = all(c is not None or s is not None for c, s in ((camera1, image_size1), (camera2, image_size2)))
+    both_sizes = image_size1 is not None and image_size2 is not None
     found: RelativePoseResult | FundamentalResult
-    if known or camera1 is not None or camera2 is not None:  # half of a camera is an error, which the call explains
+    if both_sizes or camera1 is not None or camera2 is not None:  # one alone is an error, which the call explains
         found = estimate_relative_pose(points1, points2, camera1, camera2, **sizes, **matches)
-        exact = all(_is_exact(camera, number) for number, camera in ((1, camera1), (2, camera2)))
     else:
-        found, exact = estimate_fundamental(points1, points2, **sizes, **matches), False
+        found = estimate_fundamental(points1, points2, **sizes, **matches)
+    exact = _is_exact(camera1, 1) and _is_exact(camera2, 2)
 
     if found.stop_reason == "too_few_points":
         return _result("none", found, found, started, "there are too few matches")
@@ -105,8 +105,6 @@ def estimate(
         turned = found.degeneracy == "rotation" and exact
         return _result("rotation" if turned else "homography", plane, found, started)
     if isinstance(found, RelativePoseResult):
-        # One size is enough where the other camera is known.
-        both_sizes = image_size1 is not None and image_size2 is not None
         loose = estimate_fundamental(points1, points2, **(sizes if both_sizes else {}), **matches)
         if policy.accepts(loose) and loose.degeneracy is None:
             return _result("fundamental", loose, loose, started)
@@ -250,11 +248,9 @@ def _poses(epipolar: RelativePoseResult | FundamentalResult) -> dict[str, Any]:
     """All poses that explain a plane, where the cameras are known well enough for any."""
     if not isinstance(epipolar, RelativePoseResult) or epipolar.R is None or epipolar.t is None:
         return {}
-    return (
-        {"alternatives": (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)}
-        if epipolar.alternatives
-        else {}
-    )
+    if not epipolar.alternatives:
+        return {}
+    return {"alternatives": (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)}
 
 
 def _fundamental(pose: RelativePoseResult) -> Array:

@@ -96,27 +96,27 @@ def estimate_camera(
     Raises:
         ValueError: an argument or a pair is wrong; the message names it.
     """
-    lens = unknown_camera(image_size, "image_size")
+    camera = unknown_camera(image_size, "image_size")
     names, chosen = PairNames(optional=("image_size1", "image_size2")), list(number(pairs))
     if len(chosen) > MOST_PAIRS:
         sizes = estimate_all(_count_matches, names, chosen, options, 1, None)
         chosen = [chosen[i] for i in spread_choice(sizes, MOST_PAIRS)]
-    profiles = estimate_all(partial(_profile, lens), names, chosen, options, workers, progress)
-    return pool_camera(profiles, lens, seed=0 if options is None else options.seed)
+    profiles = estimate_all(partial(_profile, camera), names, chosen, options, workers, progress)
+    return pool_camera(profiles, camera, seed=0 if options is None else options.seed)
 
 
 def _count_matches(points1: Sized, **_: object) -> int:
     return len(points1)
 
 
-def _profile(lens: Camera, **arguments: Any) -> CameraProfile | None:
+def _profile(camera: Camera, **arguments: Any) -> CameraProfile | None:
     """What the pair of these arguments says about a camera."""
-    size = lens.width, lens.height
+    size = camera.width, camera.height
     sizes = {name: arguments.pop(name, size) for name in ("image_size1", "image_size2")}
     for name, given in sizes.items():
-        if unknown_camera(given, name).mean_focal != lens.mean_focal:
+        if unknown_camera(given, name).mean_focal != camera.mean_focal:
             raise ValueError(f"{name} must be {size} like image_size, or turned, not {given!r}")
-    return profile_camera(**sizes, focals_px=trial_focals(lens), **arguments)
+    return profile_camera(**sizes, focals_px=trial_focals(camera), **arguments)
 
 
 def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
@@ -135,7 +135,7 @@ def trial_focals(camera: Camera) -> Array:
     return np.asarray(np.exp(LOG_FOCALS) * max(camera.width, camera.height))
 
 
-def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed: int) -> CameraEstimate:
+def pool_camera(profiles: Sequence[CameraProfile | None], camera: Camera, *, seed: int) -> CameraEstimate:
     """Pool what pairs say.
 
     Each pair's likelihood is a mixture with an even one, so that a pair that is surely wrong counts as one that says
@@ -144,16 +144,16 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
     Args:
         profiles: what pairs say of the `trial_focals` of the camera and of its lens, from `profile_camera`; None of
             pairs that say nothing.
-        lens: the camera, as it is to be assumed where its focal length is unknown.
+        camera: as it is to be assumed where its focal length is unknown.
         seed: of the resampling.
     """
     told = [each for each in profiles if each is not None]
-    flat = _pool_focals([each.focals for each in told], len(profiles), lens, seed)
+    flat = _pool_focals([each.focals for each in told], len(profiles), camera, seed)
     bent = [each.bent_focals for each in told if each.bent_focals is not None]
-    found, (k1, deviation) = flat, _pool_k1(told, flat.focal_px, lens, seed)
+    found, (k1, deviation) = flat, _pool_k1(told, flat.focal_px, camera, seed)
     if bent:  # a lens that all pairs together do not show would only blur the focal length
-        otherwise = _pool_focals(bent, len(profiles), lens, seed)
-        shown, spread = _pool_k1(told, otherwise.focal_px, lens, seed)
+        otherwise = _pool_focals(bent, len(profiles), camera, seed)
+        shown, spread = _pool_k1(told, otherwise.focal_px, camera, seed)
         if shown is not None and spread is not None and abs(shown) > BENT * spread:
             found, k1, deviation = otherwise, shown, spread
     if found.focal_px is None or k1 is None or deviation is None:
@@ -163,7 +163,7 @@ def pool_camera(profiles: Sequence[CameraProfile | None], lens: Camera, *, seed:
     return replace(found, camera=found.camera.with_lens(k1, deviation), k1=k1, k1_deviation=deviation)
 
 
-def _pool_focals(told: Sequence[Array], num_pairs: int, lens: Camera, seed: int) -> CameraEstimate:
+def _pool_focals(told: Sequence[Array], num_pairs: int, camera: Camera, seed: int) -> CameraEstimate:
     """Only the focal length, from the log-likelihoods (k,) of the informative pairs; see `pool_camera`."""
     likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / TEMPER)
     likelihoods /= likelihoods.mean(axis=1, keepdims=True)
@@ -171,7 +171,7 @@ def _pool_focals(told: Sequence[Array], num_pairs: int, lens: Camera, seed: int)
     count = len(likelihoods)
 
     def unknown(reason: PoolingReason) -> CameraEstimate:
-        return CameraEstimate(False, None, None, num_pairs, count, reason, lens)
+        return CameraEstimate(False, None, None, num_pairs, count, reason, camera)
 
     if count < FEWEST_INFORMATIVE:
         return unknown("too_few_informative")
@@ -185,25 +185,25 @@ def _pool_focals(told: Sequence[Array], num_pairs: int, lens: Camera, seed: int)
     spread = SHARED_IMAGES * float(np.sqrt(spread_sq * count / (count - 3)))
     if support < LEAST_SUPPORT or spread > LARGEST_DEVIATION:
         return unknown("disagreement")
-    focal_px = float(np.exp(log_focal)) * max(lens.width, lens.height)
+    focal_px = float(np.exp(log_focal)) * max(camera.width, camera.height)
     deviation = float(np.hypot(spread, COMMON_DEVIATION))
-    camera = lens.adjusted(focal_px / lens.mean_focal, (0.0, 0.0), deviation)
-    return CameraEstimate(True, focal_px, deviation, num_pairs, count, "agreement", camera)
+    pooled = camera.adjusted(focal_px / camera.mean_focal, (0.0, 0.0), deviation)
+    return CameraEstimate(True, focal_px, deviation, num_pairs, count, "agreement", pooled)
 
 
 def _pool_k1(
-    profiles: Sequence[CameraProfile], focal_px: float | None, lens: Camera, seed: int
+    profiles: Sequence[CameraProfile], focal_px: float | None, camera: Camera, seed: int
 ) -> tuple[float, float] | tuple[None, None]:
     """k1 that pairs agree on at a focal length, as focal lengths are pooled, and its deviation; None for none."""
     if focal_px is None:
         return None, None
-    log_focal = np.log(focal_px / max(lens.width, lens.height))
+    log_focal = np.log(focal_px / max(camera.width, camera.height))
     told = [
         (float(np.interp(log_focal, LOG_FOCALS, each.k1)), max(each.k1_deviation, COMMON_K1_DEVIATION))
         for each in profiles
         if each.k1 is not None and each.k1_deviation < WIDE
     ]
-    prior_deviation = lens.distortion_deviation
+    prior_deviation = camera.distortion_deviation
     if len(told) < FEWEST_INFORMATIVE or prior_deviation == 0:
         return None, None
     k1, deviations = np.array(told).T
@@ -216,7 +216,7 @@ def _pool_k1(
     best, *others = _maxima(np.concatenate([logs.sum(axis=0)[None], resamples @ logs]) + prior, K1_STEPS)
     spread = SHARED_IMAGES * float(np.sqrt(np.mean((np.array(others) - best) ** 2) * len(told) / (len(told) - 3)))
     deviation = float(np.hypot(spread, COMMON_K1_DEVIATION))
-    scale_sq = (focal_px / lens.mean_focal) ** 2  # rays at the focal length that was assumed are told of
+    scale_sq = (focal_px / camera.mean_focal) ** 2  # rays at the focal length that was assumed are told of
     return (float(best) * scale_sq, deviation * scale_sq) if deviation < LARGEST_K1_DEVIATION else (None, None)
 
 

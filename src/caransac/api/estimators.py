@@ -71,8 +71,8 @@ def estimate_relative_pose(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    lenses = _lenses((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
-    problem, found = _estimate_pose((pixels1, pixels2), lenses, check_same(same_camera), info, options)
+    cameras = _cameras((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
+    problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options)
     if found.model is None:
         return RelativePoseResult(
             R=None,
@@ -82,7 +82,7 @@ def estimate_relative_pose(
             **report((pixels1, pixels2), problem, found, options, started),
         )
     R, t = split_pose(problem.public(found.model[None])[0])
-    refined1, refined2 = refined_cameras(problem, found, lenses)
+    refined1, refined2 = refined_cameras(problem, found, cameras)
     return RelativePoseResult(
         R=R,
         t=t,
@@ -179,13 +179,13 @@ def estimate_fundamental(
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
     if image_size1 is None:
         problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
-        cameras = None
+        refined = None
     else:
-        lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
-        problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, check_same(same_camera), info, options)
-        cameras = None if found.model is None else refined_cameras(problem, found, lenses)
+        cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
+        problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, check_same(same_camera), info, options)
+        refined = None if found.model is None else refined_cameras(problem, found, cameras)
     matrices = problem.fundamentals if isinstance(problem, FocalPose) else problem.public
-    camera1, camera2 = cameras or (None, None)
+    camera1, camera2 = refined or (None, None)
     return FundamentalResult(
         F=None if found.model is None else matrices(found.model[None])[0],
         camera1=camera1,
@@ -252,15 +252,15 @@ def profile_camera(
         The log-likelihood of each focal length, and k1; None where the data determine no pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    lenses = _lenses((pixels1, pixels2), (None, None), (image_size1, image_size2))
-    if lenses[0].fx != lenses[1].fx:
+    cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
+    if cameras[0].fx != cameras[1].fx:
         raise ValueError(
             f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
         )
-    problem, found = estimate_focal_pose(pixels1, pixels2, *lenses, True, info, options)
+    problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, True, info, options)
     if found.model is None:
         return None
-    return camera_profile(problem, found, np.log(focals_px / lenses[0].fx), options.tuning)
+    return camera_profile(problem, found, np.log(focals_px / cameras[0].fx), options.tuning)
 
 
 def pose_from_fundamental(
@@ -284,7 +284,7 @@ def pose_from_fundamental(
         R (3, 3) and t (3,) of length one with ``x2 = R x1 + t``.
     """
     pixels1, pixels2, *_ = as_matches(points1, points2, None)
-    lens1, lens2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
+    given1, given2 = as_camera(camera1, "camera1"), as_camera(camera2, "camera2")
     matrix = as_reals(F, "F")
     if matrix.shape != (3, 3):
         raise ValueError(f"F must have shape (3, 3), got {matrix.shape}")
@@ -292,36 +292,36 @@ def pose_from_fundamental(
         raise ValueError("F must not be zero")
     if len(pixels1) == 0:
         raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
-    calibrated = Essential.from_pixels(pixels1, pixels2, lens1, lens2)
-    E = essential_from_fundamental(matrix, lens1.K, lens2.K)
+    calibrated = Essential.from_pixels(pixels1, pixels2, given1, given2)
+    E = essential_from_fundamental(matrix, given1.K, given2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))
 
 
 def _estimate_pose(
     pixels: tuple[Array, Array],
-    lenses: tuple[Camera, Camera],
+    cameras: tuple[Camera, Camera],
     same_camera: bool | None,
     info: MatchInfo,
     options: Options,
 ) -> tuple[Problem, Estimate]:
     """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
-    if any(lens.focal_deviation > 0 for lens in lenses):
-        return estimate_focal_pose(*pixels, *lenses, same_camera, info, options)
-    shared = could_be_one(*lenses) if same_camera is None else same_camera
-    problem = Essential.from_pixels(*pixels, *lenses, shared)
+    if any(camera.focal_deviation > 0 for camera in cameras):
+        return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
+    shared = could_be_one(*cameras) if same_camera is None else same_camera
+    problem = Essential.from_pixels(*pixels, *cameras, shared)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
 
 
-def _lenses(
+def _cameras(
     pixels: tuple[Array, Array],
-    cameras: tuple[CameraLike | None, CameraLike | None],
+    given: tuple[CameraLike | None, CameraLike | None],
     sizes: tuple[ImageSize | None, ImageSize | None],
 ) -> tuple[Camera, Camera]:
     """The cameras of both images as given, or as to be assumed."""
     first, second = (
         camera_or_unknown(camera, size, points, number)
-        for number, (camera, size, points) in enumerate(zip(cameras, sizes, pixels, strict=True), start=1)
+        for number, (camera, size, points) in enumerate(zip(given, sizes, pixels, strict=True), start=1)
     )
     return first, second
 

@@ -58,8 +58,7 @@ def estimate_absolute_pose(
     options = check_options(options)
     if options.oversampling != 1:
         raise ValueError(f"options: oversampling must be 1 for absolute poses, not {options.oversampling}")
-    lens = camera_or_unknown(camera, image_size, pixels)
-    problem = Absolute.from_pixels(pixels, space, lens)
+    problem = Absolute.from_pixels(pixels, space, camera_or_unknown(camera, image_size, pixels))
     found = estimate_model(problem, info, options)
     problem = problem.through(found.k1)
     given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change

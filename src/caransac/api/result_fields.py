@@ -48,11 +48,11 @@ def report(
     found: Estimate,
     options: Options,
     started: float,
-    show: Callable[[Array], Array] | None = None,
+    public: Callable[[Array], Array] | None = None,
 ) -> TwoViewFields:
     """The fields of results of two views, over the points as given; see `report_common`."""
     return {
-        **report_common(problem, found, options, started, show),
+        **report_common(problem, found, options, started, public),
         "points1": pixels[0].copy(),  # the caller's own arrays may change
         "points2": pixels[1].copy(),
     }
@@ -63,13 +63,14 @@ def report_common(
     found: Estimate,
     options: Options,
     started: float,
-    show: Callable[[Array], Array] | None = None,
+    public: Callable[[Array], Array] | None = None,
 ) -> CommonFields:
-    """The fields all results share, over the points as given; `show` turns models (m, ...) into what the result has."""
+    """The fields all results share, over the points as given; `public` turns models (m, ...) into what results have."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
     inliers = problem.spread(msac_scores) > 0
     probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
-    trace = tuple(_public_round(problem, each, show) for each in found.rounds) if options.keep_trace else ()
+    kept = found.rounds if options.keep_trace else ()
+    trace = tuple(_public_round(problem, each, public or problem.public) for each in kept)
     return {
         "success": found.model is not None,
         "stop_reason": found.stop_reason,
@@ -120,9 +121,8 @@ def rivals_of(problem: Problem, found: Estimate, public: Callable[[Array], Array
     return tuple(Rival(model, each, float(each.mean())) for model, each in zip(public(models), own, strict=True))
 
 
-def _public_round(problem: Problem, record: Round, show: Callable[[Array], Array] | None) -> Round:
+def _public_round(problem: Problem, record: Round, public: Callable[[Array], Array]) -> Round:
     """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
-    public = problem.public if show is None else show
     given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
     return replace(
         record,

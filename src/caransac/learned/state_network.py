@@ -107,21 +107,21 @@ class StateNetwork:
             raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
         for name in self.weights:
             if name.startswith(("confidence.", "rotation_confidence.")):  # optional, but whole
-                problem = name.rpartition(".")[0]
-                standardised = any(f"{problem}.{part}" in self.weights for part in ("mean", "scale"))
+                fit = name.rpartition(".")[0]
+                standardised = any(f"{fit}.{part}" in self.weights for part in ("mean", "scale"))
                 parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # those of 0.1
-                found = [self.weights[f"{problem}.{part}"] for part in parts]
+                found = [self.weights[f"{fit}.{part}"] for part in parts]
                 if standardised:
-                    _check_confidence(problem, *found)
+                    _check_confidence(fit, *found)
 
 
-def _check_confidence(problem: str, weight: Floats, bias: Floats, mean: Floats, scale: Floats) -> None:
+def _check_confidence(fit: str, weight: Floats, bias: Floats, mean: Floats, scale: Floats) -> None:
     """Raise a ValueError if the weights of a confidence do not fit together: they are used as they are."""
     numbers, products = mean.size, mean.size * (mean.size + 1) // 2
     if weight.shape != (numbers + products,) or bias.shape != () or not mean.shape == scale.shape == (numbers,):
-        raise ValueError(f"{problem}.weight, .bias, .mean and .scale do not fit together")
+        raise ValueError(f"{fit}.weight, .bias, .mean and .scale do not fit together")
     if not np.all(scale > 0):
-        raise ValueError(f"{problem}.scale must be positive")
+        raise ValueError(f"{fit}.scale must be positive")
 
 
 def load_network(weights: str | Path) -> StateNetwork:

@@ -36,10 +36,12 @@ class CameraEvidence:
     """What the matches say about the cameras; all zero where cameras were not given as exact.
 
     Attributes:
-        gain: logarithm of the consensus of the nearest fundamental matrix, in that of the answer.
+        gain: logarithm of the consensus of the nearest fundamental matrix, in that of the answer; of an absolute pose,
+            of the nearest one with a free focal length.
         shift: of the logarithm of the focal length, once it is free.
         deviation: of that logarithm, which the matches leave.
-        unusual: how unusual the given focal lengths are, beyond a usual factor, as far as the matches do not tell.
+        unusual: how far the extent of the points, in focal lengths, is from that of ordinary images: the logarithm of
+            the factor, beyond a usual one.
     """
 
     gain: float = 0.0

@@ -20,7 +20,7 @@ from caransac.tuning import Tuning
 
 
 def find_originals(problem: Problem, info: MatchInfo, tuning: Tuning) -> Indices | None:
-    """Of every match (n,) the best scored one that it is a copy of, or itself; None where copies are few, as ever.
+    """Of every match (n,) the best scored one that it is a copy of, or itself; None where copies are as few as usual.
 
     Detectors find some places twice. That says little, and their copies differ: their mean is better than one of them.
     """

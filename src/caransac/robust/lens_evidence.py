@@ -50,12 +50,12 @@ def fit_lenses(
         prior: (n,) inlier probabilities before any model.
         scale: of the problem.
         network: the trained state network.
-        brief: say nothing of lenses that are not shown in any case.
+        brief: spare the evidence where the fit alone shows that it is too little.
 
     Returns:
-        The problem and the record, with its best model fitted to what is seen now, and what the matches say of the
-        lenses. The record is as before where nothing is to be seen but the lenses as given; so is all, with None for
-        what is said, where these are exact.
+        The problem, seen through the lenses if they are accepted, else through those as given; the record, if they are
+        accepted with the best model and the noise refined there; and the evidence, None if it was spared. Where there
+        is nothing to fit, the problem and the record as they are.
     """
     lens_prior, fits, tuning = problem.lens_prior, lens_fits(problem), scale.tuning
     if lens_prior is None or fits is None or last.best is None:

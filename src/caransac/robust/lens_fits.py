@@ -34,7 +34,7 @@ class LensFits(Protocol):
     model_kernels: ClassVar[ModelKernels]
 
     def unit(self, noise: float) -> float:
-        """The noise of a coordinate, as the median distance to a line: what costs and priors are weighed by."""
+        """A noise as the median distance of points to a line, in which costs and priors are weighed in any problem."""
 
     def fit(
         self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from caransac.bench.contract import Answer, Estimator, HomographyEstimator, ProblemName, RunSettings
@@ -17,26 +20,22 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
     import pydegensac
 
     assert problem == "F"
-    if len(pair.points1) < MIN_MATCHES:
-        return None
-    matrix, inliers = pydegensac.findFundamentalMatrix(
-        pair.points1,
-        pair.points2,
-        px_th=settings.threshold_px,
-        conf=settings.success_probability,
-        max_iters=settings.limits[1],
-        seed=settings.seed,
-    )
-    return Answer(matrix=np.asarray(matrix, float)) if np.any(inliers) else None
+    matrix = _find(pydegensac.findFundamentalMatrix, pair, settings)
+    return None if matrix is None else Answer(matrix=matrix)
 
 
 def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
     """Its homography."""
     import pydegensac
 
+    return _find(pydegensac.findHomography, pair, settings)
+
+
+def _find(find: Callable[..., Any], pair: Pair | PlanePair, settings: RunSettings) -> Array | None:
+    """The matrix (3, 3) by a function of the library, or None if it has no inliers."""
     if len(pair.points1) < MIN_MATCHES:
         return None
-    matrix, inliers = pydegensac.findHomography(
+    matrix, inliers = find(
         pair.points1,
         pair.points2,
         px_th=settings.threshold_px,
