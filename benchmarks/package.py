@@ -63,7 +63,7 @@ def measure_wheels() -> dict[str, Any]:
 def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     text = "# The package\n\n`benchmarks/package.py` says what was measured.\n\n"
-    text += table(["", "ms"], ([name, f"{ms:.0f}"] for name, ms in content["ms"].items()))
+    text += table(["", "ms"], ([name, f"{max(ms, 0):.0f}"] for name, ms in content["ms"].items()))
     sizes = ([name, *(f"{size / 1e6:.2f}" for size in found.values())] for name, found in content["wheels"].items())
     return text + "\n" + table(["wheel", "MB", "MB unpacked"], sizes) if content["wheels"] else text
 

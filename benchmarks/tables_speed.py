@@ -158,7 +158,7 @@ def options_for_time(results: Results) -> str:
 def package(results: Results) -> str:
     """Size of the wheel, times of import."""
     content = results["package"]
-    lines = [[name, f"{ms:.0f} ms"] for name, ms in content["ms"].items()]
+    lines = [[name, f"{max(ms, 0):.0f} ms"] for name, ms in content["ms"].items()]
     for name, sizes in content["wheels"].items():
         lines.append([f"`{name}`", f"{sizes['packed'] / 1e6:.2f} MB, unpacked {sizes['unpacked'] / 1e6:.2f} MB"])
     return table(["", "cost"], lines)

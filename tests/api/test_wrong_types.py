@@ -9,7 +9,7 @@ import caransac
 from caransac import Camera, Matches, datasets, metrics, plot, render, synthetic, viewer
 from caransac.io import descriptors, images, matches
 from caransac.learned.match_filter import load_filter
-from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions
+from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, choose_workers
 
 NO_PATHS = [None, 7, 1.5, True, "", b"r.json", "a\0b", [], {}, object(), np.zeros(2)]
 NO_NUMBERS = [None, "5", b"5", [], {}, object(), 1j, np.nan, np.inf, 10**400, -1, np.zeros(2)]
@@ -90,6 +90,8 @@ CALLS = [
     (HlocFiles, "pairs", NO_PATHS),
     (HlocFiles, "cameras", NO_PATHS[1:]),
     (VerificationOptions, "estimation", NO_RECORDS),
+    (choose_workers, "workers", NO_NUMBERS),
+    (choose_workers, "num_pairs", NO_NUMBERS),
 ]
 
 
@@ -126,6 +128,7 @@ def right_arguments(folder):
         datasets.open_dataset: {"source": "synthetic:2"},
         datasets.write_npz: {"root": folder, "pair": datasets.Pair.from_synthetic(PAIR, "0")},
         HlocFiles: hloc,
+        choose_workers: {"workers": 2, "num_pairs": 9},
     }
 
 

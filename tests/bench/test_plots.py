@@ -104,5 +104,6 @@ def test_there_is_room_for_every_legend(count):
 
 def test_every_part_of_the_time_has_a_colour_of_its_own():
     figure = draw_times([record("A", 17.0, 50.0) | {"parts_ms": dict.fromkeys(PARTS, 1.0)}], "E")
-    colours = {patch.get_facecolor() for container in figure.axes[0].containers for patch in container}
+    colours = [patch.get_facecolor() for container in figure.axes[0].containers for patch in container]
     assert len(colours) == len(PARTS)
+    assert all(np.abs(np.subtract(one, two)).max() > 0.06 for one, two in combinations(colours, 2))

@@ -166,6 +166,16 @@ def test_what_cannot_be_continued_leaves_nothing_open_or_behind(files, monkeypat
         h5py.File(files / name, "a").close()  # refused while somebody reads it
 
 
+@pytest.mark.parametrize("size", [(0, 768), (-1024, 768), (np.nan, 768), (np.inf, 768), (1e9, 768), (1024,)], ids=repr)
+def test_a_size_that_no_image_has_is_not_used(files, size):
+    with h5py.File(files / "feats.h5", "a") as features:
+        for name in names(0):
+            features[f"{name}/image_size"] = np.array(size)
+    source = HlocFiles(*(files / name for name in ("feats.h5", "matches.h5", "pairs.txt")), files / "sizes.h5")
+    assert source.read(0).image_sizes is None
+    source.close()
+
+
 def test_sizes_of_unknown_cameras_are_used(files):
     with h5py.File(files / "feats.h5", "a") as features:
         for name in names(0):

@@ -183,7 +183,8 @@ def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes = figure.add_subplot()
     names = [record["method"] for record in timed]
     left = np.zeros(len(timed))
-    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]  # each part has its own in all plots
+    every: Sequence[tuple[float, ...]] = colormaps["tab20"].colors  # type: ignore[attr-defined]
+    colours = [each for each in every if len(set(each)) > 1]  # but for greys: each part has its own in all plots
     for (part, widths), colour in zip(spent.items(), colours, strict=False):
         if widths.any():
             bars = axes.barh(names, widths, left=left, label=part, color="0.75" if part == "other" else colour)

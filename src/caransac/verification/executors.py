@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
+from caransac._support.arrays import check_whole
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.api.camera_pooling import pool_camera
@@ -172,6 +173,8 @@ def choose_workers(workers: int, num_pairs: int) -> int:
 
     One is a thread of this process, so that a small job starts no process at all.
     """
+    check_whole(workers, "workers", 1)
+    check_whole(num_pairs, "num_pairs", 0)
     return min(workers, max(num_pairs // PAIRS_PER_WORKER, 1))
 
 
