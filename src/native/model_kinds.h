@@ -2,13 +2,12 @@
 // struct here.
 #pragma once
 
-#include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "correspondences.h"
 #include "hot/kernels.h"
 #include "refine.h"
+#include "selection.h"
 
 namespace caransac {
 
@@ -133,9 +132,7 @@ struct RayPoses {
                     int* index, double* totals) {
         std::vector<double> all;
         for (const Model& model : models) all.push_back(ray_consensus(model, points, max_error_sq));
-        std::vector<int> order(models.size());
-        std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return all[a] > all[b]; });
+        const std::vector<int> order = largest_first(all);
         for (int i = 0; i < k; ++i) totals[i] = all[index[i] = order[i]];
     }
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }

@@ -19,23 +19,46 @@ bool usable(const Columns<double>& points, int i) {
            (points.w2 == nullptr || std::abs(points.w2[i]) < kFarthest);
 }
 
-// Normal equations in the manifold's own parameters.
+// The rotation next to one that many steps have rounded.
+Matrix3 rotation_near(const Matrix3& rotation) {
+    return Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
+}
+
+// All residuals count in full.
+RefineOptions without_loss() {
+    RefineOptions options;
+    options.loss = Loss::kTruncated;
+    options.loss_scale = 1e50;
+    return options;
+}
+
+// Normal equations in the manifold's own parameters, of points and of the prior.
 template <class Manifold>
-struct LinearSystem {
+struct SystemWithPrior {
     double cost;
     Eigen::Matrix<double, Manifold::kDof, Manifold::kDof> hessian;
     typename Manifold::Delta gradient;
 
-    LinearSystem(const Manifold& at, const WeightedPoints& points, const RefineOptions& options) {
+    SystemWithPrior(const NormalEquations& of_points, const Manifold& at, const RefineOptions& options)
+        : cost(of_points.cost),
+          hessian(symmetric<Manifold::kDof>(of_points.hessian)),
+          gradient(Eigen::Map<const typename Manifold::Delta>(of_points.gradient)) {
+        // The packed logarithm makes any number of what is none, and such a cost could be the lowest.
+        if (!gradient.allFinite()) cost = std::numeric_limits<double>::quiet_NaN();
+        at.add_prior(options, cost, gradient, hessian);
+    }
+};
+
+template <class Manifold>
+struct LinearSystem : SystemWithPrior<Manifold> {
+    LinearSystem(const Manifold& at, const WeightedPoints& points, const RefineOptions& options)
+        : SystemWithPrior<Manifold>(equations(at, points, options), at, options) {}
+
+    static NormalEquations equations(const Manifold& at, const WeightedPoints& points, const RefineOptions& options) {
         NormalEquations raw;
         kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, points.columns(),
                                    points.weights(), options.loss, options.loss_scale, options.precision, raw);
-        cost = raw.cost;
-        gradient = Eigen::Map<const typename Manifold::Delta>(raw.gradient);
-        // The packed logarithm makes any number of what is none, and such a cost could be the lowest.
-        if (!gradient.allFinite()) cost = std::numeric_limits<double>::quiet_NaN();
-        hessian = symmetric<Manifold::kDof>(raw.hessian);
-        at.add_prior(options, cost, gradient, hessian);
+        return raw;
     }
 };
 
@@ -70,20 +93,16 @@ struct LinearSystem<HomographyManifold> {
 };
 
 template <int kDof>
-struct LinearSystem<AbsoluteManifold<kDof>> {
-    double cost;
-    Eigen::Matrix<double, kDof, kDof> hessian;
-    typename AbsoluteManifold<kDof>::Delta gradient;
+struct LinearSystem<AbsoluteManifold<kDof>> : SystemWithPrior<AbsoluteManifold<kDof>> {
+    using Manifold = AbsoluteManifold<kDof>;
+    LinearSystem(const Manifold& at, const WeightedPoints& points, const RefineOptions& options)
+        : SystemWithPrior<Manifold>(equations(at, points, options), at, options) {}
 
-    LinearSystem(const AbsoluteManifold<kDof>& at, const WeightedPoints& points, const RefineOptions& options) {
+    static NormalEquations equations(const Manifold& at, const WeightedPoints& points, const RefineOptions& options) {
         NormalEquations raw;
         kernels().reprojection_equations(at.model().projection(), kDof, points.columns(), points.weights(),
                                          options.loss, options.loss_scale, options.precision, raw);
-        cost = raw.cost;
-        gradient = Eigen::Map<const typename AbsoluteManifold<kDof>::Delta>(raw.gradient);
-        if (!gradient.allFinite()) cost = std::numeric_limits<double>::quiet_NaN();
-        hessian = symmetric<kDof>(raw.hessian);
-        at.add_prior(options, cost, gradient, hessian);
+        return raw;
     }
 };
 
@@ -148,9 +167,10 @@ Refiner::Refiner(const Columns<double>& points, const double* weights, const Ref
     std::iota(index_.begin(), index_.end(), 0);
 }
 
-// The points that score: score(max_error_sq, out) writes padded(n) of their scores.
+// The points that score, where only such are wanted: score(max_error_sq, out) writes padded(n) of their scores.
 template <class Score>
 void Refiner::select(Score score) {
+    if (!(options_.max_residual_sq > 0)) return;
     const int n = usable_.columns().n;
     scores_.resize(padded(n));
     score(options_.max_residual_sq, scores_.data());
@@ -178,23 +198,19 @@ const WeightedPoints& Refiner::thinned() {
 
 RefineReport Refiner::refine(Pose& pose) {
     PoseManifold model(pose);
-    if (options_.max_residual_sq > 0)
-        select([&](double max_error_sq, float* out) {
-            const Columns<float> points = usable_.single_columns();
-            kernels().rough_pose_scores(model.matrix().data(), rays_of(pose), points, max_error_sq, out);
-        });
+    select([&](double max_error_sq, float* out) {
+        kernels().rough_pose_scores(model.matrix().data(), rays_of(pose), usable_.single_columns(), max_error_sq, out);
+    });
     const RefineReport report = minimise(model, thinned(), options_);
-    pose.rotation = Eigen::Quaterniond(Eigen::Matrix3d(model.pose().rotation)).normalized().toRotationMatrix();
-    pose.translation = model.pose().translation;
+    pose = {rotation_near(model.pose().rotation), model.pose().translation};
     return report;
 }
 
 RefineReport Refiner::refine(Matrix3& fundamental) {
     FundamentalManifold model(fundamental);
-    if (options_.max_residual_sq > 0)
-        select([&](double max_error_sq, float* out) {
-            kernels().rough_msac_scores(model.matrix().data(), usable_.single_columns(), max_error_sq, out);
-        });
+    select([&](double max_error_sq, float* out) {
+        kernels().rough_msac_scores(model.matrix().data(), usable_.single_columns(), max_error_sq, out);
+    });
     const RefineReport report = minimise(model, thinned(), options_);
     fundamental = model.matrix() / model.matrix().norm();
     return report;
@@ -202,53 +218,43 @@ RefineReport Refiner::refine(Matrix3& fundamental) {
 
 RefineReport Refiner::refine(FocalPose& focal_pose) {
     FocalManifold model(focal_pose);
-    if (options_.max_residual_sq > 0)
-        select([&](double max_error_sq, float* out) {
-            const Columns<float> points = usable_.single_columns();
-            kernels().rough_pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
-        });
+    select([&](double max_error_sq, float* out) {
+        const Columns<float> points = usable_.single_columns();
+        kernels().rough_pose_scores(model.matrix().data(), rays_of(focal_pose), points, max_error_sq, out);
+    });
     const RefineReport report = minimise(model, thinned(), options_);
     focal_pose = model.model();
-    Matrix3& rotation = focal_pose.pose.rotation;
-    rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
+    focal_pose.pose.rotation = rotation_near(focal_pose.pose.rotation);
     return report;
 }
 
 RefineReport Refiner::refine(HomographyManifold& homography) {
-    if (options_.max_residual_sq > 0)
-        select([&](double max_error_sq, float* out) {
-            kernels().homography_scores(homography.both_ways(), usable_.columns(), max_error_sq, out);
-        });
+    select([&](double max_error_sq, float* out) {
+        kernels().homography_scores(homography.both_ways(), usable_.columns(), max_error_sq, out);
+    });
     return minimise(homography, thinned(), options_);
 }
 
 RefineReport Refiner::refine(RayManifold& pose) {
-    if (options_.max_residual_sq > 0)
-        select([&](double max_error_sq, float* out) { ray_scores(pose, usable_.columns(), max_error_sq, out); });
+    select([&](double max_error_sq, float* out) { ray_scores(pose, usable_.columns(), max_error_sq, out); });
     const RefineReport report = minimise(pose, thinned(), options_);
-    const Eigen::Quaterniond turn(Eigen::Matrix3d(pose.pose().rotation));
-    pose = RayManifold({turn.normalized().toRotationMatrix(), pose.pose().translation});
+    pose = RayManifold({rotation_near(pose.pose().rotation), pose.pose().translation});
     return report;
 }
 
 Eigen::Matrix<double, 5, 5> Refiner::information(const RayManifold& at) const {
-    RefineOptions everything;
-    everything.loss = Loss::kTruncated;
-    everything.loss_scale = 1e50;
-    return LinearSystem<RayManifold>(at, usable_, everything).hessian;
+    return LinearSystem<RayManifold>(at, usable_, without_loss()).hessian;
 }
 
 template <int kDof>
 RefineReport Refiner::refine(AbsolutePose& pose) {
-    if (options_.max_residual_sq > 0)
-        select([&](double max_error_sq, float* out) {
-            kernels().rough_reprojection_scores(pose.projection(), usable_.single_columns(), max_error_sq, out);
-        });
+    select([&](double max_error_sq, float* out) {
+        kernels().rough_reprojection_scores(pose.projection(), usable_.single_columns(), max_error_sq, out);
+    });
     AbsoluteManifold<kDof> model(pose);
     const RefineReport report = minimise(model, thinned(), options_);
     pose = model.model();
-    Matrix3& rotation = pose.pose.rotation;
-    rotation = Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
+    pose.pose.rotation = rotation_near(pose.pose.rotation);
     return report;
 }
 
@@ -264,10 +270,7 @@ Eigen::MatrixXd Refiner::reprojection_information(const Projection& projection, 
 }
 
 Eigen::Matrix<double, 8, 8> Refiner::information(const HomographyManifold& at) const {
-    RefineOptions everything;
-    everything.loss = Loss::kTruncated;
-    everything.loss_scale = 1e50;
-    return LinearSystem<HomographyManifold>(at, usable_, everything).hessian;
+    return LinearSystem<HomographyManifold>(at, usable_, without_loss()).hessian;
 }
 
 }  // namespace caransac

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "model_kinds.h"
@@ -71,9 +70,7 @@ std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind:
         Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.data() + i * stride);
         totals[i] = regions.spread_consensus(scores.data() + i * stride);
     }
-    std::vector<int> order(m);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return totals[a] > totals[b]; });
+    const std::vector<int> order = largest_first(totals);
     return take(models, distinct_rows(scores.data(), stride, correspondences.size(), order, count, same));
 }
 

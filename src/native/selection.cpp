@@ -60,6 +60,13 @@ std::vector<int> largest(const float* values, int n, int count) {
     return index;
 }
 
+std::vector<int> largest_first(const std::vector<double>& values) {
+    std::vector<int> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return values[a] > values[b]; });
+    return order;
+}
+
 std::vector<int> distinct_rows(const float* rows, size_t stride, int n, const std::vector<int>& order, int count,
                                double same) {
     std::vector<int> chosen;

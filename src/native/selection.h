@@ -10,6 +10,9 @@ namespace caransac {
 // Negative numbers and NaN count as zero.
 std::vector<int> largest(const float* values, int n, int count);
 
+// Indices of all numbers, the largest first, of equal ones the first.
+std::vector<int> largest_first(const std::vector<double>& values);
+
 // The first `count` rows of scores, in the given order, whose cosine with every one chosen before is below `same`. Rows
 // have n scores each, `stride` apart.
 std::vector<int> distinct_rows(const float* rows, size_t stride, int n, const std::vector<int>& order, int count,
