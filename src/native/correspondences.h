@@ -1,6 +1,7 @@
 // The correspondences of a problem, packed into columns once.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -64,5 +65,14 @@ class Correspondences {
     std::unique_ptr<double[]> doubles_;
     std::unique_ptr<float[]> floats_;
 };
+
+// Whether a model can be fitted to point i: meaningful coordinates are of the order of one, and one that is infinite
+// would make every cost infinite.
+inline bool is_usable(const Columns<double>& points, int i) {
+    constexpr double kFarthest = 1e6;
+    return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&
+           std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest &&
+           (points.w2 == nullptr || std::abs(points.w2[i]) < kFarthest);
+}
 
 }  // namespace caransac

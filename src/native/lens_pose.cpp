@@ -42,7 +42,7 @@ class SeenPoints {
     SeenPoints(const Columns<double>& rays, const double* weights, const Lenses& lenses, int most) {
         std::vector<int> index;
         for (int i = 0; i < rays.n; ++i)
-            if (weights[i] > 0 && finite(rays, i)) index.push_back(i);
+            if (weights[i] > 0 && is_usable(rays, i)) index.push_back(i);
         const double stride = most > 0 ? std::max(static_cast<double>(index.size()) / most, 1.0) : 1.0;
         const int n = static_cast<int>(static_cast<double>(index.size()) / stride);
         const double* from[2][2] = {{rays.u1, rays.v1}, {rays.u2, rays.v2}};
@@ -84,11 +84,6 @@ class SeenPoints {
     }
 
   private:
-    static bool finite(const Columns<double>& rays, int i) {
-        constexpr double kFarthest = 1e6;
-        return std::abs(rays.u1[i]) < kFarthest && std::abs(rays.v1[i]) < kFarthest &&
-               std::abs(rays.u2[i]) < kFarthest && std::abs(rays.v2[i]) < kFarthest;
-    }
     std::vector<double> weights_, radii_[2], directions_[2][2];
 };
 

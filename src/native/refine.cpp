@@ -8,16 +8,10 @@
 
 #include <Eigen/Geometry>
 
+#include "correspondences.h"
+
 namespace caransac {
 namespace {
-
-// One infinite coordinate would make every cost infinite. Meaningful ones are of the order of one.
-bool usable(const Columns<double>& points, int i) {
-    constexpr double kFarthest = 1e6;
-    return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&
-           std::abs(points.u2[i]) < kFarthest && std::abs(points.v2[i]) < kFarthest &&
-           (points.w2 == nullptr || std::abs(points.w2[i]) < kFarthest);
-}
 
 // The rotation next to one that many steps have rounded.
 Matrix3 rotation_near(const Matrix3& rotation) {
@@ -28,7 +22,7 @@ Matrix3 rotation_near(const Matrix3& rotation) {
 RefineOptions without_loss() {
     RefineOptions options;
     options.loss = Loss::kTruncated;
-    options.loss_scale = 1e50;
+    options.loss_scale = kNoLoss;
     return options;
 }
 
@@ -161,7 +155,7 @@ Refiner::Refiner(const Columns<double>& points, const double* weights, const Ref
     : options_(options) {
     index_.reserve(points.n);
     for (int i = 0; i < points.n; ++i)
-        if ((weights == nullptr || weights[i] > 0) && usable(points, i)) index_.push_back(i);
+        if ((weights == nullptr || weights[i] > 0) && is_usable(points, i)) index_.push_back(i);
     usable_.gather(points, weights, index_);
     if (options.max_residual_sq > 0) usable_.round();
     std::iota(index_.begin(), index_.end(), 0);
@@ -263,9 +257,8 @@ template RefineReport Refiner::refine<10>(AbsolutePose& pose);
 
 Eigen::MatrixXd Refiner::reprojection_information(const Projection& projection, int dof) const {
     NormalEquations raw;
-    constexpr double kEverything = 1e100;  // no loss: all residuals count in full
-    kernels().reprojection_equations(projection, dof, usable_.columns(), usable_.weights(), Loss::kTruncated,
-                                     kEverything, Precision::kDouble, raw);
+    kernels().reprojection_equations(projection, dof, usable_.columns(), usable_.weights(), Loss::kTruncated, kNoLoss,
+                                     Precision::kDouble, raw);
     return dof == 6 ? Eigen::MatrixXd(symmetric<6>(raw.hessian)) : Eigen::MatrixXd(symmetric<10>(raw.hessian));
 }
 

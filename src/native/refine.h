@@ -10,6 +10,8 @@
 
 namespace caransac {
 
+constexpr double kNoLoss = 1e50;  // scale of a truncated loss at which all residuals count in full
+
 // Correspondences and their weights, packed into columns of their own.
 class WeightedPoints {
   public:
@@ -54,9 +56,8 @@ class Refiner {
     template <class Manifold>
     Eigen::Matrix<double, Manifold::kDof, Manifold::kDof> information(const Manifold& at) const {
         NormalEquations raw;
-        constexpr double kEverything = 1e100;  // no loss: all residuals count in full
         kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, usable_.columns(),
-                                   usable_.weights(), Loss::kTruncated, kEverything, Precision::kDouble, raw);
+                                   usable_.weights(), Loss::kTruncated, kNoLoss, Precision::kDouble, raw);
         return symmetric<Manifold::kDof>(raw.hessian);
     }
     Eigen::Matrix<double, 8, 8> information(const HomographyManifold& at) const;

@@ -54,7 +54,7 @@ class Scale:
 
     def inlier_error(self, noise: float) -> float:
         """The threshold of the inliers that are returned, which right matches rarely exceed."""
-        return max(self.max_error(noise), 0.0 if self.fixed else self.usual_reach)
+        return max(self.max_error(noise), self.usual_reach) if self.fixed is None else self.fixed
 
     def measure(self, likely: Problem, model: Array, noise: float) -> float:
         """The noise of a model: the median distance of right matches among likely ones.
