@@ -72,6 +72,8 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "prior_exponent": (0.0, 1.0),
     "rank_scale": (0.75, 100.0),
     "same_model": (0.8, 1.01),
+    "agreeing_deg": (0.0, 3.0),
+    "mean_exponent": (10.0, 500.0),
     "usual_deviation": (0.00075, 0.003),
     "usual_matches": (1e-9, 100.0),
     "first_noise": (1.0, 4.0),

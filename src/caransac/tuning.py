@@ -52,6 +52,8 @@ class Tuning:
         local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
         local_matches: matches that it uses, at most.
         local_min_decrease: relative decrease of the cost that ends it.
+        agreeing_deg: models whose outcome is within this angle of the best one's are averaged with it; 0 for none.
+        mean_exponent: of the consensus in the weight of a model there: one with 2 % less counts for a third.
         min_weight: lighter matches are left out of the weighted refinement (the paper's).
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
@@ -85,6 +87,8 @@ class Tuning:
     local_steps: int = 10
     local_matches: int = 512
     local_min_decrease: float = 1e-3
+    agreeing_deg: float = 10.0
+    mean_exponent: float = 50.0
     min_weight: float = 1e-3
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
@@ -171,5 +175,6 @@ PAPER_TUNING = replace(
     max_error=1.0,
     local_matches=ALL,
     local_min_decrease=1e-4,
+    agreeing_deg=0.0,
     guessed_centre_deviation=0.0,
 )

@@ -88,3 +88,17 @@ def test_one_of_the_four_poses_of_an_essential_matrix_is_the_pose(rng):
         errors = [geometry.pose_error_deg(*pose, R, t) for pose in zip(rotations, translations, strict=True)]
         assert sorted(errors)[0] < 1e-5
         assert sorted(errors)[1] > 1
+
+
+def test_the_mean_of_poses_is_a_pose_between_them(rng):
+    R, t, turn = geometry.rotation_from_vector(rng.normal(size=3)), np.array([0.6, 0.0, 0.8]), 0.05 * rng.normal(size=3)
+    turned = [geometry.rotation_from_vector(sign * turn) @ R for sign in (1, -1)]
+    moved = [geometry.rotation_from_vector(sign * turn) @ t for sign in (1, -1)]
+    poses = np.stack([geometry.join_pose(*pose) for pose in zip(turned, moved, strict=True)])
+    np.testing.assert_allclose(geometry.mean_pose(poses, np.ones(2))[:, :3], R, atol=1e-12)
+    middle = geometry.mean_pose(poses, np.array([3.0, 1.0]))
+    np.testing.assert_allclose(middle[:, :3] @ middle[:, :3].T, np.eye(3), atol=1e-12)
+    assert np.linalg.norm(middle[:, 3]) == pytest.approx(1)
+    away = [geometry.rotation_angle_deg(middle[:, :3] @ each.T) for each in turned]
+    assert away[1] / away[0] == pytest.approx(3, rel=0.01)
+    np.testing.assert_allclose(geometry.mean_pose(poses, np.array([0.0, 1.0])), poses[1], atol=1e-12)

@@ -88,6 +88,7 @@ def test_it_differs_from_the_default_in_the_fields_that_the_docs_list():
         "max_error",
         "local_matches",
         "local_min_decrease",
+        "agreeing_deg",
         "guessed_centre_deviation",
     }
 

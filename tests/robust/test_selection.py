@@ -8,7 +8,7 @@ from caransac import kernels
 from caransac.geometry import join_pose, pose_error_deg, split_pose
 from caransac.robust.problems import Essential
 from caransac.robust.scale import Scale
-from caransac.robust.selection import likely_subset, most_distinct, promising, rank_regions
+from caransac.robust.selection import likely_subset, mean_of_agreeing, most_distinct, promising, rank_regions
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
 
@@ -83,6 +83,26 @@ def test_promising_models_are_the_best_of_likely_matches_refined(rng):
     before = [pose_error_deg(*split_pose(model), R, t) for model in problem.best(models, 8, 2e-3)]
     assert np.median(errors) < np.median(before)
     assert len(promising(problem, models[:3], probabilities, 8, scale, noise)) == 3
+
+
+def test_the_mean_is_of_poses_that_agree_by_their_consensus(rng):
+    x1, x2, R, t, _ = contaminated_scene(rng, 600, outlier_ratio=0, noise=0)
+    problem, truth = Essential(kernels.pack(x1, x2)), join_pose(R, t)
+    regions = rank_regions(problem, np.ones(problem.num_points, np.float32), DEFAULT_TUNING)
+
+    def mean(poses, tuning=DEFAULT_TUNING):
+        found = mean_of_agreeing(problem, np.stack(poses), regions, *scale_of(problem, 0.05, tuning))
+        return pose_error_deg(*split_pose(found), R, t)
+
+    ahead, behind = (problem.retract(truth, sign * 0.005 * np.ones(5)) for sign in (1, -1))
+    assert mean([ahead, behind]) < 0.05 < 0.2 < mean([ahead]), "errors cancel"
+    worse = problem.retract(truth, -0.03 * np.ones(5))
+    assert mean([ahead, worse]) == pytest.approx(mean([ahead]), rel=0.05), "less consensus counts for next to nothing"
+    assert mean([ahead, worse], Tuning(mean_exponent=0.0)) > 1.2 * mean([ahead])
+    other = problem.retract(truth, np.array([0, 0, 0, 0.3, 0.3]))
+    assert mean([other, truth], Tuning(mean_exponent=0.0)) == mean([other]), "another answer has no part in it"
+    nowhere = join_pose(R, -t)  # all points behind the cameras
+    assert mean([nowhere]) == pose_error_deg(R, -t, R, t)
 
 
 @pytest.mark.parametrize(("rank_scale", "winner"), [(1.5, "precise"), (1e3, "wide")])

@@ -92,6 +92,13 @@ def nearest_rotation(matrix: Array) -> Array:
     return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
 
 
+def mean_pose(poses: Array, weights: Array) -> Array:
+    """The mean [R | t] (3, 4) of poses (m, 3, 4) that are close to each other, with weights (m,); t has length one."""
+    mean = np.asarray(np.average(poses, axis=0, weights=weights))
+    mean[:, :3], mean[:, 3] = nearest_rotation(mean[:, :3]), mean[:, 3] / np.linalg.norm(mean[:, 3])
+    return mean
+
+
 def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
     """Squared Sampson distance of correspondences to one essential or fundamental matrix.
 

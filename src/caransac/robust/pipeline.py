@@ -107,7 +107,8 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     if problem.lens_prior is not None:
         return _adapt_with_lenses(problem, network, scale, prior, info, options)
     strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
-    return conclude(problem, scale, *ca_ransac(problem, scale, [prior], strategies, options))
+    rounds, settled = ca_ransac(problem, scale, [prior], strategies, options)
+    return conclude(problem, scale, rounds, settled, strategies.average(rounds[-1]))
 
 
 def _adapt_with_lenses(
@@ -129,16 +130,19 @@ def _adapt_with_lenses(
         seen_rounds, seen_settled = ca_ransac(seen, scale, [*rounds[:-1], first], choose(seen), options)
         seen, seen_rounds[-1], lenses = fit(seen, seen_rounds[-1])
         if lenses is not None and lenses.is_shown:
-            return replace(conclude(seen, scale, seen_rounds, seen_settled), lenses=lenses, k1=lenses.k1)
+            answer = seen_rounds[-1].best
+            return replace(conclude(seen, scale, seen_rounds, seen_settled, answer), lenses=lenses, k1=lenses.k1)
     if not settled:
         rounds, settled = ca_ransac(problem, scale, rounds, strategies, options)
+    answer = strategies.average(rounds[-1])
     seen, rounds[-1], lenses = fit(problem, rounds[-1])
-    k1 = lenses.k1 if lenses is not None and lenses.is_shown else None
-    return replace(conclude(seen, scale, rounds, settled), lenses=lenses, k1=k1)
+    if lenses is None or not lenses.is_shown:
+        return replace(conclude(seen, scale, rounds, settled, answer), lenses=lenses)
+    return replace(conclude(seen, scale, rounds, settled, rounds[-1].best), lenses=lenses, k1=lenses.k1)
 
 
-def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool) -> Estimate:
-    """The best model of the last round, settled or not, if the matches support it."""
+def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool, answer: Array | None) -> Estimate:
+    """The answer of the rounds, settled or not, if the matches support it; else a model that they do."""
     last = rounds[-1]
     max_error = scale.inlier_error(last.noise)
     nothing = Estimate(
@@ -148,9 +152,10 @@ def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool)
         max_error=max_error,
         rounds=tuple(rounds),
     )
-    if last.best is None:
+    if answer is None or last.best is None:
         return nothing
-    for model in (last.best, last.models[0]):  # refinement may give up the consensus of a few that hardly constrain it
+    # Refinement may give up the consensus of a few matches that hardly constrain a model.
+    for model in (answer, last.best, last.models[0]):
         msac_scores = problem.msac_scores(model[None], max_error)[0]
         if (msac_scores > 0).sum() > problem.sample_size:
             return replace(

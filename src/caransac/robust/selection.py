@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, mean_pose
 from caransac.kernels import Indices, Regions, most_likely, sample_uniform
 from caransac.options import Options
 from caransac.robust.problems import Problem
@@ -56,6 +56,19 @@ def most_distinct(problem: Problem, models: Array, regions: Regions, count: int,
     """
     max_error, same = scale.search_error(noise), scale.tuning.same_model
     return problem.model_kernels.most_distinct(models, problem.correspondences, max_error, regions, count, same)
+
+
+def mean_of_agreeing(problem: Problem, poses: Array, regions: Regions, scale: Scale, noise: float) -> Array:
+    """The mean of the poses (m, 3, 4) that agree with the first, weighted by a power of their consensus: (3, 4).
+
+    Poses of about the same consensus are about as probable, and their errors differ: that of their mean is smaller.
+    """
+    tuning, max_error = scale.tuning, scale.search_error(noise)
+    away = np.linalg.norm(problem.outcomes(poses) - problem.outcomes(poses[:1]), axis=1)
+    agreeing = poses[away < np.radians(tuning.agreeing_deg)]
+    consensus = problem.model_kernels.spread_consensus(agreeing, problem.correspondences, max_error, regions)
+    largest = float(consensus.max())
+    return mean_pose(agreeing, (consensus / largest) ** tuning.mean_exponent) if largest > 0 else poses[0]
 
 
 def largest_consensus(problem: Problem, models: Array, count: int, scale: Scale, noise: float) -> Array:

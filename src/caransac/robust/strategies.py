@@ -18,7 +18,7 @@ from caransac.robust.problems import Problem
 from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
 from caransac.robust.scale import Scale, likely_matches
-from caransac.robust.selection import largest_consensus, most_distinct, promising, rank_regions
+from caransac.robust.selection import largest_consensus, mean_of_agreeing, most_distinct, promising, rank_regions
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,7 @@ class Strategies:
         measure: a model and the record of the last round -> the noise of its right matches.
         update: the record of the last round and the MSAC scores (k, n) of models -> state (n, c), probabilities (n,).
         refine: a model, the probabilities (n,) and the noise -> the model refined on all matches.
+        average: the record of the last round -> the answer: the mean of its models that agree with the best one.
     """
 
     draw: Callable[[Round], Indices]
@@ -41,6 +42,7 @@ class Strategies:
     measure: Callable[[Array, Round], float]
     update: Callable[[Round, Floats], tuple[Floats, Floats]]
     refine: Callable[[Array, Floats, float], Array]
+    average: Callable[[Round], Array | None]
 
 
 def choose_strategies(
@@ -92,6 +94,15 @@ def choose_strategies(
         inliers = problem.inliers(model, scale.max_error(noise))
         return refine_weighted(problem, model, inliers.astype(float), noise)
 
+    def average_agreeing(last: Round) -> Array | None:
+        if last.best is None:
+            return None
+        poses = np.concatenate([last.best[None], last.models])
+        return mean_of_agreeing(problem, poses, regions, scale, last.noise)
+
+    def keep_best(last: Round) -> Array | None:
+        return last.best
+
     return Strategies(
         draw=_choose_draw(problem, info, options),
         hypothesise=hypothesise_beside_best if tuning.spread_ranking else hypothesise_from_best,
@@ -99,6 +110,7 @@ def choose_strategies(
         measure=measure,
         update=update if options.state_update else keep,
         refine=refine_by_probability if options.adaptive_refinement else refine_on_inliers,
+        average=average_agreeing if problem.has_mean and tuning.agreeing_deg > 0 else keep_best,
     )
 
 

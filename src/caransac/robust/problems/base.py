@@ -52,6 +52,8 @@ class Problem(ABC):
         error_dimensions: of the error of a match: one for its distance to a line, two for that to a point.
         median_error: median distance of right matches whose keypoints have noise of deviation one.
         has_rotation: whether a model has a rotation.
+        has_mean: whether models that agree are averaged: poses of exact cameras. Where focal lengths are free, these
+            and the pose make up for each other along a curve, which the mean is not on.
         usual_focal: focal length of an ordinary camera in the unit of the points; 0 where lenses are not considered.
         by_score: share of the samples that are drawn by the scores of the matches alone, not by probability.
         pixel: size of a pixel in the unit of the points.
@@ -66,6 +68,7 @@ class Problem(ABC):
     error_dimensions: ClassVar[int] = 1
     median_error: ClassVar[float] = 0.674
     has_rotation: ClassVar[bool] = False
+    has_mean: ClassVar[bool] = False
     usual_focal: ClassVar[float] = 0.0
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels

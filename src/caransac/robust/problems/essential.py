@@ -15,6 +15,7 @@ class Essential(RelativePoseProblem):
     name = "essential"
     has_rotation = True
     usual_focal = 1.0
+    has_mean = True
     model_kernels = POSES
 
     @classmethod

@@ -21,6 +21,7 @@ class Spherical(RelativePoseProblem):
     """
 
     name = "essential"
+    has_mean = True
     model_kernels = RAY_POSES
 
     @classmethod
