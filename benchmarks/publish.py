@@ -131,7 +131,7 @@ STEPS = (
     Step(
         "paper",
         PEERS,
-        words=most_pairs(12),
+        words=most_pairs(10),
         full=most_pairs(40),
         data={"": VAL, "--train": TRAIN[:1]},
         needs="--train",
@@ -141,7 +141,7 @@ STEPS = (
     Step("focal", words=most_pairs(15), full=most_pairs(30), data={"": VAL}, needs="", minutes=2),
     Step("focal_scenes", words=most_pairs(40), full=(), data={"": VAL}, needs="", minutes=1.5),
     Step("focal_pooling", words=("--workers", "1"), minutes=2.5),
-    Step("lenses", words=most_pairs(16), full=(), data={"": VAL}, needs="", minutes=7),
+    Step("lenses", words=most_pairs(12), full=(), data={"": VAL}, needs="", minutes=5.5),
     Step(
         "absolute",
         words=("--seeds", "5"),

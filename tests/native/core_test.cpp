@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <vector>
 
 #include "correspondences.h"

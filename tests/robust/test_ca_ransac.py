@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caransac import Options, estimate_fundamental, estimate_relative_pose
-from caransac.geometry import join_pose, pose_error_deg, sampson_sq
+from caransac.geometry import pose_error_deg, sampson_sq, split_pose
 from caransac.learned.state_network import load_network
 from caransac.synthetic import make_pair
 
@@ -44,7 +44,8 @@ def test_the_trace_records_every_round():
         assert record.samples.shape == (256, 5)
         assert len(record.state) == 800
     assert [record.num_hypotheses for record in result.trace] == [0, 256, 512, 768]
-    assert np.array_equal(rounds[-1].best, join_pose(result.R, result.t))
+    # The answer is the mean of the best one and of others that agree.
+    assert 0 < pose_error_deg(*split_pose(rounds[-1].best), result.R, result.t) < 0.01
     assert np.array_equal(rounds[-1].probabilities, result.probabilities.astype(np.float32))
     entropy = [
         -np.mean(np.where(pair.inliers, np.log(r.probabilities), np.log1p(-r.probabilities))) for r in result.trace

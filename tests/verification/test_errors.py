@@ -154,7 +154,7 @@ def test_descriptors_that_are_missing_or_foreign(database, fails):
 def test_impossible_options(database, fails, tmp_path):
     fails([database, "--min-confidence", "2"], "min_confidence")
     fails([database, "--min-confidence", "0.5", "--method", "lm-lo"], "min_confidence needs method 'ca-ransac'")
-    fails([database, "--workers", "0"], "workers must be at least 1")
+    fails([database, "--workers", "0"], "workers must be a whole number of at least 1")
     fails([database, "--max-error", "-1"], "max_error_px")
     fails([database, "--report", tmp_path / "report.xlsx"], r"\.csv or \.parquet")
     fails([database, "--features", "f.h5"], "not both")

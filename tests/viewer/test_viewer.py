@@ -56,7 +56,7 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
         assert len(shown["hypotheses"]) == len(seen.models)
         if seen.best is None:
             continue
-        R, t = split_pose(seen.best)
+        R, t = (pose.R, pose.t) if seen is pose.trace[-1] else split_pose(seen.best)  # the last shows the answer
         F = fundamental_from_essential(essential_from_pose(R, t), K1, K2)
         np.testing.assert_allclose(np.reshape(shown["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
         # With equal cameras of square pixels, the distance between rays is that between pixels.
