@@ -15,6 +15,7 @@ from caransac.robust.confidence import (
     EVIDENCE,
     LENS_SHIFT,
     UNTOLD_DISTORTION,
+    ConfidenceFit,
     assess_confidence,
     evidence,
     inlier_width,
@@ -176,6 +177,15 @@ def test_extreme_evidence_counts_as_the_most_extreme_known():
     mean, scale = np.zeros(2), np.ones(2)
     assert np.array_equal(products(np.array([100.0, -1]), mean, scale), products(np.array([2.5, -1]), mean, scale))
     assert products(np.array([[1.0, 2.0]]), mean, scale).tolist() == [[1, 2, 1, 2, 4]]
+
+
+def test_a_fit_runs_as_it_was_fitted(rng):
+    """Fitted to `products`, run as a quadratic form."""
+    mean, scale, weight = (rng.normal(size=n).astype(np.float32) for n in (4, 4, 14))
+    fit = ConfidenceFit.of(mean, np.exp(scale), weight, np.float32(0.3))
+    for numbers in rng.normal(size=(20, 4)):
+        log_odds = products(numbers, mean, np.exp(scale)) @ weight + np.float32(0.3)
+        assert fit.probability(numbers) == pytest.approx(1 / (1 + np.exp(-log_odds)), rel=1e-5)
 
 
 @pytest.mark.slow

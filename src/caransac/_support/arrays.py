@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,26 +13,26 @@ LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are sti
 LARGEST_SIDE = 10**6  # of an image, in pixels
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Whether something is a whole number of Python or numpy; a bool is none."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def is_real(value: object) -> bool:
+def is_real(value: object) -> TypeGuard[float]:
     """Whether something is a real number of Python or numpy; a bool is none."""
     return isinstance(value, (float, np.floating)) or is_integer(value)
 
 
 def check_whole(value: object, name: str, least: int, most: int | None = None) -> None:
     """Raise a ValueError that names an argument which is no whole number between two, both included."""
-    if not is_integer(value) or not least <= value <= (sys.maxsize if most is None else most):  # type: ignore[operator]
+    if not is_integer(value) or not least <= value <= (sys.maxsize if most is None else most):
         between = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {between}, not {shorten(value)}")
 
 
 def check_real(value: object, name: str, least: float, most: float) -> None:
     """Raise a ValueError that names an argument which is no number between two, both included."""
-    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
+    if not is_real(value) or not least <= value <= most:
         raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {shorten(value)}")
 
 

@@ -27,10 +27,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Target = str | Path | IO[bytes] | IO[str]  # where to write to: a path, or a file that is open for writing
 
 
-def as_path(value: object, name: str = "path") -> Path:
+def as_path(value: Any, name: str = "path") -> Path:
     """What a caller gave as a path; a ValueError that names the argument where it is none."""
     try:
-        path = os.fspath(value)  # type: ignore[call-overload]  # whatever it is
+        path = os.fspath(value)
     except TypeError:
         path = None
     if not isinstance(path, str) or not path or "\0" in path:

@@ -183,6 +183,7 @@ def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes = figure.add_subplot()
     names = [record["method"] for record in timed]
     left = np.zeros(len(timed))
+    # Colour maps that are lists, as this one is, have `colors`; the type of the registry does not say so.
     every: Sequence[tuple[float, ...]] = colormaps["tab20"].colors  # type: ignore[attr-defined]
     colours = [each for each in every if len(set(each)) > 1]  # but for greys: each part has its own in all plots
     for (part, widths), colour in zip(spent.items(), colours, strict=False):
