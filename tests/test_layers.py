@@ -57,7 +57,7 @@ LAYERS = [
     {"robust.pipeline"},
     {"robust.same_camera"},
     {"robust"},
-    {"api.arguments", "api.result_fields"},
+    {"api.arguments", "api.result_fields", "api.geometry_answers"},
     {"api.estimators", "api.localisation"},
     {"api.many_pairs", "api.any_geometry"},
     {"api.camera_pooling"},

@@ -17,7 +17,7 @@ from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind, check_score_kind
-from caransac.results import AnyResult, RelativePoseResult
+from caransac.results import EpipolarResult, RelativePoseResult
 from caransac.verification.pair_verification import estimate_pair
 from caransac.verification.records import Config, MatchIndices, PairGeometry, PairMatches, VerificationOptions
 
@@ -170,7 +170,7 @@ def _straight(lens: Camera) -> Camera:
     return lens.pinhole if lens.is_distorted else lens
 
 
-def _parallax(pair: PairMatches, geometry: PairGeometry, result: AnyResult) -> float:
+def _parallax(pair: PairMatches, geometry: PairGeometry, result: EpipolarResult) -> float:
     """Median angle in radians between the two rays of an inlier."""
     assert isinstance(result, RelativePoseResult) and result.camera1 is not None and result.camera2 is not None
     if geometry.t is None or not geometry.t.any():
