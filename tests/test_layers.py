@@ -23,7 +23,7 @@ LAYERS = [
     {"plot.drawing"},
     {"plot.summaries"},
     {"plot"},
-    {"kernels._arrays"},
+    {"kernels._arrays", "kernels.degrees_of_freedom"},
     {"kernels.points", "kernels.solvers", "kernels.models", "kernels.networks", "kernels.lens_poses"},
     {"kernels"},
     {"learned.weights_file"},
