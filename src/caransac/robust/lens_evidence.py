@@ -22,7 +22,7 @@ from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.scale import Scale, likely_matches
 
 LOSS_SCALES = 4.0, 1.5  # in noises: of one refinement after the other, from wide to narrow
-POINTS = 600  # matches that lenses are fitted to, at most: the likeliest, as few of many are right
+POINTS = 1200  # matches that lenses are fitted to, at most: the likeliest, as few of many are right
 LIGHTEST = 0.01  # weight of such a match
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 # Logarithm of the Bayes factor from which on k1 is free. On the training scenes flat lenses lose nothing from 2 on, and
