@@ -78,8 +78,8 @@ class SeenPoints {
 bool is_held(const IntrinsicsPrior& prior, int k) {
     if (k < PoseManifold::kDof) return false;
     if (k >= LensManifold::kFirstLens) return std::isinf(prior.k1[k - LensManifold::kFirstLens]);
-    const int camera = (k - PoseManifold::kDof) / 3;
-    return std::isinf((k - PoseManifold::kDof) % 3 == 0 ? prior.log_scale[camera] : prior.centre[camera]);
+    const int camera = (k - PoseManifold::kDof) / kCameraDof;
+    return std::isinf(k == kFirstOfCamera[camera] ? prior.log_scale[camera] : prior.centre[camera]);
 }
 
 System linearise(const LensManifold& at, const SeenPoints& points, const Lenses& given, const RefineOptions& options) {

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats, essential_from_pose, split_pose
 from caransac.kernels import (
+    ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
     FOCAL_POSES,
     FUNDAMENTALS,
+    RELATIVE,
     IntrinsicsPrior,
     RefineOptions,
     most_likely,
@@ -24,6 +26,7 @@ from caransac.kernels import (
 )
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem, with_intrinsics
+from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.lens_prior import TEMPER
 from caransac.tuning import CAMERAS, Tuning
 
@@ -123,10 +126,11 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
         freed = FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
-    together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
-    together[range(5), range(5)] = together[[5, 8], 5] = 1
-    information = together.T @ information @ together + np.diag([1e-9] * 5 + [1 / CAMERAS.free_deviation**2])
-    return float(freed[0, 0, 4]), _last_deviation(information)
+    pose = RELATIVE.pose
+    together = np.zeros((RELATIVE.with_intrinsics, pose + 1))  # the pose, and one number for both focal lengths
+    together[range(pose), range(pose)] = together[[RELATIVE.focal(0), RELATIVE.focal(1)], pose] = 1
+    information = together.T @ information @ together + np.diag([1e-9] * pose + [1 / CAMERAS.free_deviation**2])
+    return float(log_scales_of(freed[0])[0]), _last_deviation(information)
 
 
 def _free_in_space(
@@ -140,9 +144,10 @@ def _free_in_space(
     for scale in CAMERAS.loss_scales:
         freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     scores = ABSOLUTE_FOCAL_POSES.msac_scores(freed, points, max_error)[0]
-    information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0))[:7, :7] / unit_sq
-    information = information + np.diag([1e-9] * 6 + [1 / CAMERAS.free_deviation**2])
-    return float(freed[0, 0, 4]), _last_deviation(information), _log_gain(scores, likely, model, max_error)
+    information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0)) / unit_sq
+    count = ABSOLUTE.pose + 1  # the focal length is next
+    information = information[:count, :count] + np.diag([1e-9] * ABSOLUTE.pose + [1 / CAMERAS.free_deviation**2])
+    return float(log_scales_of(freed[0])[0]), _last_deviation(information), _log_gain(scores, likely, model, max_error)
 
 
 def _last_deviation(information: Array) -> float:

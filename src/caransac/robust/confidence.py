@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import RefineOptions, inner_products, where, widths
+from caransac.kernels import RELATIVE, RefineOptions, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.learned.weights_file import KEPT
 from caransac.options import Options
@@ -84,7 +84,9 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
     deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
     shift = lens_shift(fitted, found.model, weights, last.noise, rates)
-    rotation = 0.0 if found.covariance is None else float(np.trace(found.covariance[:3, :3]))
+    rotation = (
+        0.0 if found.covariance is None else float(np.trace(found.covariance[RELATIVE.rotation, RELATIVE.rotation]))
+    )
     rival = 0.0 if found.rivalry is None else found.rivalry.share
     agreeing = cosines(np.stack([r.msac_scores[0] for r in found.rounds[1:]]), answer) > SAME_CONSENSUS
     cameras = check_cameras(problem, found, options.tuning)

@@ -10,17 +10,21 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import (
+    ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
     FOCAL_POSES,
+    RELATIVE,
     IntrinsicsPrior,
     ModelKernels,
     RefineOptions,
     lens_information,
     refine_lens_pose,
 )
+from caransac.kernels.degrees_of_freedom import OF_CAMERA
 from caransac.kernels.lens_poses import TwoNumbers
 from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
-from caransac.robust.problems.lens_prior import LENSES, TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.problems.base import log_scales_of
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
 from caransac.robust.refined_cameras import camera_covariance
 from caransac.tuning import CAMERAS
 
@@ -90,7 +94,9 @@ class TwoViewFits(_Fits[Essential | FocalPose]):
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         information = lens_information(model, self.lenses.k1, self.problem.correspondences, weights)
-        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[LENSES, LENSES]
+        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[
+            RELATIVE.lenses, RELATIVE.lenses
+        ]
 
 
 class OneViewFits(_Fits[Absolute]):
@@ -114,9 +120,7 @@ class OneViewFits(_Fits[Absolute]):
         bent, points = problem.bent(model)
         options = self.options(prior, loss_scale, noise, held, brief=False)
         refined, costs = ABSOLUTE_FOCAL_POSES.refine(bent[None], points, options, weights)
-        model = refined[0]
-        k1 = float(model[0, 5]) * exp(-2 * model[0, 4])
-        model[0, 5] = 0.0
+        model, k1 = problem.flat(refined[0])
         return model, (k1, 0.0), float(costs[0, 1])
 
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
@@ -124,12 +128,13 @@ class OneViewFits(_Fits[Absolute]):
         bent, points = self.problem.bent(model)
         information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (TEMPER * self.unit(noise) ** 2)
         if isinstance(self.problem, AbsoluteFocal):
-            known = np.diag(self.problem.prior_information)[6:9]
+            known = self.problem.camera_information[:OF_CAMERA]
         else:
-            known = slack_information()[:3]
-        information[range(6, 9), range(6, 9)] += known
-        told = np.linalg.pinv(information, hermitian=True)[9, 9]
-        return np.diag([told * exp(-4 * model[0, 4]), 0.0])
+            known = slack_information()[:OF_CAMERA]
+        camera, lens = ABSOLUTE.camera(), ABSOLUTE.lens()
+        information[camera, camera] += np.diag(known)
+        told = np.linalg.pinv(information, hermitian=True)[lens, lens]
+        return np.diag([told * exp(-4 * log_scales_of(model)[0]), 0.0])
 
 
 def lens_fits(problem: Problem) -> LensFits | None:

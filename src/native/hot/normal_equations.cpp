@@ -121,7 +121,9 @@ template <class Real>
 void accumulate_blocks(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
                        const double* weights, Loss loss, double loss_scale, NormalEquations& out) {
     const auto fill = loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real> : evaluate<Loss::kCauchy, Real>;
-    const auto add = dof == 5 ? accumulate<5, Real> : dof == 7 ? accumulate<7, Real> : accumulate_entries<11, Real>;
+    const auto add = dof == kPoseDof          ? accumulate<kPoseDof, Real>
+                     : dof == kFundamentalDof ? accumulate<kFundamentalDof, Real>
+                                              : accumulate_entries<kFocalPoseDof, Real>;
     Block<Real> block;
     out = {};
     for (int first = 0; first < points.n; first += Block<Real>::kSize) {

@@ -316,3 +316,13 @@ def not_steep(slopes: Array) -> NDArray[np.bool_]:
 def with_intrinsics(model: Array) -> Array:
     """A pose (3, 4), or one with intrinsics (3, 6), as the latter."""
     return model if model.shape[1] == 6 else np.concatenate([model, np.zeros((3, 2))], axis=1)
+
+
+def intrinsics_of(model: Array, camera: int) -> Array:
+    """The intrinsics (log_scale, x, y) of one camera of a model (3, 6) of `FOCAL_POSES`."""
+    return model[:, 4 + camera]
+
+
+def log_scales_of(model: Array) -> Array:
+    """Of a model (3, 6) of `FOCAL_POSES`, the log_scale (2,) of both cameras: a view."""
+    return model[0, 4:]

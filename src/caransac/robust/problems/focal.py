@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from caransac.camera import Camera, mean_pixel
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
-from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
-from caransac.robust.problems.base import USUAL_DISTORTION, with_intrinsics, with_prior
+from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
+from caransac.robust.problems.base import USUAL_DISTORTION, intrinsics_of, log_scales_of, with_intrinsics, with_prior
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
 from caransac.tuning import CAMERAS
@@ -132,7 +132,7 @@ class FocalPose(RelativePoseProblem):
     def _deviations(self, model: Array) -> list[float]:
         """Deviations of the focal lengths whose Gaussian prior pulls a model as the prior of unknown cameras does."""
         found = []
-        for prior, log_scale in zip(self._priors, model[0, 4:6], strict=True):
+        for prior, log_scale in zip(self._priors, log_scales_of(model), strict=True):
             relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
             found.append(prior.focal * float((CAMERAS.tails + relative_sq) / (CAMERAS.tails + 1)) ** 0.5)
         return found
@@ -150,8 +150,8 @@ class FocalPose(RelativePoseProblem):
     def free_parameters(self) -> dict[str, int]:
         """See `Problem.free_parameters`: the logarithms of the focal lengths that are refined."""
         if self.shared:
-            return {"focal": 5}
-        return {f"focal{k + 1}": 5 + 3 * k for k, prior in enumerate(self._priors) if prior.focal > 0}
+            return {"focal": RELATIVE.focal()}
+        return {f"focal{k + 1}": RELATIVE.focal(k) for k, prior in enumerate(self._priors) if prior.focal > 0}
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
@@ -178,10 +178,9 @@ class FocalPose(RelativePoseProblem):
         points = self.model_kernels.information(model, self.correspondences, weights)
         points /= TEMPER * noise**2
         said = np.linalg.pinv(with_prior(points, self._prior_information(focal_prior=False)), hermitian=True)
+        variances = np.diag(said)
         ratios = [
-            said[5 + 3 * camera, 5 + 3 * camera] / prior.focal**2
-            for camera, prior in enumerate(self._priors)
-            if prior.focal > 0
+            variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self._priors) if prior.focal > 0
         ]
         return TEMPER * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
 
@@ -197,13 +196,13 @@ class FocalPose(RelativePoseProblem):
         for camera, prior in enumerate(self._priors):
             focal = precision(share, prior.focal) if focal_prior or prior.focal == 0 else 0.0
             centre = precision(share, prior.centre)
-            diagonal[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
+            diagonal[RELATIVE.camera(camera)] = focal, centre, centre
         together = np.diag(diagonal)
         if self.shared:
             differences = CAMERAS.focal_difference, CAMERAS.centre_difference, CAMERAS.centre_difference
             for k, deviation in enumerate(differences):
-                pair = np.ix_([5 + k, 8 + k], [5 + k, 8 + k])
-                together[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
+                both = [RELATIVE.focal(camera) + k for camera in range(2)]
+                together[np.ix_(both, both)] += np.array([[1, -1], [-1, 1]]) / deviation**2
         return together
 
     def with_tails(self) -> FocalPose:
@@ -220,9 +219,9 @@ class FocalPose(RelativePoseProblem):
         bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
         found = []
         for index, camera in enumerate(self.cameras):
-            own, widest = 5 + 3 * index, wide._priors[index].focal
+            own, widest = RELATIVE.focal(index), wide._priors[index].focal
             deviation = min(float(np.hypot(max(covariance[own, own], 0.0) ** 0.5, bias[own])), widest)
-            found.append(with_model(camera, model[:, 4 + index], deviation))
+            found.append(with_model(camera, intrinsics_of(model, index), deviation))
         return found[0], found[1]
 
     def fundamentals(self, models: Array) -> Array:
@@ -230,7 +229,7 @@ class FocalPose(RelativePoseProblem):
         return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
 
     def _fundamental(self, model: Array) -> Array:
-        Ks = [with_model(camera, own, 0.0).K for camera, own in zip(self.cameras, model[:, 4:].T, strict=True)]
+        Ks = [with_model(camera, intrinsics_of(model, k), 0.0).K for k, camera in enumerate(self.cameras)]
         F = fundamental_from_essential(essential_from_pose(*split_pose(model[:, :4])), *Ks)
         return np.asarray(F / np.linalg.norm(F))
 
