@@ -18,7 +18,9 @@ from caransac.robust.problems.lens_prior import TEMPER, slack_information
 LARGEST = 1.0  # deviation of anything
 
 
-def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Camera]) -> tuple[Camera, Camera]:
+def refined_cameras(
+    problem: Essential | FocalPose, found: Estimate, cameras: tuple[Camera, Camera]
+) -> tuple[Camera, Camera]:
     """The cameras of an answer, which must exist: as given where they were exact, or lenses were not estimated.
 
     Args:
@@ -27,18 +29,16 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
         cameras: as given.
     """
     assert found.model is not None and found.msac_scores is not None
-    if not isinstance(problem, Essential | FocalPose):
-        return cameras
     weights = (found.msac_scores > 0).astype(float)
     lens_prior = problem.lens_prior
     if lens_prior is None:
-        if not isinstance(problem, FocalPose):
+        if isinstance(problem, Essential):
             return cameras
         return problem.refined_cameras(found.model, weights, found.noise)
     model = with_intrinsics(found.model)
     information = lens_information(model, lens_prior.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
     variances = np.diag(camera_covariance(problem, information, with_lens_prior=True))
-    wide = problem.with_tails() if isinstance(problem, FocalPose) else problem
+    wide = problem if isinstance(problem, Essential) else problem.with_tails()
     stated = np.diag(camera_covariance(wide, information * (TEMPER / STATED_TEMPER), with_lens_prior=True))
     back = []
     for index, camera in enumerate(cameras):
@@ -67,10 +67,10 @@ def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: 
     lens_prior = problem.lens_prior
     assert lens_prior is not None
     prior = np.zeros_like(information)
-    if isinstance(problem, FocalPose):
-        prior[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = problem.prior_information
-    else:
+    if problem.has_exact_cameras:
         prior[RELATIVE.intrinsics, RELATIVE.intrinsics] = np.diag(slack_information())
+    else:
+        prior[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = problem.prior_information
     prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.information
     free = np.isfinite(np.diag(prior))
     if not with_lens_prior:

@@ -103,6 +103,7 @@ class Absolute(Problem):
     """
 
     name = "absolute"
+    has_exact_cameras = True
     weights = "absolute"
     sample_size = 3
     error_dimensions = 2
@@ -246,6 +247,7 @@ class AbsoluteFocal(Absolute):
     """
 
     name = "absolute_focal"
+    has_exact_cameras = False
     model_kernels = ABSOLUTE_FOCAL_POSES
 
     @cached_property
