@@ -88,9 +88,8 @@ class Estimates:
     def epipolar(self) -> EpipolarResult:
         """The pose; without cameras and sizes, the fundamental matrix."""
         points1, points2, camera1, camera2 = self.points1, self.points2, self.camera1, self.camera2
-        if (
-            self.both_sizes or camera1 is not None or camera2 is not None
-        ):  # one alone is an error, which the call explains
+        # One camera alone is an error, which the call explains.
+        if self.both_sizes or camera1 is not None or camera2 is not None:
             return estimate_relative_pose(points1, points2, camera1, camera2, **self.sizes, **self.matches)
         return estimate_fundamental(points1, points2, **self.sizes, **self.matches)
 
