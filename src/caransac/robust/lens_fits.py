@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, symmetric_inverse
 from caransac.kernels import (
     ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
@@ -127,7 +127,7 @@ class OneViewFits(_Fits[Absolute]):
         known = slack_information() if self.problem.has_exact_cameras else self.problem.camera_information
         camera, lens = ABSOLUTE.camera(), ABSOLUTE.lens()
         information[camera, camera] += np.diag(known[:OF_CAMERA])
-        told = np.linalg.pinv(information, hermitian=True)[lens, lens]
+        told = symmetric_inverse(information)[lens, lens]
         return np.diag([told * exp(-4 * log_scales_of(model)[0]), 0.0])
 
 

@@ -7,7 +7,7 @@ from math import exp
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.geometry import Array
+from caransac.geometry import Array, symmetric_inverse
 from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem, with_intrinsics
@@ -80,5 +80,5 @@ def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: 
     try:
         covariance[kept] = np.linalg.inv(information[kept] + prior[kept])
     except np.linalg.LinAlgError:  # matches that leave a number open
-        covariance[kept] = np.linalg.pinv(information[kept] + prior[kept], hermitian=True)
+        covariance[kept] = symmetric_inverse(information[kept] + prior[kept])
     return covariance

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
-from caransac.geometry import Array, cross_matrix
+from caransac.geometry import Array, cross_matrix, symmetric_inverse
 from caransac.kernels import (
     ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
@@ -221,7 +221,7 @@ class Absolute(Problem):
         else:
             information = ABSOLUTE_FOCAL_POSES.information(*self.bent(model), weights) / deviation**2
             information = with_prior(information, np.diag([*np.zeros(ABSOLUTE.pose), *known]))
-        covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
+        covariance = symmetric_inverse(information)
         free = [k for k in (ABSOLUTE.focal(), ABSOLUTE.lens()) if np.isfinite(known[k - ABSOLUTE.pose])]
         chosen = [*range(ABSOLUTE.pose), *free]
         return self.frame.covariance(covariance[np.ix_(chosen, chosen)], self.public(model[None])[0])

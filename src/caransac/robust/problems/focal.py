@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caransac.camera import Camera, mean_pixel
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
+from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose, symmetric_inverse
 from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, intrinsics_of, log_scales_of, with_intrinsics, with_prior
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
@@ -177,7 +177,7 @@ class FocalPose(RelativePoseProblem):
         """How much the prior counts: the more, the less the matches say about the focal length."""
         points = self.model_kernels.information(model, self.correspondences, weights)
         points /= TEMPER * noise**2
-        said = np.linalg.pinv(with_prior(points, self._prior_information(focal_prior=False)), hermitian=True)
+        said = symmetric_inverse(with_prior(points, self._prior_information(focal_prior=False)))
         variances = np.diag(said)
         ratios = [
             variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self._priors) if prior.focal > 0
@@ -214,7 +214,7 @@ class FocalPose(RelativePoseProblem):
     def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
         """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
         wide = self.with_tails()
-        covariance = np.linalg.pinv(wide.information(model, weights, noise * STATED_TEMPER**0.5), hermitian=True)
+        covariance = symmetric_inverse(wide.information(model, weights, noise * STATED_TEMPER**0.5))
         response = wide.lens_response(model, weights, noise)
         bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
         found = []
