@@ -258,11 +258,11 @@ class AbsoluteFocal(Absolute):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
 
-        def solve_at(log_scales: tuple[float, float], points: Correspondences, index: Indices) -> Array:
-            return three_point(pack_space(points.points1 * exp(-log_scales[0]), points.points2), index)[0]
+        def solve_scaled(points2d: Array, points3d: Array, index: Indices) -> tuple[Array, Indices]:
+            return three_point(pack_space(points2d, points3d), index)
 
         guesses = [(log_scale, 0.0) for log_scale in self.camera_prior.log_scales(CAMERAS.focal_steps)]
-        return solve_in_turns(self.correspondences, samples, guesses, solve_at)
+        return solve_in_turns(self.correspondences, samples, guesses, solve_scaled)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the camera as given."""

@@ -110,11 +110,10 @@ class FocalPose(RelativePoseProblem):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
 
-        def solve_at(log_scales: tuple[float, float], points: Correspondences, index: Indices) -> Array:
-            scale1, scale2 = (exp(-each) for each in log_scales)
-            return five_point_poses(pack(points.points1 * scale1, points.points2 * scale2), index)[0]
+        def solve_scaled(points1: Array, points2: Array, index: Indices) -> tuple[Array, Indices]:
+            return five_point_poses(pack(points1, points2), index)
 
-        return solve_in_turns(self.correspondences, samples, self._log_scales(), solve_at)
+        return solve_in_turns(self.correspondences, samples, self._log_scales(), solve_scaled)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the cameras as given."""
@@ -238,7 +237,7 @@ def solve_in_turns(
     points: Correspondences,
     samples: Indices,
     guesses: list[tuple[float, float]],
-    solve_at: Callable[[tuple[float, float], Correspondences, Indices], Array],
+    solve: Callable[[Array, Array, Indices], tuple[Array, Indices]],
 ) -> Array:
     """Models (m, 3, 6) through samples (S, k) that take turns with guesses of the focal lengths.
 
@@ -246,17 +245,19 @@ def solve_in_turns(
         points: of all samples.
         samples: their indices.
         guesses: pairs of log_scale.
-        solve_at: a guess, points and samples (s, k) of these -> poses (p, 3, 4).
+        solve: points of two images as they are at the guesses, and samples (S, k) of these -> poses (p, 3, 4), and (p,)
+            the sample each comes from.
     """
-    solved = []
-    for turn, log_scales in enumerate(guesses):
-        own = samples[turn :: len(guesses)]
-        index = np.arange(own.size, dtype=np.int32).reshape(own.shape)
-        poses = solve_at(log_scales, points.subset(own.ravel()), index)
-        intrinsics = np.zeros((len(poses), 3, 2))
-        intrinsics[:, 0] = log_scales
-        solved.append(np.concatenate([poses, intrinsics], axis=2))
-    return np.concatenate(solved)
+    turns = np.arange(len(samples)) % len(guesses)
+    order = np.argsort(turns, kind="stable")
+    sampled = points.subset(samples[order].ravel())
+    scales = np.array([[exp(-log_scale) for log_scale in guess] for guess in guesses])
+    scales = scales[turns[order]].repeat(samples.shape[1], axis=0)
+    index = np.arange(samples.size, dtype=np.int32).reshape(samples.shape)
+    poses, of_sample = solve(sampled.points1 * scales[:, :1], sampled.points2 * scales[:, 1:], index)
+    intrinsics = np.zeros((len(poses), 3, 2))
+    intrinsics[:, 0] = np.array(guesses)[turns[order][of_sample]]
+    return np.concatenate([poses, intrinsics], axis=2)
 
 
 def with_model(camera: Camera, intrinsics: Array, focal_deviation: float) -> Camera:
