@@ -10,12 +10,12 @@ import pytest
 import caransac
 from caransac import Options, estimate_fundamental, estimate_relative_pose
 from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork, load_network
 from caransac.robust.confidence import (
     CONFIDENCE_PARTS,
-    UNTOLD_DISTORTION,
     ConfidenceFit,
     assess_confidence,
     evidence,
@@ -129,7 +129,7 @@ def test_the_shift_by_a_lens_is_what_it_does(rng):
     found = answer(problem, network, None)
     said = evidence(network, problem, found, Options())
     shifts = []
-    for k1 in (-UNTOLD_DISTORTION, UNTOLD_DISTORTION):
+    for k1 in (-UNKNOWN_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION):
         bent = problem.bent_by(k1)
         direction = answer(bent, network, None).model[:, 3]
         shifts.append(np.arccos(np.clip(direction @ found.model[:, 3], -1, 1)))

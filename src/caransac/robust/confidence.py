@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import Array, Floats
 from caransac.kernels import RELATIVE, RefineOptions, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
@@ -33,9 +34,9 @@ FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
 WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
 STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
-# As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 of this deviation. No
-# answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
-UNTOLD_SHARE, UNTOLD_DISTORTION = 0.5, 0.05
+# As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 as unknown ones have it.
+# No answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
+UNTOLD_SHARE = 0.5
 # Where a lens moves the answer by less to first order, in what is right, it is not looked at closer.
 LITTLE_SHIFT = 0.05
 REFINED_POINTS, REFINED_STEPS, REFINED_DECREASE = 256, 8, 1e-3  # of this closer look
@@ -154,7 +155,7 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
         said: its evidence.
     """
     assert found.model is not None and found.msac_scores is not None
-    shift = math.exp(said.lens_shift) * UNTOLD_DISTORTION / USUAL_DISTORTION
+    shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / USUAL_DISTORTION
     inliers = np.flatnonzero(found.msac_scores > 0).astype(np.int32)
     if shift < LITTLE_SHIFT * problem.outcome_limit or not problem.usual_focal or len(inliers) == 0:
         return shift
@@ -165,9 +166,8 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
         min_decrease=REFINED_DECREASE,
         intrinsics=problem.intrinsics_prior(found.noise),
     )
-    models = [found.model] + [
-        likely.bent_by(k1).refine(found.model[None], options)[0] for k1 in (-UNTOLD_DISTORTION, UNTOLD_DISTORTION)
-    ]
+    bent = [likely.bent_by(sign * UNKNOWN_DISTORTION_DEVIATION) for sign in (-1, 1)]
+    models = [found.model, *(each.refine(found.model[None], options)[0] for each in bent)]
     direction, *others = problem.outcomes(np.stack(models))
     return max(shift, *(2 * math.asin(min(float(np.linalg.norm(each - direction)) / 2, 1.0)) for each in others))
 

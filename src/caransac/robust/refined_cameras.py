@@ -7,6 +7,7 @@ from math import exp
 import numpy as np
 
 from caransac.camera import Camera
+from caransac.camera_priors import LARGEST_DEVIATION
 from caransac.geometry import Array, symmetric_inverse
 from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
@@ -14,8 +15,6 @@ from caransac.robust.problems import Essential, FocalPose, Problem, with_intrins
 from caransac.robust.problems.base import intrinsics_of, log_scales_of
 from caransac.robust.problems.focal import STATED_TEMPER, with_model
 from caransac.robust.problems.lens_prior import TEMPER, slack_information
-
-LARGEST = 1.0  # deviation of anything
 
 
 def refined_cameras(
@@ -44,11 +43,11 @@ def refined_cameras(
     for index, camera in enumerate(cameras):
         log_scale = log_scales_of(model)[index]
         if camera.focal_deviation > 0:
-            deviation = min(float(max(stated[RELATIVE.focal(index)], 0.0) ** 0.5), LARGEST)
+            deviation = min(float(max(stated[RELATIVE.focal(index)], 0.0) ** 0.5), LARGEST_DEVIATION)
             camera = with_model(camera, intrinsics_of(model, index), deviation)
         scale_sq = exp(2 * log_scale)  # k1 of the camera as given is of rays at its focal length
         if found.k1 is not None and camera.distortion_deviation > 0:
-            deviation = min(float(np.sqrt(max(variances[RELATIVE.lens(index)], 0.0))) * scale_sq, LARGEST)
+            deviation = min(float(np.sqrt(max(variances[RELATIVE.lens(index)], 0.0))) * scale_sq, LARGEST_DEVIATION)
             camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)
         elif camera.distortion_deviation > 0 and camera.k1 != 0 and log_scale != 0:
             camera = camera.with_lens(camera.k1 * scale_sq, camera.distortion_deviation)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
+from caransac.camera_priors import LARGEST_DEVIATION
 from caransac.geometry import Array, cross_matrix, symmetric_inverse
 from caransac.kernels import (
     ABSOLUTE,
@@ -228,10 +229,8 @@ class Absolute(Problem):
 
     def refined_camera(self, model: Array, covariance: Array) -> Camera:
         """The camera of a model, with the deviations that are left: as given where it was exact."""
-        camera, deviations = (
-            self.camera,
-            np.sqrt(np.maximum(np.diag(covariance)[ABSOLUTE.pose :], 0.0)).clip(max=1.0).tolist(),
-        )
+        camera, variances = self.camera, np.diag(covariance)[ABSOLUTE.pose :]
+        deviations = np.sqrt(np.maximum(variances, 0.0)).clip(max=LARGEST_DEVIATION).tolist()
         intrinsics = intrinsics_of(with_intrinsics(model), 0)
         if camera.focal_deviation > 0:
             camera = with_model(camera, intrinsics, deviations[0])
