@@ -42,7 +42,14 @@ LAYERS = [
     },
     {"robust.problems.absolute"},
     {"robust.problems"},
-    {"robust.estimate", "robust.cheirality", "robust.sampling", "robust.match_info", "robust.scale"},
+    {
+        "robust.estimate",
+        "robust.cheirality",
+        "robust.sampling",
+        "robust.match_info",
+        "robust.run_evidence",
+        "robust.scale",
+    },
     {"robust.copies", "robust.covariance", "robust.refinement", "robust.stopping", "robust.refined_cameras"},
     {"robust.working_set", "robust.selection", "robust.camera_evidence", "robust.lens_fits"},
     {

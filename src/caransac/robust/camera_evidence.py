@@ -25,7 +25,7 @@ from caransac.kernels import (
     where,
 )
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem, with_intrinsics
+from caransac.robust.problems import Absolute, Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.lens_prior import TEMPER
 from caransac.tuning import CAMERAS, Tuning
@@ -56,7 +56,7 @@ class CameraEvidence:
 def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence:
     """Refine the answer with free cameras. It must exist, with its probabilities."""
     assert found.model is not None and found.probabilities is not None
-    if not isinstance(problem, Essential | Absolute) or isinstance(problem, AbsoluteFocal):
+    if not problem.has_exact_cameras:
         return CameraEvidence()
     chosen = most_likely(found.probabilities, tuning.local_matches)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)

@@ -7,7 +7,7 @@ import numpy as np
 from caransac.geometry import Array
 from caransac.kernels import RELATIVE, lens_information, where
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import FocalPose, Problem, with_intrinsics
+from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import LARGEST_SLOPE, not_steep
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information
 
@@ -85,10 +85,10 @@ def _with_lenses(
     _add_radian(data)
     intrinsics, of_lenses, count = RELATIVE.intrinsics, RELATIVE.lenses, RELATIVE.with_lenses
     cameras, slack, lenses = np.zeros((3, count, count))
-    if isinstance(fitted, FocalPose):
-        cameras[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = fitted.prior_information
-    else:
+    if fitted.has_exact_cameras:
         slack[intrinsics, intrinsics] = np.diag(slack_information())
+    else:
+        cameras[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = fitted.prior_information
     lenses[of_lenses, of_lenses] = lens_prior.information
     free = np.isfinite(np.diag(cameras + lenses))
     last = free & (np.diag(slack) == 0)  # what the last refinement moves

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
+from caransac.camera_priors import LARGEST_DEVIATION
 from caransac.geometry import Array, cross_matrix, symmetric_inverse
 from caransac.kernels import (
     ABSOLUTE,
@@ -103,6 +104,7 @@ class Absolute(Problem):
     """
 
     name = "absolute"
+    has_exact_cameras = True
     weights = "absolute"
     sample_size = 3
     error_dimensions = 2
@@ -227,10 +229,8 @@ class Absolute(Problem):
 
     def refined_camera(self, model: Array, covariance: Array) -> Camera:
         """The camera of a model, with the deviations that are left: as given where it was exact."""
-        camera, deviations = (
-            self.camera,
-            np.sqrt(np.maximum(np.diag(covariance)[ABSOLUTE.pose :], 0.0)).clip(max=1.0).tolist(),
-        )
+        camera, variances = self.camera, np.diag(covariance)[ABSOLUTE.pose :]
+        deviations = np.sqrt(np.maximum(variances, 0.0)).clip(max=LARGEST_DEVIATION).tolist()
         intrinsics = intrinsics_of(with_intrinsics(model), 0)
         if camera.focal_deviation > 0:
             camera = with_model(camera, intrinsics, deviations[0])
@@ -246,6 +246,7 @@ class AbsoluteFocal(Absolute):
     """
 
     name = "absolute_focal"
+    has_exact_cameras = False
     model_kernels = ABSOLUTE_FOCAL_POSES
 
     @cached_property

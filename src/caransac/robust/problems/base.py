@@ -54,6 +54,7 @@ class Problem(ABC):
         has_rotation: whether a model has a rotation.
         has_mean: whether models that agree are averaged: poses of exact cameras. Where focal lengths are free, these
             and the pose make up for each other along a curve, which the mean is not on.
+        has_exact_cameras: whether its cameras were given as exact, which may be wrong; not where it has none.
         usual_focal: focal length of an ordinary camera in the unit of the points; 0 where lenses are not considered.
         by_score: share of the samples that are drawn by the scores of the matches alone, not by probability.
         pixel: size of a pixel in the unit of the points.
@@ -69,6 +70,7 @@ class Problem(ABC):
     median_error: ClassVar[float] = 0.674
     has_rotation: ClassVar[bool] = False
     has_mean: ClassVar[bool] = False
+    has_exact_cameras: ClassVar[bool] = False
     usual_focal: ClassVar[float] = 0.0
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels
