@@ -153,9 +153,13 @@ void WeightedPoints::gather(const Columns<double>& points, const double* weights
 
 Refiner::Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options)
     : options_(options) {
-    index_.reserve(points.n);
-    for (int i = 0; i < points.n; ++i)
-        if ((weights == nullptr || weights[i] > 0) && is_usable(points, i)) index_.push_back(i);
+    index_.resize(points.n + 1);
+    size_t count = 0;
+    for (int i = 0; i < points.n; ++i) {
+        index_[count] = i;
+        count += (weights == nullptr || weights[i] > 0) && is_usable(points, i);
+    }
+    index_.resize(count);
     usable_.gather(points, weights, index_);
     if (options.max_residual_sq > 0) usable_.round();
     std::iota(index_.begin(), index_.end(), 0);
