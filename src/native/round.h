@@ -74,6 +74,23 @@ std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind:
     return take(models, distinct_rows(scores.data(), stride, correspondences.size(), order, count, same));
 }
 
+// The mean of the poses whose translation is closer than `reach` to that of the first, weighted by a power of their
+// `spread_consensus`: their errors differ, and that of the mean is smaller. The first one where none has any consensus.
+template <class Kind>
+Pose mean_of_agreeing(const std::vector<Pose>& poses, const Correspondences& correspondences, double max_error,
+                      const Regions& regions, double reach, double exponent) {
+    const Pose& first = poses.front();
+    std::vector<Pose> agreeing;
+    for (const Pose& pose : poses)
+        if ((pose.translation - first.translation).norm() < reach) agreeing.push_back(pose);
+    const std::vector<typename Kind::Model> models(agreeing.begin(), agreeing.end());
+    std::vector<double> weights = spread_consensus<Kind>(models, correspondences, max_error, regions);
+    const double largest = weights.empty() ? 0 : *std::max_element(weights.begin(), weights.end());
+    if (!(largest > 0)) return first;
+    for (double& weight : weights) weight = std::pow(weight / largest, exponent);
+    return mean_pose(agreeing, weights);
+}
+
 template <class Kind>
 std::vector<double> distances(const typename Kind::Model& model, const Correspondences& correspondences) {
     std::vector<double> result(padded(correspondences.size()));

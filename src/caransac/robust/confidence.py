@@ -84,7 +84,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
     deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
     shift = lens_shift(fitted, found.model, weights, last.noise, rates)
-    rotation = 0.0 if found.covariance is None else float(np.trace(found.covariance[:3, :3]))
+    rotation = 0.0 if found.covariance is None else float(found.covariance[:3, :3].trace())
     rival = 0.0 if found.rivalry is None else found.rivalry.share
     agreeing = cosines(np.stack([r.msac_scores[0] for r in found.rounds[1:]]), answer) > SAME_CONSENSUS
     cameras = check_cameras(problem, found, options.tuning)
@@ -97,7 +97,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
             float(others.max(initial=0.0)) / max(support, 1e-6),
             math.log(last.noise / problem.extent),
             math.log(deviation + 1e-5),
-            float(agreeing.mean()),
+            np.count_nonzero(agreeing) / len(agreeing),
             math.log(safe_deviation + 1e-5),
             degeneracy.margin,
             degeneracy.share,
@@ -175,7 +175,7 @@ def untold_shift(problem: Problem, found: Estimate, numbers: Array) -> float:
     """
     assert found.model is not None and found.msac_scores is not None
     shift = math.exp(numbers[LENS_SHIFT]) * UNTOLD_DISTORTION / USUAL_DISTORTION
-    inliers = np.flatnonzero(found.msac_scores > 0).astype(np.int32)
+    inliers = where(found.msac_scores > 0)
     if shift < LITTLE_SHIFT * problem.outcome_limit or not problem.usual_focal or len(inliers) == 0:
         return shift
     likely = problem.subset(inliers[:: -(-len(inliers) // REFINED_POINTS)])
