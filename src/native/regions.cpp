@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "spreads.h"
@@ -43,7 +44,7 @@ Regions::Regions(const Correspondences& correspondences, std::vector<float> weig
 }
 
 double Regions::spread_consensus(const float* msac_scores) const {
-    std::vector<int> supporting(size() + 1);
+    const std::unique_ptr<int[]> supporting(new int[size() + 1]);  // no zeros: most are overwritten
     int count = 0;
     for (int i = 0; i < size(); ++i) {
         supporting[count] = i;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "model_kinds.h"
@@ -64,14 +65,14 @@ std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind:
                                                 const Regions& regions, int count, double same) {
     const int m = static_cast<int>(models.size());
     const size_t stride = padded(correspondences.size());
-    std::vector<float> scores(m * stride);
+    const std::unique_ptr<float[]> scores(new float[m * stride]);  // no zeros: all are overwritten
     std::vector<double> totals(m);
     for (int i = 0; i < m; ++i) {
-        Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.data() + i * stride);
-        totals[i] = regions.spread_consensus(scores.data() + i * stride);
+        Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.get() + i * stride);
+        totals[i] = regions.spread_consensus(scores.get() + i * stride);
     }
     const std::vector<int> order = largest_first(totals);
-    return take(models, distinct_rows(scores.data(), stride, correspondences.size(), order, count, same));
+    return take(models, distinct_rows(scores.get(), stride, correspondences.size(), order, count, same));
 }
 
 // The mean of the poses whose translation is closer than `reach` to that of the first, weighted by a power of their

@@ -29,6 +29,9 @@ from caransac.tuning import CAMERAS, Tuning
 
 HELD = 1e6  # precision of what is held together
 NO_PRIOR = IntrinsicsPrior()
+# Five numbers of the pose, and one for both focal lengths, as degrees of freedom of `FOCAL_POSES`; what is known of them.
+TOGETHER = np.concatenate([np.eye(6), np.zeros((2, 6)), np.eye(6)[5:], np.zeros((2, 6))])
+ABOUT_FOCAL = np.diag([1e-9] * 5 + [1 / CAMERAS.free_deviation**2])
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,7 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
         freed = FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
-    together = np.zeros((11, 6))  # five numbers of the pose, and one for both focal lengths
-    together[range(5), range(5)] = together[[5, 8], 5] = 1
-    information = together.T @ information @ together + np.diag([1e-9] * 5 + [1 / CAMERAS.free_deviation**2])
+    information = TOGETHER.T @ information @ TOGETHER + ABOUT_FOCAL
     return float(freed[0, 0, 4]), _last_deviation(information)
 
 
