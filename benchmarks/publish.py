@@ -141,7 +141,7 @@ STEPS = (
     Step("focal", words=most_pairs(15), full=most_pairs(30), data={"": VAL}, needs="", minutes=2),
     Step("focal_scenes", words=most_pairs(40), full=(), data={"": VAL}, needs="", minutes=1.5),
     Step("focal_pooling", words=("--workers", "1"), minutes=2.5),
-    Step("lenses", words=most_pairs(12), full=(), data={"": VAL}, needs="", minutes=5.5),
+    Step("lenses", words=most_pairs(24), full=(), data={"": VAL}, needs="", minutes=9),
     Step(
         "absolute",
         words=("--seeds", "5"),
@@ -301,10 +301,10 @@ def show_plan(steps: Sequence[Step]) -> None:
     """Print the steps in their order."""
     for step in in_order(steps):
         beside = "alone" if step.whole else "no other times beside it" if step.timed else ""
-        print(f"{step.name:16}{step.minutes:5.1f} min  {beside}")
+        print(f"{step.name:18}{step.minutes:5.1f} min  {beside}")
     alone = sum(step.minutes for step in steps if step.whole)
     others = sum(step.minutes for step in steps if not step.whole)
-    print(f"{'in all':16}{alone + others / 2:5.1f} min  with two cores")
+    print(f"{'in all':18}{alone + others / 2:5.1f} min  with two cores")
 
 
 def main() -> int:
@@ -337,9 +337,9 @@ def main() -> int:
         data, results, work = (arguments.data or ROOT / "data").resolve(), RESULTS, WORK / str(machine.commit())
     summary, started = [], time.monotonic()
     for name, outcome in publish(chosen, data, results, work, arguments.quick, arguments.jobs):
-        summary.append(f"{name:16}{outcome}")
+        summary.append(f"{name:18}{outcome}")
         print(summary[-1], flush=True)
-    summary.append(f"{'in all':16}{(time.monotonic() - started) / 60:.1f} min")
+    summary.append(f"{'in all':18}{(time.monotonic() - started) / 60:.1f} min")
     print(summary[-1])
     (work / "summary.txt").write_text("\n".join(summary) + "\n")
     tables = [sys.executable, str(HERE / "tables.py"), *(["--results", str(results)] if arguments.quick else [])]

@@ -13,14 +13,16 @@ UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
 UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal length: one of them may be zoomed
 EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
 SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
+LARGEST_DEVIATION = 1.0  # of a focal length, relative, or of k1: all that is known of nothing
 # Deviation of k1 of a lens of which nothing is known: phones have up to 0.02, other cameras 0.05 to 0.1.
 UNKNOWN_DISTORTION_DEVIATION = 0.05
 
 
 def check_deviation(deviation: Any, name: str = "focal_deviation") -> None:
     """Raise a ValueError for what cannot be the deviation of that name, relative to a focal length or of k1."""
-    if not is_real(deviation) or not (deviation == 0 or SMALLEST_DEVIATION <= deviation <= 1):
-        raise ValueError(f"{name} must be 0 (exact) or from {SMALLEST_DEVIATION:g} to 1, not {shorten(deviation)}")
+    if not is_real(deviation) or not (deviation == 0 or SMALLEST_DEVIATION <= deviation <= LARGEST_DEVIATION):
+        allowed = f"0 (exact) or from {SMALLEST_DEVIATION:g} to {LARGEST_DEVIATION:g}"
+        raise ValueError(f"{name} must be {allowed}, not {shorten(deviation)}")
 
 
 def split_deviation(text: str) -> tuple[str, float]:
@@ -51,7 +53,7 @@ def parse_lens(text: str) -> tuple[float | None, float]:
     if not front and deviation == 0:
         raise ValueError("no number")
     k1 = float(front) if front else None
-    if not 0 <= deviation <= 1 or (k1 is not None and not isfinite(k1)):
+    if not 0 <= deviation <= LARGEST_DEVIATION or (k1 is not None and not isfinite(k1)):
         raise ValueError("not a number, or beyond what lenses have")
     return k1, deviation
 

@@ -291,6 +291,9 @@ class FundamentalResult(TwoViewResult):
     rivals: tuple[Rival, ...] = ()
 
 
+EpipolarResult = RelativePoseResult | FundamentalResult
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class HomographyResult(TwoViewResult):
     """Homography of pixel coordinates: ``x2 ~ H x1``.
@@ -341,7 +344,7 @@ class GeometryResult(TwoViewResult):
     rotation_confidence: float | None = None
     covariance: Array | None = None
     covariance_of: tuple[str, ...] = ()
-    epipolar: RelativePoseResult | FundamentalResult = field(metadata=FULL)
+    epipolar: EpipolarResult = field(metadata=FULL)
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
         """See `Result.to_dict`; what `epipolar` has in common with the result is written once."""
@@ -350,9 +353,6 @@ class GeometryResult(TwoViewResult):
             if getattr(self.epipolar, name) is getattr(self, name):
                 del values["epipolar"][name]
         return values
-
-
-AnyResult = RelativePoseResult | FundamentalResult
 
 
 SomeResult = RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult | AbsolutePoseResult

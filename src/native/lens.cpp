@@ -6,35 +6,28 @@
 
 namespace caransac {
 
-Lens::Lens(double k1) : k1_(k1), last_(std::numeric_limits<double>::infinity()), slope_(1) {
-    constexpr double kShareOfFold = 0.9;
+Lens::Lens(double k1) {
+    constexpr double kShareOfFold = 0.9, kInfinity = std::numeric_limits<double>::infinity();
+    curve_ = {k1, kInfinity, kInfinity, 1};
     if (k1 >= 0) return;
-    last_ = kShareOfFold / std::sqrt(-3 * k1);
-    slope_ = 1 - kShareOfFold * kShareOfFold;
+    curve_.last = kShareOfFold / std::sqrt(-3 * k1);
+    curve_.slope = 1 - kShareOfFold * kShareOfFold;
+    curve_.end = bend(curve_.last);
 }
 
 double Lens::bend(double radius) const {
-    const double inside = std::min(radius, last_);
-    return inside * (1 + k1_ * inside * inside) + (radius > last_ ? slope_ * (radius - last_) : 0);
-}
-
-double Lens::slope(double radius) const { return radius > last_ ? slope_ : 1 + 3 * k1_ * radius * radius; }
-
-double Lens::by_k1(double radius) const {
-    const double inside = std::min(radius, last_);
-    return -inside * inside * inside / slope(radius);
+    const double inside = std::min(radius, curve_.last);
+    return inside * (1 + curve_.k1 * inside * inside) +
+           (radius > curve_.last ? curve_.slope * (radius - curve_.last) : 0);
 }
 
 double Lens::unbend(double radius) const {
     constexpr int kMostSteps = 30;
-    if (k1_ < 0) {
-        const double end = bend(last_);
-        if (radius > end) return last_ + (radius - end) / slope_;
-    }
+    if (radius > curve_.end) return curve_.last + (radius - curve_.end) / curve_.slope;
     // Newton's method, which approaches the only solution from one side.
     double ray = radius;
     for (int step = 0; step < kMostSteps; ++step) {
-        const double change = (ray * (1 + k1_ * ray * ray) - radius) / (1 + 3 * k1_ * ray * ray);
+        const double bent = curve_.k1 * ray * ray, change = (ray * (1 + bent) - radius) / (1 + 3 * bent);
         ray -= change;
         if (std::abs(change) <= 1e-8 * ray) break;  // the next one would be its square
     }

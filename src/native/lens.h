@@ -2,6 +2,7 @@
 #pragma once
 
 #include "correspondences.h"
+#include "hot/lens_equations.h"
 
 namespace caransac {
 
@@ -10,14 +11,12 @@ namespace caransac {
 class Lens {
   public:
     explicit Lens(double k1);
-    double k1() const { return k1_; }
+    const LensCurve& curve() const { return curve_; }
     double bend(double radius) const;    // distance from the middle of a ray in the image
     double unbend(double radius) const;  // the inverse
-    double slope(double radius) const;   // derivative of bend by the radius of a ray
-    double by_k1(double radius) const;   // and of unbend by k1, at the radius of the ray
 
   private:
-    double k1_, last_, slope_;  // where the polynomial ends, and its slope there
+    LensCurve curve_;
 };
 
 // The lenses of both images.

@@ -15,7 +15,7 @@ struct LensPose {
 // The pose, then log_scale, x, y of either camera, then k1 of either lens: thirteen degrees of freedom.
 class LensManifold {
   public:
-    static constexpr int kDof = 13, kFirstLens = FocalManifold::kDof;
+    static constexpr int kDof = kLensPoseDof, kFirstLens = FocalManifold::kDof;
     using Delta = Eigen::Matrix<double, kDof, 1>;
     using Square = Eigen::Matrix<double, kDof, kDof>;
     explicit LensManifold(const LensPose& model) : focal_(model.focal_pose), lenses_(model.lenses) {}

@@ -95,9 +95,9 @@ FocalManifold::Jacobian FocalManifold::jacobian() const {
             change(k - 1, 2) = 1;
         return change;
     };
-    for (int k = 0; k < 3; ++k) {
-        set_column(jacobian, 5 + k, -matrix * change(camera1_, k) * inverse1);
-        set_column(jacobian, 8 + k, -(change(camera2_, k) * inverse2).transpose() * matrix);
+    for (int k = 0; k < kCameraDof; ++k) {
+        set_column(jacobian, kFirstOfCamera[0] + k, -matrix * change(camera1_, k) * inverse1);
+        set_column(jacobian, kFirstOfCamera[1] + k, -(change(camera2_, k) * inverse2).transpose() * matrix);
     }
     return jacobian;
 }
@@ -107,20 +107,20 @@ FocalManifold FocalManifold::retract(const Delta& delta) const {
         return {camera.log_scale + delta[first], camera.x + delta[first + 1], camera.y + delta[first + 2]};
     };
     const PoseManifold pose = pose_.retract(delta.head<PoseManifold::kDof>());
-    return FocalManifold({pose.pose(), moved(camera1_, 5), moved(camera2_, 8)});
+    return FocalManifold({pose.pose(), moved(camera1_, kFirstOfCamera[0]), moved(camera2_, kFirstOfCamera[1])});
 }
 
 void FocalManifold::add_prior(const RefineOptions& options, double& cost, Delta& gradient,
                               Eigen::Matrix<double, kDof, kDof>& hessian) const {
-    const double values[2][3] = {{camera1_.log_scale, camera1_.x, camera1_.y},
-                                 {camera2_.log_scale, camera2_.x, camera2_.y}};
+    const double values[2][kCameraDof] = {{camera1_.log_scale, camera1_.x, camera1_.y},
+                                          {camera2_.log_scale, camera2_.x, camera2_.y}};
     const IntrinsicsPrior& prior = options.intrinsics;
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < kCameraDof; ++k) {
         const double difference = values[0][k] - values[1][k];
         const double coupling = k == 0 ? prior.log_scale_difference : prior.centre_difference;
         cost += coupling * difference * difference;
         for (int i = 0; i < 2; ++i) {
-            const int at = 5 + 3 * i + k, other = 8 - 3 * i + k;
+            const int at = kFirstOfCamera[i] + k, other = kFirstOfCamera[1 - i] + k;
             const double precision = k == 0 ? prior.log_scale[i] : prior.centre[i];
             gradient[at] += coupling * (values[i][k] - values[1 - i][k]);
             hessian(at, at) += coupling;
@@ -131,10 +131,10 @@ void FocalManifold::add_prior(const RefineOptions& options, double& cost, Delta&
             hessian(at, at) += precision;
         }
     }
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < kCameraDof; ++k)
         for (int i = 0; i < 2; ++i) {
             if (!std::isinf(k == 0 ? prior.log_scale[i] : prior.centre[i])) continue;
-            const int at = 5 + 3 * i + k;  // held fixed
+            const int at = kFirstOfCamera[i] + k;  // held fixed
             hessian.row(at).setZero();
             hessian.col(at).setZero();
             hessian(at, at) = 1;
@@ -147,11 +147,11 @@ AbsoluteManifold<kDof> AbsoluteManifold<kDof>::retract(const Delta& delta) const
     AbsolutePose moved = model_;
     moved.pose.rotation = rotation_exp(delta.template head<3>()) * model_.pose.rotation;
     moved.pose.translation += delta.template segment<3>(3);
-    if constexpr (kDof == 10) {
-        moved.camera.log_scale += delta[6];
-        moved.camera.x += delta[7];
-        moved.camera.y += delta[8];
-        moved.k1 += delta[9];
+    if constexpr (kDof == kAbsoluteFocalDof) {
+        moved.camera.log_scale += delta[kAbsoluteDof];
+        moved.camera.x += delta[kAbsoluteDof + 1];
+        moved.camera.y += delta[kAbsoluteDof + 2];
+        moved.k1 += delta[kAbsoluteDof + kCameraDof];
     }
     return AbsoluteManifold(moved);
 }
@@ -159,13 +159,13 @@ AbsoluteManifold<kDof> AbsoluteManifold<kDof>::retract(const Delta& delta) const
 template <int kDof>
 void AbsoluteManifold<kDof>::add_prior(const RefineOptions& options, double& cost, Delta& gradient,
                                        Eigen::Matrix<double, kDof, kDof>& hessian) const {
-    if constexpr (kDof == 10) {
+    if constexpr (kDof == kAbsoluteFocalDof) {
         const IntrinsicsPrior& prior = options.intrinsics;
         const double values[4] = {model_.camera.log_scale, model_.camera.x, model_.camera.y,
                                   model_.k1 - prior.k1_given};
         const double precisions[4] = {prior.log_scale[0], prior.centre[0], prior.centre[0], prior.k1[0]};
         for (int k = 0; k < 4; ++k) {
-            const int at = 6 + k;
+            const int at = kAbsoluteDof + k;
             if (std::isinf(precisions[k])) {  // held fixed
                 hessian.row(at).setZero();
                 hessian.col(at).setZero();
@@ -180,8 +180,8 @@ void AbsoluteManifold<kDof>::add_prior(const RefineOptions& options, double& cos
     }
 }
 
-template class AbsoluteManifold<6>;
-template class AbsoluteManifold<10>;
+template class AbsoluteManifold<kAbsoluteDof>;
+template class AbsoluteManifold<kAbsoluteFocalDof>;
 
 HomographyManifold::HomographyManifold(const Matrix3& homography) : matrix_(homography / homography.norm()) {
     inverse_ = matrix_.inverse();

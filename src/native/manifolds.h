@@ -3,6 +3,7 @@
 
 #include "absolute_pose.h"
 #include "focal_pose.h"
+#include "hot/degrees_of_freedom.h"
 #include "hot/kernels.h"
 #include "pose.h"
 
@@ -33,7 +34,7 @@ struct RefineOptions {
 // `tangent`.
 class PoseManifold {
   public:
-    static constexpr int kDof = 5;
+    static constexpr int kDof = kPoseDof;
     using Delta = Eigen::Matrix<double, kDof, 1>;
     using Jacobian = Eigen::Matrix<double, 9, kDof>;
     explicit PoseManifold(const Pose& pose);
@@ -52,7 +53,7 @@ class PoseManifold {
 // A. Bartoli, P. Sturm, "Nonlinear estimation of the fundamental matrix with minimal parameters", TPAMI 2004.
 class FundamentalManifold {
   public:
-    static constexpr int kDof = 7;
+    static constexpr int kDof = kFundamentalDof;
     using Delta = Eigen::Matrix<double, kDof, 1>;
     using Jacobian = Eigen::Matrix<double, 9, kDof>;
     explicit FundamentalManifold(const Matrix3& fundamental);
@@ -70,7 +71,7 @@ class FundamentalManifold {
 // A relative pose, and the intrinsics of both cameras: eleven degrees of freedom.
 class FocalManifold {
   public:
-    static constexpr int kDof = 11;
+    static constexpr int kDof = kFocalPoseDof;
     using Delta = Eigen::Matrix<double, kDof, 1>;
     using Jacobian = Eigen::Matrix<double, 9, kDof>;
     explicit FocalManifold(const FocalPose& model)
@@ -109,7 +110,7 @@ class AbsoluteManifold {
 // Homographies of Frobenius norm one: eight degrees of freedom, the directions across the matrix.
 class HomographyManifold {
   public:
-    static constexpr int kDof = 8;
+    static constexpr int kDof = kHomographyDof;
     using Delta = Eigen::Matrix<double, kDof, 1>;
     using Basis = Eigen::Matrix<double, 9, kDof>;
     explicit HomographyManifold(const Matrix3& homography);

@@ -167,7 +167,7 @@ struct Absolutes {
     static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine<kDegrees>(model); }
 };
 
-using AbsolutePoses = Absolutes<4, 6>;
-using AbsoluteFocalPoses = Absolutes<6, 10>;
+using AbsolutePoses = Absolutes<4, kAbsoluteDof>;
+using AbsoluteFocalPoses = Absolutes<6, kAbsoluteFocalDof>;
 
 }  // namespace caransac

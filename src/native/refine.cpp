@@ -58,7 +58,7 @@ struct LinearSystem : SystemWithPrior<Manifold> {
 
 // One way's normal equations in the nine entries of its matrix, and in the manifold's parameters by the chain rule.
 void add_way(const TransferSums& sums, const HomographyManifold::Basis& basis, HomographyManifold::Delta& gradient,
-             Eigen::Matrix<double, 8, 8>& hessian) {
+             Eigen::Matrix<double, kHomographyDof, kHomographyDof>& hessian) {
     Eigen::Matrix<double, 9, 9> by_entries = Eigen::Matrix<double, 9, 9>::Zero();
     const Eigen::Matrix3d ones = symmetric<3>(sums.moments[0]), p = symmetric<3>(sums.moments[1]),
                           q = symmetric<3>(sums.moments[2]), both = symmetric<3>(sums.moments[3]);
@@ -73,7 +73,8 @@ void add_way(const TransferSums& sums, const HomographyManifold::Basis& basis, H
 template <>
 struct LinearSystem<HomographyManifold> {
     double cost;
-    Eigen::Matrix<double, 8, 8> hessian = Eigen::Matrix<double, 8, 8>::Zero();
+    Eigen::Matrix<double, kHomographyDof, kHomographyDof> hessian =
+        Eigen::Matrix<double, kHomographyDof, kHomographyDof>::Zero();
     HomographyManifold::Delta gradient = HomographyManifold::Delta::Zero();
 
     LinearSystem(const HomographyManifold& at, const WeightedPoints& points, const RefineOptions& options) {
@@ -103,7 +104,7 @@ struct LinearSystem<AbsoluteManifold<kDof>> : SystemWithPrior<AbsoluteManifold<k
 template <>
 struct LinearSystem<RayManifold> {
     double cost = 0;
-    Eigen::Matrix<double, 5, 5> hessian;
+    Eigen::Matrix<double, kPoseDof, kPoseDof> hessian;
     RayManifold::Delta gradient;
 
     LinearSystem(const RayManifold& at, const WeightedPoints& points, const RefineOptions& options) {
@@ -111,7 +112,7 @@ struct LinearSystem<RayManifold> {
         const int n = points.columns().n;
         const double scale_sq = options.loss_scale * options.loss_scale;
         std::vector<double> residuals(n);
-        Eigen::Matrix<double, Eigen::Dynamic, 5, Eigen::RowMajor> slopes(n, 5);
+        Eigen::Matrix<double, Eigen::Dynamic, kPoseDof, Eigen::RowMajor> slopes(n, kPoseDof);
         ray_jacobian(at, points.columns(), residuals.data(), slopes.data());
         Eigen::VectorXd pull(n), curvature(n);
         for (int i = 0; i < n; ++i) {
@@ -241,7 +242,7 @@ RefineReport Refiner::refine(RayManifold& pose) {
     return report;
 }
 
-Eigen::Matrix<double, 5, 5> Refiner::information(const RayManifold& at) const {
+Eigen::Matrix<double, kPoseDof, kPoseDof> Refiner::information(const RayManifold& at) const {
     return LinearSystem<RayManifold>(at, usable_, without_loss()).hessian;
 }
 
@@ -257,17 +258,18 @@ RefineReport Refiner::refine(AbsolutePose& pose) {
     return report;
 }
 
-template RefineReport Refiner::refine<6>(AbsolutePose& pose);
-template RefineReport Refiner::refine<10>(AbsolutePose& pose);
+template RefineReport Refiner::refine<kAbsoluteDof>(AbsolutePose& pose);
+template RefineReport Refiner::refine<kAbsoluteFocalDof>(AbsolutePose& pose);
 
 Eigen::MatrixXd Refiner::reprojection_information(const Projection& projection, int dof) const {
     NormalEquations raw;
     kernels().reprojection_equations(projection, dof, usable_.columns(), usable_.weights(), Loss::kTruncated, kNoLoss,
                                      Precision::kDouble, raw);
-    return dof == 6 ? Eigen::MatrixXd(symmetric<6>(raw.hessian)) : Eigen::MatrixXd(symmetric<10>(raw.hessian));
+    return dof == kAbsoluteDof ? Eigen::MatrixXd(symmetric<kAbsoluteDof>(raw.hessian))
+                               : Eigen::MatrixXd(symmetric<kAbsoluteFocalDof>(raw.hessian));
 }
 
-Eigen::Matrix<double, 8, 8> Refiner::information(const HomographyManifold& at) const {
+Eigen::Matrix<double, kHomographyDof, kHomographyDof> Refiner::information(const HomographyManifold& at) const {
     return LinearSystem<HomographyManifold>(at, usable_, without_loss()).hessian;
 }
 

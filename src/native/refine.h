@@ -60,12 +60,12 @@ class Refiner {
                                    usable_.weights(), Loss::kTruncated, kNoLoss, Precision::kDouble, raw);
         return symmetric<Manifold::kDof>(raw.hessian);
     }
-    Eigen::Matrix<double, 8, 8> information(const HomographyManifold& at) const;
+    Eigen::Matrix<double, kHomographyDof, kHomographyDof> information(const HomographyManifold& at) const;
     template <int kDof>
     Eigen::Matrix<double, kDof, kDof> information(const AbsoluteManifold<kDof>& at) const {
         return reprojection_information(at.model().projection(), kDof);
     }
-    Eigen::Matrix<double, 5, 5> information(const RayManifold& at) const;
+    Eigen::Matrix<double, kPoseDof, kPoseDof> information(const RayManifold& at) const;
     RefineReport refine(Pose& pose);
     RefineReport refine(Matrix3& fundamental);
     RefineReport refine(FocalPose& model);

@@ -1,10 +1,14 @@
 """One call: what kind of geometry two images have."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import caransac
 from caransac import Camera, Options
+from caransac.api.any_geometry import RULES
 from caransac.geometry import pose_error_deg, rotation_from_vector, sampson_sq
 from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
 
@@ -169,3 +173,9 @@ def test_a_camera_and_the_size_of_the_other_image_are_enough(rng):
         {"camera2": CAMERA.K, "image_size1": SIZE},
     ):
         assert caransac.estimate(*weak, **known).kind == "none"
+
+
+def test_the_documents_have_the_rules_in_their_order():
+    text = (Path(__file__).parents[2] / "docs" / "algorithm.md").read_text(encoding="utf-8")
+    table = text.partition("| rule | answer | if |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [rule.__name__ for rule in RULES]

@@ -102,3 +102,12 @@ def test_the_mean_of_poses_is_a_pose_between_them(rng):
     away = [geometry.rotation_angle_deg(middle[:, :3] @ each.T) for each in turned]
     assert away[1] / away[0] == pytest.approx(3, rel=0.01)
     np.testing.assert_allclose(geometry.mean_pose(poses, np.array([0.0, 1.0])), poses[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [0, 2, 6])
+def test_symmetric_inverse_is_the_pseudo_inverse(rng, rank):
+    factor = rng.normal(size=(6, rank)) * np.logspace(0, 3, rank)
+    matrix = factor @ factor.T
+    np.testing.assert_allclose(
+        geometry.symmetric_inverse(matrix), np.linalg.pinv(matrix, hermitian=True), rtol=1e-6, atol=1e-9
+    )

@@ -154,7 +154,7 @@ def test_settings_reach_the_estimator():
     [
         ({"options": {"min_inliers": 3}}, "unknown setting of options 'min_inliers'"),
         ({"options": {"ransac": {"max_eror": 1}}}, "unknown setting of ransac 'max_eror'; did you mean 'max_error'"),
-        ({"options": {"min_num_inliers": -1}}, "options: min_inliers must not be negative"),
+        ({"options": {"min_num_inliers": -1}}, "min_num_inliers must be a whole number of at least 0"),
         ({"options": {"force_H_use": True}}, "force_H_use: only False is supported"),
         ({"options": {"multiple_models": True}}, "multiple_models: only False is supported"),
         ({"options": 3}, "options must be a pycolmap.TwoViewGeometryOptions, not a int"),

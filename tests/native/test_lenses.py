@@ -101,3 +101,32 @@ def test_hostile_input(rng):
         EXACT.with_lenses((-1.0, 0.0), 0.0)
     few = refine_lens_pose(model, (0.1, 0.1), rays, np.eye(20)[0], (0.0, 0.0), options)
     assert few[1] == (0.1, 0.1), "too few matches change nothing"
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 53])
+def test_information_of_k1_is_that_of_distances_in_the_image(rng, count):
+    """By finite differences, of any number of points: in the middle, beyond the fold of a lens, and with weights."""
+    x1, x2, R, t = (each[0] for each in random_problems(rng, 1, count))
+    x1[0] = 0.0
+    x2[0] = (R @ (0, 0, 3.0) + t)[:2] / (R @ (0, 0, 3.0) + t)[2]
+    if count > 50:  # points of the epipolar plane of a ray far off the axis
+        x1[1] = 3.0, 0.5
+        x2[1] = (R @ (3.0, 0.5, 1.0) + 0.2 * t)[:2] / (R @ (3.0, 0.5, 1.0) + 0.2 * t)[2]
+    truth, weights, essential = (-0.15, 0.1), rng.uniform(0.5, 2, count), np.cross(np.eye(3), t) @ R
+    rays = pack(x1, x2)
+    seen = change_lenses(rays, truth, (0.0, 0.0))
+    points = np.concatenate([seen.points1, seen.points2], axis=1)
+
+    def constraint(points, k1):
+        through = change_lenses(pack(points[:, :2], points[:, 2:]), (0.0, 0.0), k1)
+        first, second = (np.column_stack([x, np.ones(count)]) for x in (through.points1, through.points2))
+        return np.sum(second @ essential * first, axis=1)
+
+    def slope(move, h=1e-5):
+        return (move(h) - move(-h)) / (2 * h)
+
+    gradient = np.column_stack([slope(lambda h, axis=axis: constraint(points + h * axis, truth)) for axis in np.eye(4)])
+    by_k1 = np.column_stack([slope(lambda h, axis=axis: constraint(points, truth + h * axis)) for axis in np.eye(2)])
+    jacobian = by_k1 / np.linalg.norm(gradient, axis=1)[:, None]
+    found = lens_information(with_intrinsics(R, t), truth, rays, weights)
+    np.testing.assert_allclose(found[11:, 11:], jacobian.T @ (weights[:, None] * jacobian), rtol=1e-5, atol=1e-9)

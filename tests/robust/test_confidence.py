@@ -1,20 +1,21 @@
 """The confidence: its evidence, and that it tells right from wrong."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import caransac
 from caransac import Options, estimate_fundamental, estimate_relative_pose
 from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork, load_network
 from caransac.robust.confidence import (
     CONFIDENCE_PARTS,
-    EVIDENCE,
-    LENS_SHIFT,
-    UNTOLD_DISTORTION,
     ConfidenceFit,
     assess_confidence,
     evidence,
@@ -28,6 +29,7 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Essential, FocalPose, Fundamental
+from caransac.robust.run_evidence import EVIDENCE
 from caransac.synthetic import make_pair
 from caransac.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
 
@@ -109,7 +111,6 @@ def test_no_answer_is_surer_than_lenses_leave_it():
     limit = np.radians(5)
     for shift, sure in ((limit, 0.841), (limit / 2, 0.977), (1e-5, 1.0)):
         assert withstands_lenses(shift, limit) == pytest.approx(sure, abs=1e-3)
-    assert "shift of the direction by an ordinary lens" in EVIDENCE[LENS_SHIFT]
     near, far = (
         [
             estimate_relative_pose(pair.points1, pair.points2, pair.camera, pair.camera).confidence
@@ -126,17 +127,17 @@ def test_the_shift_by_a_lens_is_what_it_does(rng):
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
     network = load_network("default")
     found = answer(problem, network, None)
-    numbers = evidence(network, problem, found, Options())
+    said = evidence(network, problem, found, Options())
     shifts = []
-    for k1 in (-UNTOLD_DISTORTION, UNTOLD_DISTORTION):
+    for k1 in (-UNKNOWN_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION):
         bent = problem.bent_by(k1)
         direction = answer(bent, network, None).model[:, 3]
         shifts.append(np.arccos(np.clip(direction @ found.model[:, 3], -1, 1)))
         rays = pair.camera.pixels_to_rays(pair.points1)
         np.testing.assert_allclose(bent.points1, rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
-    assert untold_shift(problem, found, numbers) == pytest.approx(max(shifts), rel=0.5)
-    numbers[LENS_SHIFT] = np.log(1e-4)
-    assert untold_shift(problem, found, numbers) < 2e-4, "too little to look closer"
+    assert untold_shift(problem, found, said) == pytest.approx(max(shifts), rel=0.5)
+    said = replace(said, lens_shift=np.log(1e-4))
+    assert untold_shift(problem, found, said) < 2e-4, "too little to look closer"
 
 
 def test_failures_have_none_and_classical_methods_do_not_tell():
@@ -156,7 +157,7 @@ def test_weights_without_a_confidence_say_so():
     network = StateNetwork({k: v for k, v in shipped.weights.items() if "confidence" not in k})
     found = answer(problem, network, pair.scores)
     assert confidence(network, problem, found) is None
-    numbers = evidence(network, problem, found, Options())
+    numbers = evidence(network, problem, found, Options()).numbers
     assert numbers.shape == (len(EVIDENCE),)
     assert np.isfinite(numbers).all()
     failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)
@@ -265,3 +266,14 @@ def test_the_width_of_a_line_is_little(rng):
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
         widths[kind] = inlier_width(problem)
     assert widths["line"] < 0.05 < 0.2 < widths["depth"]
+
+
+def test_cards_of_the_weights_name_the_evidence():
+    cards = sorted((Path(caransac.__file__).parent / "learned" / "weights").glob("*.json"))
+    named = [card["confidence"]["evidence"] for card in map(read_card, cards) if "confidence" in card]
+    assert len(named) >= 3
+    assert all(tuple(labels) == EVIDENCE for labels in named)
+
+
+def read_card(path):
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -184,15 +184,14 @@ def estimate_fundamental(
         cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
         problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, check_same(same_camera), info, options)
         refined = None if found.model is None else refined_cameras(problem, found, cameras)
-    matrices = problem.fundamentals if isinstance(problem, FocalPose) else problem.public
     camera1, camera2 = refined or (None, None)
     return FundamentalResult(
-        F=None if found.model is None else matrices(found.model[None])[0],
+        F=None if found.model is None else problem.fundamentals(found.model[None])[0],
         camera1=camera1,
         camera2=camera2,
         degeneracy=found.degeneracy_kind,
-        rivals=rivals_of(problem, found, matrices),
-        **report((pixels1, pixels2), problem, found, options, started, matrices),
+        rivals=rivals_of(problem, found, problem.fundamentals),
+        **report((pixels1, pixels2), problem, found, options, started, problem.fundamentals),
     )
 
 
@@ -303,7 +302,7 @@ def _estimate_pose(
     same_camera: bool | None,
     info: MatchInfo,
     options: Options,
-) -> tuple[Problem, Estimate]:
+) -> tuple[Essential | FocalPose, Estimate]:
     """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
     if any(camera.focal_deviation > 0 for camera in cameras):
         return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)

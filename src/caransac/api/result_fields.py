@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array
+from caransac.kernels import RELATIVE
 from caransac.options import Options
 from caransac.results import POSE_NUMBERS, Rival, Round, StopReason
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, with_intrinsics
-from caransac.robust.problems.lens_prior import LENSES
+from caransac.robust.problems.base import log_scales_of
 
 
 class CommonFields(TypedDict):
@@ -102,9 +103,11 @@ def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
     free, units = dict(problem.free_parameters), [math.degrees(1.0)] * len(POSE_NUMBERS)
     units += [1.0] * len(free)
     if problem.lens_prior is not None and found.model is not None:
-        log_scales = with_intrinsics(found.model)[0, 4:]  # k1 of the camera as given is of rays at its focal length
+        log_scales = log_scales_of(
+            with_intrinsics(found.model)
+        )  # k1 of the camera as given is of rays at its focal length
         lenses = problem.lens_prior.free_parameters
-        units += [float(np.exp(2 * log_scales[index - LENSES.start])) for index in lenses.values()]
+        units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
         free |= lenses
     chosen, scale = [*range(len(POSE_NUMBERS)), *free.values()], np.array(units)
     covariance = found.covariance[chosen][:, chosen] * (scale[:, None] * scale)

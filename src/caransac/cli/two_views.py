@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 import caransac
-from caransac.api.any_geometry import MIRRORED_REASON
+from caransac.api.geometry_answers import MIRRORED_REASON
 from caransac.camera import Camera
 from caransac.cli.cameras import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews

@@ -30,6 +30,7 @@ from caransac.geometry.formulas import (
     rotation_from_vector,
     sampson_sq,
     split_pose,
+    symmetric_inverse,
     vector_from_rotation,
 )
 
@@ -60,5 +61,6 @@ __all__ = [
     "rotation_from_vector",
     "sampson_sq",
     "split_pose",
+    "symmetric_inverse",
     "vector_from_rotation",
 ]

@@ -99,6 +99,14 @@ def mean_pose(poses: Array, weights: Array) -> Array:
     return mean
 
 
+def symmetric_inverse(matrix: Array) -> Array:
+    """Pseudo-inverse (n, n) of a symmetric matrix (n, n): `np.linalg.pinv`, which takes five times as long if small."""
+    values, vectors = np.linalg.eigh(matrix)
+    size = np.abs(values)
+    told = size > 1e-15 * size.max(initial=0.0)
+    return np.asarray((vectors * np.where(told, 1 / np.where(told, values, 1.0), 0.0)) @ vectors.T)
+
+
 def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
     """Squared Sampson distance of correspondences to one essential or fundamental matrix.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import index
 from typing import Any
 
+from caransac._support.arrays import is_integer, shorten
 from caransac.options import SAMPLES_PER_ROUND, Options, in_rounds, refuse_unknown
 
 Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # a setting's name -> the options its value stands for
@@ -52,6 +53,21 @@ def at_least(hypotheses: int) -> dict[str, Any]:
     return {}
 
 
+def is_on(value: object, name: str) -> bool:
+    """Whether a setting is on; a ValueError that names it for what is neither true nor false."""
+    try:
+        return bool(value)
+    except (TypeError, ValueError) as error:  # arrays
+        raise ValueError(f"{name} must be True or False, not {shorten(value)}") from error
+
+
+def drop_default(asked: dict[str, Any], name: str, default: int) -> None:
+    """Leave a setting out that was left as it comes."""
+    value = asked.get(name)
+    if is_integer(value) and value == default:
+        del asked[name]
+
+
 def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str) -> Options:
     """The options with everything changed that a foreign call asks for.
 
@@ -70,7 +86,7 @@ def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, wh
     for name, value in asked.items():
         try:
             options = replace(options, **meanings[name](value))
-        except (TypeError, ValueError) as error:
+        except (ArithmeticError, TypeError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from error
     return options
 

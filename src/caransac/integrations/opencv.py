@@ -34,7 +34,6 @@ from caransac.integrations.opencv_calls import (
     HOMOGRAPHY_SETTINGS,
     LINE_DISTANCE,
     NOT_ROBUST,
-    RANSAC,
     SETTINGS,
     USAC_METHODS,
     Request,
@@ -46,6 +45,7 @@ from caransac.integrations.opencv_calls import (
     load_opencv,
 )
 from caransac.integrations.opencv_calls import LMEDS as LMEDS
+from caransac.integrations.opencv_calls import RANSAC as RANSAC
 from caransac.integrations.opencv_pnp import solvePnPRansac as solvePnPRansac
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.options import Options, ScoreKind
@@ -134,7 +134,7 @@ def findFundamentalMat(
     request = bind("findFundamentalMat", fundamental_form(args, kwargs), args, kwargs)
     if _is_plain(request, scores, options):
         return load_opencv().findFundamentalMat(points1, points2, *args, **kwargs)  # type: ignore[no-any-return]  # cv2 is untyped
-    settings = SETTINGS if request.asked.get("method", RANSAC) in USAC_METHODS else SETTINGS | LINE_DISTANCE
+    settings = SETTINGS if request.method in USAC_METHODS else SETTINGS | LINE_DISTANCE
     found = api.estimate_fundamental(
         as_points(points1, "points1", homogeneous=True),
         as_points(points2, "points2", homogeneous=True),
@@ -187,7 +187,7 @@ def findHomography(
 
 def _is_plain(request: Request, scores: ArrayLike | None, options: Options | None) -> bool:
     """Whether a call asks for a method that is not robust, and for nothing that OpenCV does not have."""
-    return request.asked.get("method") in NOT_ROBUST and scores is None and options is None
+    return request.method in NOT_ROBUST and scores is None and options is None
 
 
 def _scaled(matrix: Array | None) -> Array | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from caransac._support.arrays import is_integer
 from caransac.camera import Camera
 from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import Meanings, limited_to, means, translate
@@ -36,6 +37,12 @@ class Request:
     mask: Any
     cameras: tuple[Camera, ...] = ()
     with_params: bool = False
+
+    @property
+    def method(self) -> int | None:
+        """The number of the method, None where the call leaves it open or it is none."""
+        method = self.asked.get("method")
+        return method if is_integer(method) else None
 
 
 def essential_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:

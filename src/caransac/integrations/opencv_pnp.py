@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac import api
-from caransac._support.arrays import as_array, as_reals
+from caransac._support.arrays import as_array, as_reals, is_integer, shorten
 from caransac._support.arrays import as_points as as_pixels
 from caransac.geometry import Array, vector_from_rotation
 from caransac.given_cameras import as_camera
+from caransac.integrations.foreign_settings import is_on
 from caransac.integrations.opencv_arrays import as_points, downloaded, is_umat
 from caransac.integrations.opencv_calls import PNP_SETTINGS, as_options, bind, load_opencv, pnp_form
 from caransac.options import Options, ScoreKind
@@ -62,7 +63,10 @@ def solvePnPRansac(
         TypeError: no form has these arguments.
     """
     request = bind("solvePnPRansac", pnp_form(args, kwargs), args, kwargs)
-    if request.asked.pop("useExtrinsicGuess", False) or request.asked.pop("flags", None) in PLANAR_FLAGS:
+    guessed, flags = request.asked.pop("useExtrinsicGuess", False), request.asked.pop("flags", 0)
+    if not is_integer(flags):
+        raise ValueError(f"flags must be one of cv2.SOLVEPNP_*, not {shorten(flags)}")
+    if is_on(guessed, "useExtrinsicGuess") or flags in PLANAR_FLAGS:
         if scores is not None or options is not None:
             raise ValueError(
                 "scores and options have no meaning for useExtrinsicGuess and for planar flags, OpenCV's own"

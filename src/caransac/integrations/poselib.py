@@ -34,6 +34,7 @@ from caransac.camera import Camera as _Camera  # the name is PoseLib's
 from caransac.geometry import Array
 from caransac.given_cameras import as_camera
 from caransac.integrations import poselib_records as records
+from caransac.integrations.foreign_settings import is_on
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.poselib_records import ImagePair
 from caransac.integrations.poselib_settings import (
@@ -204,7 +205,7 @@ def estimate_absolute_pose(
         bundle |= as_dict(settings.pop("bundle", None), "bundle")
     nested = opt is not None or (isinstance(settings, Mapping) and "ransac" in settings)
     defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
-    refine_focal = bool(bundle.pop("refine_focal_length", False))
+    refine_focal = is_on(bundle.pop("refine_focal_length", False), "refine_focal_length")
     options = options_from(settings, bundle, HOMOGRAPHY_SETTINGS, defaults)
     lens = _as_camera(_either(camera_dict, camera, "camera_dict", "camera"), "camera")
     if refine_focal:

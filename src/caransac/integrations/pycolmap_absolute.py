@@ -12,7 +12,7 @@ from caransac import api
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_ZOOM_DEVIATION
 from caransac.given_cameras import as_camera
-from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
+from caransac.integrations.foreign_settings import Meanings, drop_default, is_on, means_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind
 from caransac.results import AbsolutePoseResult
@@ -93,7 +93,8 @@ def estimate_and_refine_absolute_pose(
     options, estimate_focal = _estimation(estimation_options)
     refinement = as_settings(refinement_options, "refinement_options", "pycolmap.AbsolutePoseRefinementOptions")
     translate(Options(), refinement, REFINEMENT_SETTINGS, "setting of refinement_options")
-    deviation = REFINED_FOCAL_DEVIATION if refinement.get("refine_focal_length") else 0.0
+    refine_focal = is_on(refinement.get("refine_focal_length"), "refine_focal_length")
+    deviation = REFINED_FOCAL_DEVIATION if refine_focal else 0.0
     deviation = UNKNOWN_ZOOM_DEVIATION if estimate_focal else deviation
     lens = as_camera(camera, "camera")
     if deviation > 0:
@@ -128,9 +129,9 @@ def _estimation(settings: Any) -> tuple[Options, bool]:
             f"unknown setting of estimation_options {unknown[0]!r}; it has {', '.join(ESTIMATION_SETTINGS)}"
         )
     ransac = as_settings(asked.get("ransac"), "ransac", "pycolmap.RANSACOptions")
-    if ransac.get("max_num_trials") == MAX_NUM_TRIALS:  # as it comes
-        ransac.pop("max_num_trials")
-    return as_options({"max_error": MAX_ERROR_PX} | ransac, "ransac"), bool(asked.get("estimate_focal_length"))
+    drop_default(ransac, "max_num_trials", MAX_NUM_TRIALS)
+    estimate_focal = is_on(asked.get("estimate_focal_length"), "estimate_focal_length")
+    return as_options({"max_error": MAX_ERROR_PX} | ransac, "ransac"), estimate_focal
 
 
 def _write_focal(camera: Any, found: Camera) -> None:

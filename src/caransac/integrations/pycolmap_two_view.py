@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_array, as_points, as_reals
+from caransac._support.arrays import as_array, as_points, as_reals, check_real, check_whole
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import homogeneous
 from caransac.given_cameras import as_camera
-from caransac.integrations.foreign_settings import Meanings, means_nothing, must_be, translate
+from caransac.integrations.foreign_settings import Meanings, drop_default, means_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind, check_score_kind
-from caransac.results import AnyResult, RelativePoseResult
+from caransac.results import EpipolarResult, RelativePoseResult
 from caransac.verification.pair_verification import estimate_pair
 from caransac.verification.records import Config, MatchIndices, PairGeometry, PairMatches, VerificationOptions
 
@@ -68,12 +68,15 @@ def as_two_view_settings(options: Any) -> TwoViewSettings:
     ransac = asked.pop("ransac", None)
     if not isinstance(ransac, Options):
         ransac = as_settings(ransac, "ransac", "pycolmap.RANSACOptions")
-        if ransac.get("max_num_trials") == THEIR_TWO_VIEW_LIMIT:
-            del ransac["max_num_trials"]
-    fewest, share = asked.pop("min_num_inliers", MIN_NUM_INLIERS), float(asked.pop("min_inlier_ratio", 0.0))
+        drop_default(ransac, "max_num_trials", THEIR_TWO_VIEW_LIMIT)
+    fewest, share = asked.pop("min_num_inliers", MIN_NUM_INLIERS), asked.pop("min_inlier_ratio", 0.0)
+    check_whole(fewest, "min_num_inliers", 0)
+    check_real(share, "min_inlier_ratio", 0.0, 1.0)
     translate(Options(), asked, SETTINGS, "setting of options")
     try:
-        return TwoViewSettings(VerificationOptions(estimation=as_options(ransac, "ransac"), min_inliers=fewest), share)
+        return TwoViewSettings(
+            VerificationOptions(estimation=as_options(ransac, "ransac"), min_inliers=fewest), float(share)
+        )
     except ValueError as error:
         raise ValueError(f"options: {error}") from error
 
@@ -170,7 +173,7 @@ def _straight(lens: Camera) -> Camera:
     return lens.pinhole if lens.is_distorted else lens
 
 
-def _parallax(pair: PairMatches, geometry: PairGeometry, result: AnyResult) -> float:
+def _parallax(pair: PairMatches, geometry: PairGeometry, result: EpipolarResult) -> float:
     """Median angle in radians between the two rays of an inlier."""
     assert isinstance(result, RelativePoseResult) and result.camera1 is not None and result.camera2 is not None
     if geometry.t is None or not geometry.t.any():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Activation, Correspondences, IntrinsicsPrior, Loss, RefineOptions, Regions, ScoreKind
 from caransac.kernels._arrays import Indices, where
+from caransac.kernels.degrees_of_freedom import ABSOLUTE, RELATIVE
 from caransac.kernels.lens_poses import change_lenses, lens_information, refine_lens_pose
 from caransac.kernels.models import (
     ABSOLUTE_FOCAL_POSES,
@@ -46,6 +47,7 @@ from caransac.kernels.solvers import (
 )
 
 __all__ = [
+    "ABSOLUTE",
     "ABSOLUTE_FOCAL_POSES",
     "ABSOLUTE_POSES",
     "FOCAL_POSES",
@@ -53,6 +55,7 @@ __all__ = [
     "HOMOGRAPHIES",
     "POSES",
     "RAY_POSES",
+    "RELATIVE",
     "Activation",
     "Correspondences",
     "Indices",

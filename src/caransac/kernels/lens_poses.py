@@ -41,5 +41,5 @@ def refine_lens_pose(
 
 
 def lens_information(model: Array, k1: TwoNumbers, rays: Correspondences, weights: Array) -> Array:
-    """``J^T W J`` of the distances (13, 13): what rays say, at noise one, of a model of `FOCAL_POSES` and both k1."""
+    """``J^T W J`` of the distances (13, 13): what rays say, at noise one, of the degrees of freedom `RELATIVE`."""
     return _native.lens_information(reals(model), k1, rays, reals(weights))

@@ -8,6 +8,7 @@ from caransac import _native
 from caransac._native import Correspondences, RefineOptions, Regions
 from caransac.geometry import Array, Floats
 from caransac.kernels._arrays import Indices
+from caransac.kernels.degrees_of_freedom import ABSOLUTE, RELATIVE
 
 NativeKind = (
     type[_native.Poses]
@@ -220,19 +221,19 @@ class ModelKernels:
 
 
 # [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.
-POSES = ModelKernels(_native.Poses, (3, 4), 5)
+POSES = ModelKernels(_native.Poses, (3, 4), RELATIVE.pose)
 # [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera relative to the camera that the points were
 # normalised with: after the pose, three numbers for either camera.
-FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), 11)
+FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), RELATIVE.with_intrinsics)
 # [R | t] of rays as Lambert's azimuthal projection has them; residuals are angles in radians.
-RAY_POSES = ModelKernels(_native.RayPoses, (3, 4), 5)
+RAY_POSES = ModelKernels(_native.RayPoses, (3, 4), RELATIVE.pose)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
 FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
 # [R | t] of x = R X + t for 3D points X: three numbers turn, three move.
-ABSOLUTE_POSES = ModelKernels(_native.AbsolutePoses, (3, 4), 6)
+ABSOLUTE_POSES = ModelKernels(_native.AbsolutePoses, (3, 4), ABSOLUTE.pose)
 # [R | t | a | b] with the intrinsics a = (log_scale, x, y), b = (k1, 0, 0) of the camera relative to the camera that
 # the points were normalised with: after the pose, four numbers.
-ABSOLUTE_FOCAL_POSES = ModelKernels(_native.AbsoluteFocalPoses, (3, 6), 10)
+ABSOLUTE_FOCAL_POSES = ModelKernels(_native.AbsoluteFocalPoses, (3, 6), ABSOLUTE.with_lenses)
 # H with x2 ~ H x1, of Frobenius norm one, positive in front of the cameras; residuals are symmetric transfer errors.
 HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
 

@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array, Floats, essential_from_pose, split_pose
 from caransac.kernels import (
+    ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
     FOCAL_POSES,
     FUNDAMENTALS,
+    RELATIVE,
     IntrinsicsPrior,
     RefineOptions,
     most_likely,
     where,
 )
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, Problem, with_intrinsics
+from caransac.robust.problems import Absolute, Problem, with_intrinsics
+from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.lens_prior import TEMPER
 from caransac.tuning import CAMERAS, Tuning
 
 HELD = 1e6  # precision of what is held together
 NO_PRIOR = IntrinsicsPrior()
-# Five numbers of the pose, and one for both focal lengths, as degrees of freedom of `FOCAL_POSES`; what is known of them.
-TOGETHER = np.concatenate([np.eye(6), np.zeros((2, 6)), np.eye(6)[5:], np.zeros((2, 6))])
-ABOUT_FOCAL = np.diag([1e-9] * 5 + [1 / CAMERAS.free_deviation**2])
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CameraEvidence:
 def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence:
     """Refine the answer with free cameras. It must exist, with its probabilities."""
     assert found.model is not None and found.probabilities is not None
-    if not isinstance(problem, Essential | Absolute) or isinstance(problem, AbsoluteFocal):
+    if not problem.has_exact_cameras:
         return CameraEvidence()
     chosen = most_likely(found.probabilities, tuning.local_matches)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
@@ -126,8 +126,11 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
         freed = FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     inliers = FOCAL_POSES.msac_scores(freed, points, max_error)[0] > 0
     information = FOCAL_POSES.information(freed[0], points, weights * inliers) / unit_sq
-    information = TOGETHER.T @ information @ TOGETHER + ABOUT_FOCAL
-    return float(freed[0, 0, 4]), _last_deviation(information)
+    pose = RELATIVE.pose
+    together = np.zeros((RELATIVE.with_intrinsics, pose + 1))  # the pose, and one number for both focal lengths
+    together[range(pose), range(pose)] = together[[RELATIVE.focal(0), RELATIVE.focal(1)], pose] = 1
+    information = together.T @ information @ together + np.diag([1e-9] * pose + [1 / CAMERAS.free_deviation**2])
+    return float(log_scales_of(freed[0])[0]), _last_deviation(information)
 
 
 def _free_in_space(
@@ -141,9 +144,10 @@ def _free_in_space(
     for scale in CAMERAS.loss_scales:
         freed = ABSOLUTE_FOCAL_POSES.refine(freed, points, _steps(scale * max_error, prior), weights)[0]
     scores = ABSOLUTE_FOCAL_POSES.msac_scores(freed, points, max_error)[0]
-    information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0))[:7, :7] / unit_sq
-    information = information + np.diag([1e-9] * 6 + [1 / CAMERAS.free_deviation**2])
-    return float(freed[0, 0, 4]), _last_deviation(information), _log_gain(scores, likely, model, max_error)
+    information = ABSOLUTE_FOCAL_POSES.information(freed[0], points, weights * (scores > 0)) / unit_sq
+    count = ABSOLUTE.pose + 1  # the focal length is next
+    information = information[:count, :count] + np.diag([1e-9] * ABSOLUTE.pose + [1 / CAMERAS.free_deviation**2])
+    return float(log_scales_of(freed[0])[0]), _last_deviation(information), _log_gain(scores, likely, model, max_error)
 
 
 def _last_deviation(information: Array) -> float:

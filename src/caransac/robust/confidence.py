@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import Array, Floats
-from caransac.kernels import RefineOptions, inner_products, where, widths
+from caransac.kernels import RELATIVE, RefineOptions, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.learned.weights_file import KEPT
 from caransac.options import Options
@@ -18,6 +19,7 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem
 from caransac.robust.problems.base import USUAL_DISTORTION
 from caransac.robust.refinement import match_weights
+from caransac.robust.run_evidence import EVIDENCE, RunEvidence
 
 SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
 FEW = 8  # matches: fewer of them that were likely say little
@@ -32,41 +34,19 @@ FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
 WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
 STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
-# As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 of this deviation. No
-# answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
-UNTOLD_SHARE, UNTOLD_DISTORTION = 0.5, 0.05
+# As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 as unknown ones have it.
+# No answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
+UNTOLD_SHARE = 0.5
 # Where a lens moves the answer by less to first order, in what is right, it is not looked at closer.
 LITTLE_SHIFT = 0.05
 REFINED_POINTS, REFINED_STEPS, REFINED_DECREASE = 256, 8, 1e-3  # of this closer look
 
 EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
-EVIDENCE = (
-    "log support: probability-weighted consensus of the answer",
-    "log number of matches",
-    "log expected number of right matches",
-    "share of the matches of a high prior which the answer explains, as if there were eight more",
-    "support of the best other model in the last round, relative to the answer's",
-    "log noise, in extents of the points",
-    "log standard deviation of the baseline's direction, were the noise as estimated",
-    "share of the rounds whose best model had the answer's consensus",
-    "log standard deviation of that direction without the most influential matches, which may agree by chance",
-    "consensus beyond that of the second pose of a plane, in deviations by chance",
-    "share of the inliers that a homography explains",
-    "log consensus of the nearest fundamental matrix, in the answer's: cameras other than given explain more",
-    "shift of the logarithm of the focal lengths once they are free",
-    "deviation of that logarithm which the matches leave",
-    "how unusual the focal lengths are, as far as the matches do not tell",
-    "log width of the region of the inliers, in its lengths, where that is little",
-    "log standard deviation of the rotation, were the noise as estimated",
-    "log shift of the direction by an ordinary lens, which bends the points and is not modelled",
-    "root of the matches of the strongest other model of matches that the answer does not explain, in its own",
-)
-LENS_SHIFT = 17  # place of the shift by a lens in it
 
 
-def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Array:
-    """What a run says about its own answer, the numbers of `EVIDENCE`: (19,). It must exist, and its degeneracy."""
+def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> RunEvidence:
+    """What a run says about its own answer, which must exist, and its degeneracy."""
     assert found.model is not None and found.msac_scores is not None and found.degeneracy is not None
     degeneracy = found.degeneracy
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
@@ -84,32 +64,32 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
     deviations = fitted.outcome_deviations(found.model, weights, noise, rates, dropped)
     deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
     shift = lens_shift(fitted, found.model, weights, last.noise, rates)
-    rotation = 0.0 if found.covariance is None else float(found.covariance[:3, :3].trace())
+    rotation = (
+        0.0 if found.covariance is None else float(np.trace(found.covariance[RELATIVE.rotation, RELATIVE.rotation]))
+    )
     rival = 0.0 if found.rivalry is None else found.rivalry.share
     agreeing = cosines(np.stack([r.msac_scores[0] for r in found.rounds[1:]]), answer) > SAME_CONSENSUS
     cameras = check_cameras(problem, found, options.tuning)
-    return np.array(
-        [
-            math.log1p(support),
-            math.log(problem.num_points),
-            math.log1p(float(last.probabilities.sum())),
-            np.count_nonzero(inliers & likely) / (np.count_nonzero(likely) + FEW),
-            float(others.max(initial=0.0)) / max(support, 1e-6),
-            math.log(last.noise / problem.extent),
-            math.log(deviation + 1e-5),
-            np.count_nonzero(agreeing) / len(agreeing),
-            math.log(safe_deviation + 1e-5),
-            degeneracy.margin,
-            degeneracy.share,
-            cameras.gain,
-            cameras.shift,
-            cameras.deviation,
-            cameras.unusual,
-            math.log(min(inlier_width(fitted), WIDE)),
-            math.log(rotation**0.5 + 1e-5),
-            math.log(shift + 1e-5),
-            min(rival, STRONGEST) ** 0.5,
-        ]
+    return RunEvidence(
+        support=math.log1p(support),
+        num_matches=math.log(problem.num_points),
+        expected_right=math.log1p(float(last.probabilities.sum())),
+        likely_explained=np.count_nonzero(inliers & likely) / (np.count_nonzero(likely) + FEW),
+        next_support=float(others.max(initial=0.0)) / max(support, 1e-6),
+        noise=math.log(last.noise / problem.extent),
+        deviation=math.log(deviation + 1e-5),
+        agreeing_rounds=np.count_nonzero(agreeing) / len(agreeing),
+        safe_deviation=math.log(safe_deviation + 1e-5),
+        plane_margin=degeneracy.margin,
+        plane_share=degeneracy.share,
+        camera_gain=cameras.gain,
+        focal_shift=cameras.shift,
+        focal_deviation=cameras.deviation,
+        unusual_extent=cameras.unusual,
+        width=math.log(min(inlier_width(fitted), WIDE)),
+        rotation_deviation=math.log(rotation**0.5 + 1e-5),
+        lens_shift=math.log(shift + 1e-5),
+        rival=min(rival, STRONGEST) ** 0.5,
     )
 
 
@@ -158,23 +138,24 @@ def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, 
     fits += [_fit_of(network, "rotation_confidence", names)] if problem.has_rotation else []
     if all(fit is None for fit in fits):
         return found
-    numbers = evidence(network, problem, found, options)
+    said = evidence(network, problem, found, options)
+    numbers = said.numbers
     sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
     if sure is not None and sure > 1 - UNTOLD_SHARE and found.k1 is None:
-        sure = min(sure, withstands_lenses(untold_shift(problem, found, numbers), problem.outcome_limit))
+        sure = min(sure, withstands_lenses(untold_shift(problem, found, said), problem.outcome_limit))
     return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 
-def untold_shift(problem: Problem, found: Estimate, numbers: Array) -> float:
+def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
     """How far a lens which nobody told of moves the outcome: refined where that is more than a little.
 
     Args:
         problem: the matches.
         found: their estimate.
-        numbers: its evidence.
+        said: its evidence.
     """
     assert found.model is not None and found.msac_scores is not None
-    shift = math.exp(numbers[LENS_SHIFT]) * UNTOLD_DISTORTION / USUAL_DISTORTION
+    shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / USUAL_DISTORTION
     inliers = where(found.msac_scores > 0)
     if shift < LITTLE_SHIFT * problem.outcome_limit or not problem.usual_focal or len(inliers) == 0:
         return shift
@@ -185,9 +166,8 @@ def untold_shift(problem: Problem, found: Estimate, numbers: Array) -> float:
         min_decrease=REFINED_DECREASE,
         intrinsics=problem.intrinsics_prior(found.noise),
     )
-    models = [found.model] + [
-        likely.bent_by(k1).refine(found.model[None], options)[0] for k1 in (-UNTOLD_DISTORTION, UNTOLD_DISTORTION)
-    ]
+    bent = [likely.bent_by(sign * UNKNOWN_DISTORTION_DEVIATION) for sign in (-1, 1)]
+    models = [found.model, *(each.refine(found.model[None], options)[0] for each in bent)]
     direction, *others = problem.outcomes(np.stack(models))
     return max(shift, *(2 * math.asin(min(float(np.linalg.norm(each - direction)) / 2, 1.0)) for each in others))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import lens_information
+from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
-from caransac.robust.problems import FocalPose, Problem, with_intrinsics
+from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import LARGEST_SLOPE, not_steep
-from caransac.robust.problems.lens_prior import INTRINSICS, LENSES, TEMPER, LensPrior, slack_information
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information
 
-POSE = 5  # degrees of freedom, the first ones of a model
 # Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
 # more the prior of the cameras counts.
 CAUCHY_CURVATURE = 0.214
@@ -27,7 +26,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
 
     The inverse of the information in the matches, at the noise that was found, and of what is known of the cameras.
     What nothing tells is known to a radian; what is held fixed has a variance of zero. Where lenses were estimated, the
-    order is that of `lens_information`.
+    degrees of freedom are `RELATIVE`.
 
     Args:
         problem: the matches.
@@ -45,7 +44,11 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
     variance = (
-        CAUCHY_VARIANCE * CHOSEN * deviation_sq * max(count, 1e-9) / max(count - FITTED * POSE, 0.5 * count, 1e-9)
+        CAUCHY_VARIANCE
+        * CHOSEN
+        * deviation_sq
+        * max(count, 1e-9)
+        / max(count - FITTED * RELATIVE.pose, 0.5 * count, 1e-9)
     )
     # The refinement weighs the prior of the cameras by another factor than their deviations say.
     weight = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
@@ -53,7 +56,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
         tempered = TEMPER * found.noise**2 / (CAUCHY_CURVATURE * variance)
         return _with_lenses(problem, problem.lens_prior, model, weights / variance, weight, tempered)
     data /= variance
-    data.ravel()[: POSE * len(data) : len(data) + 1] += 1.0  # the diagonal
+    _add_radian(data)
     prior = problem.prior_information
     free = ~np.isinf(prior.diagonal())
     covariance, of_free = np.zeros_like(data), free[:, None] & free
@@ -65,7 +68,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
 def _with_lenses(
     fitted: Problem, lens_prior: LensPrior, model: Array, weights: Array, weight: float, tempered: float
 ) -> Array:
-    """The covariance (13, 13) where lenses were estimated, in the order of `lens_information`.
+    """The covariance (13, 13) where lenses were estimated, of the degrees of freedom `RELATIVE`.
 
     k1 is fitted with pose and intrinsics, where exact cameras have some slack; then the pose is refined without it.
 
@@ -78,25 +81,31 @@ def _with_lenses(
         tempered: of the prior of lenses, and of slack.
     """
     data = lens_information(with_intrinsics(model), lens_prior.k1, fitted.correspondences, weights)
-    data.ravel()[: POSE * len(data) : len(data) + 1] += 1.0  # the diagonal
-    cameras, slack, lenses = np.zeros((3, 13, 13))
-    if isinstance(fitted, FocalPose):
-        cameras[:11, :11] = fitted.prior_information
+    _add_radian(data)
+    intrinsics, of_lenses, count = RELATIVE.intrinsics, RELATIVE.lenses, RELATIVE.with_lenses
+    cameras, slack, lenses = np.zeros((3, count, count))
+    if fitted.has_exact_cameras:
+        slack[intrinsics, intrinsics] = np.diag(slack_information())
     else:
-        slack[INTRINSICS, INTRINSICS] = np.diag(slack_information())
-    lenses[LENSES, LENSES] = lens_prior.information
+        cameras[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = fitted.prior_information
+    lenses[of_lenses, of_lenses] = lens_prior.information
     free = np.isfinite(np.diag(cameras + lenses))
     last = free & (np.diag(slack) == 0)  # what the last refinement moves
-    last[LENSES] = False
+    last[of_lenses] = False
     cameras, lenses = (np.where(np.outer(free, free), each, 0.0) for each in (cameras, lenses))
     # How each number follows the pull of matches and priors, whose covariance is in the middle.
-    follows = np.zeros((13, 13))
+    follows = np.zeros((count, count))
     together = (data + weight * cameras + tempered * (slack + lenses))[np.ix_(free, free)]
     follows[np.ix_(free, free)] = np.linalg.pinv(together, hermitian=True)
-    pull = np.eye(13)[last] - data[last, LENSES] @ follows[LENSES]
+    pull = np.eye(count)[last] - data[last, of_lenses] @ follows[of_lenses]
     follows[last] = np.linalg.pinv((data + weight * cameras)[np.ix_(last, last)], hermitian=True) @ pull
-    follows[INTRINSICS] *= last[INTRINSICS, None]
+    follows[intrinsics] *= last[intrinsics, None]
     return np.asarray(follows @ (data + weight**2 * cameras + tempered**2 * lenses) @ follows.T)
+
+
+def _add_radian(information: Array) -> None:
+    """Add to information (f, f) that the pose is known to a radian."""
+    information.ravel()[: RELATIVE.pose * len(information) : len(information) + 1] += 1.0  # along the diagonal
 
 
 def _sandwich(bread: Array, filling: Array) -> Array:

@@ -10,6 +10,7 @@ from caransac.geometry import Array
 from caransac.kernels import RefineOptions, refine_lens_pose, where
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import FocalPose
+from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.tuning import Tuning
 
@@ -72,12 +73,12 @@ def _profile(
         intrinsics=intrinsics if lens is None else lens.add_to(intrinsics, found.noise),
     )
     costs, lenses = np.zeros(len(log_scales)), np.zeros(len(log_scales))
-    nearest = int(np.argmin(np.abs(log_scales - found.model[0, 4:].mean())))
+    nearest = int(np.argmin(np.abs(log_scales - log_scales_of(found.model).mean())))
     for way in (range(nearest, len(log_scales)), range(nearest - 1, -1, -1)):
         model, seen, k1 = found.model, points, (0.0, 0.0) if lens is None else lens.k1
         for k in way:
             model = model.copy()
-            model[0, 4:] = log_scales[k]
+            log_scales_of(model)[:] = log_scales[k]
             if lens is None:
                 refined, cost = points.model_kernels.refine(model[None], points.correspondences, options, point_weights)
                 model, costs[k] = refined[0], cost[0, 1]

@@ -11,7 +11,7 @@ from math import inf
 
 import numpy as np
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array, Floats, symmetric_inverse
 from caransac.kernels import most_likely
 from caransac.learned.state_network import MatchStates
 from caransac.results import Round
@@ -22,7 +22,7 @@ from caransac.robust.refinement import match_weights, refine_weighted
 from caransac.robust.scale import Scale, likely_matches
 
 LOSS_SCALES = 4.0, 1.5  # in noises: of one refinement after the other, from wide to narrow
-POINTS = 600  # matches that lenses are fitted to, at most: the likeliest, as few of many are right
+POINTS = 1200  # matches that lenses are fitted to, at most: the likeliest, as few of many are right
 LIGHTEST = 0.01  # weight of such a match
 COST_IN_LIKELIHOOD = 0.5  # minus log-likelihood, in costs per squared noise
 # Logarithm of the Bayes factor from which on k1 is free. On the training scenes flat lenses lose nothing from 2 on, and
@@ -115,6 +115,6 @@ def _evidence(freed: _Fit, gain: float, weights: Array, noise: float, scale: Sca
     penalty = 0.5 * float(np.log(max(np.linalg.det(left + np.diag(prior)) / max(np.linalg.det(left), 1e-30), 1.0)))
     # Another pose may be what gains: lenses gain no more than their distance from what was given says.
     off = np.subtract(lenses.k1, lenses.given)[uncertain]
-    gain = min(gain, 0.5 * float(off @ np.linalg.pinv(left, hermitian=True) @ off))
+    gain = min(gain, 0.5 * float(off @ symmetric_inverse(left) @ off))
     first, second = np.sqrt(np.maximum(np.diag(told), 0.0)).tolist()
     return LensEvidence(lenses.k1, (first, second), is_shown=gain - penalty >= LEAST_EVIDENCE)

@@ -8,19 +8,22 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, symmetric_inverse
 from caransac.kernels import (
+    ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
     FOCAL_POSES,
-    IntrinsicsPrior,
+    RELATIVE,
     ModelKernels,
     RefineOptions,
     lens_information,
     refine_lens_pose,
 )
+from caransac.kernels.degrees_of_freedom import OF_CAMERA
 from caransac.kernels.lens_poses import TwoNumbers
-from caransac.robust.problems import Absolute, AbsoluteFocal, Essential, FocalPose, Problem
-from caransac.robust.problems.lens_prior import LENSES, TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.problems import Absolute, Essential, FocalPose, Problem
+from caransac.robust.problems.base import log_scales_of
+from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
 from caransac.robust.refined_cameras import camera_covariance
 from caransac.tuning import CAMERAS
 
@@ -63,11 +66,11 @@ class _Fits(Generic[SomeViews]):
         """See `LensFits.unit`."""
         return noise * (Problem.median_error / self.problem.median_error)
 
-    def options(
-        self, prior: IntrinsicsPrior, loss_scale: float, noise: float, held: bool, brief: bool
-    ) -> RefineOptions:
-        """How a model is refined, with a prior of its intrinsics."""
-        intrinsics = self.lenses.add_to(prior, self.unit(noise), held=held)
+    def options(self, loss_scale: float, noise: float, held: bool, brief: bool) -> RefineOptions:
+        """How a model is refined, with what is known of its intrinsics: exact ones have some slack."""
+        unit, exact = self.unit(noise), self.problem.has_exact_cameras
+        prior = slack_prior(unit) if exact else self.problem.intrinsics_prior(noise)
+        intrinsics = self.lenses.add_to(prior, unit, held=held)
         steps, decrease = (FIRST_STEPS, FIRST_DECREASE) if brief else (CAMERAS.fit_steps, CAMERAS.fit_min_decrease)
         return RefineOptions(loss_scale=loss_scale, max_steps=steps, min_decrease=decrease, intrinsics=intrinsics)
 
@@ -82,15 +85,16 @@ class TwoViewFits(_Fits[Essential | FocalPose]):
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`."""
         problem, lenses = self.problem, self.lenses
-        prior = slack_prior(noise) if isinstance(problem, Essential) else problem.intrinsics_prior(noise)
-        options = self.options(prior, loss_scale, noise, held, brief)
+        options = self.options(loss_scale, noise, held, brief)
         model, k1, costs = refine_lens_pose(model, lenses.k1, problem.correspondences, weights, lenses.given, options)
         return model, k1, costs[1]
 
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         information = lens_information(model, self.lenses.k1, self.problem.correspondences, weights)
-        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[LENSES, LENSES]
+        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[
+            RELATIVE.lenses, RELATIVE.lenses
+        ]
 
 
 class OneViewFits(_Fits[Absolute]):
@@ -110,26 +114,21 @@ class OneViewFits(_Fits[Absolute]):
     ) -> tuple[Array, TwoNumbers, float]:
         """See `LensFits.fit`: to the pixels, as the lens shows them."""
         problem = self.problem
-        prior = problem.intrinsics_prior(noise) if isinstance(problem, AbsoluteFocal) else slack_prior(self.unit(noise))
         bent, points = problem.bent(model)
-        options = self.options(prior, loss_scale, noise, held, brief=False)
+        options = self.options(loss_scale, noise, held, brief=False)
         refined, costs = ABSOLUTE_FOCAL_POSES.refine(bent[None], points, options, weights)
-        model = refined[0]
-        k1 = float(model[0, 5]) * exp(-2 * model[0, 4])
-        model[0, 5] = 0.0
+        model, k1 = problem.flat(refined[0])
         return model, (k1, 0.0), float(costs[0, 1])
 
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         bent, points = self.problem.bent(model)
         information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (TEMPER * self.unit(noise) ** 2)
-        if isinstance(self.problem, AbsoluteFocal):
-            known = np.diag(self.problem.prior_information)[6:9]
-        else:
-            known = slack_information()[:3]
-        information[range(6, 9), range(6, 9)] += known
-        told = np.linalg.pinv(information, hermitian=True)[9, 9]
-        return np.diag([told * exp(-4 * model[0, 4]), 0.0])
+        known = slack_information() if self.problem.has_exact_cameras else self.problem.camera_information
+        camera, lens = ABSOLUTE.camera(), ABSOLUTE.lens()
+        information[camera, camera] += np.diag(known[:OF_CAMERA])
+        told = symmetric_inverse(information)[lens, lens]
+        return np.diag([told * exp(-4 * log_scales_of(model)[0]), 0.0])
 
 
 def lens_fits(problem: Problem) -> LensFits | None:

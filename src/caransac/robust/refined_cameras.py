@@ -7,17 +7,19 @@ from math import exp
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.geometry import Array
-from caransac.kernels import lens_information
+from caransac.camera_priors import LARGEST_DEVIATION
+from caransac.geometry import Array, symmetric_inverse
+from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem, with_intrinsics
+from caransac.robust.problems.base import intrinsics_of, log_scales_of
 from caransac.robust.problems.focal import STATED_TEMPER, with_model
-from caransac.robust.problems.lens_prior import INTRINSICS, LENSES, TEMPER, slack_information
-
-LARGEST = 1.0  # deviation of anything
+from caransac.robust.problems.lens_prior import TEMPER, slack_information
 
 
-def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Camera]) -> tuple[Camera, Camera]:
+def refined_cameras(
+    problem: Essential | FocalPose, found: Estimate, cameras: tuple[Camera, Camera]
+) -> tuple[Camera, Camera]:
     """The cameras of an answer, which must exist: as given where they were exact, or lenses were not estimated.
 
     Args:
@@ -26,28 +28,26 @@ def refined_cameras(problem: Problem, found: Estimate, cameras: tuple[Camera, Ca
         cameras: as given.
     """
     assert found.model is not None and found.msac_scores is not None
-    if not isinstance(problem, Essential | FocalPose):
-        return cameras
     weights = (found.msac_scores > 0).astype(float)
     lens_prior = problem.lens_prior
     if lens_prior is None:
-        if not isinstance(problem, FocalPose):
+        if isinstance(problem, Essential):
             return cameras
         return problem.refined_cameras(found.model, weights, found.noise)
     model = with_intrinsics(found.model)
     information = lens_information(model, lens_prior.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
-    deviations = np.sqrt(np.maximum(np.diag(camera_covariance(problem, information, with_lens_prior=True)), 0.0))
-    wide = problem.with_tails() if isinstance(problem, FocalPose) else problem
-    stated = camera_covariance(wide, information * (TEMPER / STATED_TEMPER), with_lens_prior=True)
+    variances = np.diag(camera_covariance(problem, information, with_lens_prior=True))
+    wide = problem if isinstance(problem, Essential) else problem.with_tails()
+    stated = np.diag(camera_covariance(wide, information * (TEMPER / STATED_TEMPER), with_lens_prior=True))
     back = []
     for index, camera in enumerate(cameras):
-        log_scale = model[0, 4 + index]
+        log_scale = log_scales_of(model)[index]
         if camera.focal_deviation > 0:
-            deviation = min(float(max(stated[5 + 3 * index, 5 + 3 * index], 0.0) ** 0.5), LARGEST)
-            camera = with_model(camera, model[:, 4 + index], deviation)
+            deviation = min(float(max(stated[RELATIVE.focal(index)], 0.0) ** 0.5), LARGEST_DEVIATION)
+            camera = with_model(camera, intrinsics_of(model, index), deviation)
         scale_sq = exp(2 * log_scale)  # k1 of the camera as given is of rays at its focal length
         if found.k1 is not None and camera.distortion_deviation > 0:
-            deviation = min(float(deviations[11 + index]) * scale_sq, LARGEST)
+            deviation = min(float(np.sqrt(max(variances[RELATIVE.lens(index)], 0.0))) * scale_sq, LARGEST_DEVIATION)
             camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)
         elif camera.distortion_deviation > 0 and camera.k1 != 0 and log_scale != 0:
             camera = camera.with_lens(camera.k1 * scale_sq, camera.distortion_deviation)
@@ -60,24 +60,24 @@ def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: 
 
     Args:
         problem: of cameras with uncertain lenses.
-        information: of the matches, in the order of `lens_information`.
+        information: of the matches, by the degrees of freedom `RELATIVE`.
         with_lens_prior: whether what is known of the lenses counts, too.
     """
     lens_prior = problem.lens_prior
     assert lens_prior is not None
-    prior = np.zeros((13, 13))
-    if isinstance(problem, FocalPose):
-        prior[:11, :11] = problem.prior_information
+    prior = np.zeros_like(information)
+    if problem.has_exact_cameras:
+        prior[RELATIVE.intrinsics, RELATIVE.intrinsics] = np.diag(slack_information())
     else:
-        prior[INTRINSICS, INTRINSICS] = np.diag(slack_information())
-    prior[LENSES, LENSES] = lens_prior.information
+        prior[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = problem.prior_information
+    prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.information
     free = np.isfinite(np.diag(prior))
     if not with_lens_prior:
-        prior[LENSES, LENSES] = lens_prior.same_information
+        prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.same_information
     kept = np.ix_(free, free)
-    covariance = np.zeros((13, 13))
+    covariance = np.zeros_like(information)
     try:
         covariance[kept] = np.linalg.inv(information[kept] + prior[kept])
     except np.linalg.LinAlgError:  # matches that leave a number open
-        covariance[kept] = np.linalg.pinv(information[kept] + prior[kept], hermitian=True)
+        covariance[kept] = symmetric_inverse(information[kept] + prior[kept])
     return covariance

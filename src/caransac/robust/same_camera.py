@@ -14,6 +14,7 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose
+from caransac.robust.problems.base import log_scales_of
 from caransac.tuning import CAMERAS
 
 
@@ -82,7 +83,8 @@ def _estimate_as(
 def _log_ratio(problem: FocalPose, model: Array) -> float:
     """How different the focal lengths of a model are: the size of the logarithm of their ratio."""
     given = np.log(problem.cameras[1].mean_focal / problem.cameras[0].mean_focal)
-    return abs(float(given + model[0, 5] - model[0, 4]))
+    log_scale1, log_scale2 = log_scales_of(model)
+    return abs(float(given + log_scale2 - log_scale1))
 
 
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:

@@ -97,7 +97,7 @@ class Worker:
         if found.model is None:
             return None
         problem = problem.through(found.k1)
-        numbers = evidence(network, problem, assess(problem, network, found, options), options)
+        numbers = evidence(network, problem, assess(problem, network, found, options), options).numbers
         H, R = (None, None) if scene is None else (scene.H, scene.R)
         return numbers, is_right(example, H, found.model), is_rotation_right(example, R, found.model)
 

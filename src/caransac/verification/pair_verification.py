@@ -20,7 +20,7 @@ from caransac.camera import Camera
 from caransac.geometry import Array, Floats, fundamental_from_essential, rotation_from_homography
 from caransac.io.descriptors import match_ratios
 from caransac.options import Options
-from caransac.results import AnyResult, FundamentalResult, HomographyResult, Result
+from caransac.results import EpipolarResult, FundamentalResult, HomographyResult, Result
 from caransac.robust.focal_profile import CameraProfile
 from caransac.verification.build_identity import build_identity
 from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
@@ -92,7 +92,7 @@ def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry
     return estimate_pair(pair, options)[0]
 
 
-def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, AnyResult]:
+def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, EpipolarResult]:
     """What `verify_pair` finds in a pair, and the estimate of its epipolar geometry."""
     started = time.perf_counter()
     pair = _with_ratios(pair)
@@ -130,7 +130,7 @@ def pair_seed(seed: int, image1: str, image2: str) -> int:
     return int.from_bytes(blake2b(f"{seed}\n{image1}\n{image2}".encode(), digest_size=8).digest(), "little")
 
 
-def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> AnyResult:
+def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> EpipolarResult:
     """Estimate from the matches `rows` (m,) of a pair."""
     matches = _arguments(pair, rows) | {"options": options}
     if pair.cameras is not None:
@@ -160,7 +160,7 @@ def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _describe(found: AnyResult, plane: HomographyResult | None) -> tuple[Config, dict[str, Array]]:
+def _describe(found: EpipolarResult, plane: HomographyResult | None) -> tuple[Config, dict[str, Array]]:
     """The kind of geometry of a pair, and its matrices by their names in `PairGeometry`."""
     homography = {} if plane is None or plane.H is None else {"H": plane.H}
     if isinstance(found, FundamentalResult):

@@ -28,6 +28,25 @@ inline EpipolarTerms<T> epipolar_terms(const T m[9], const T& u1, const T& v1, c
     return terms;
 }
 
+// The derivatives of the Sampson distance c / sqrt(gradient) by the entries of M, row by row, times sqrt(gradient):
+// x2 x1^T - ratio (a x1^T + x2 b^T) with ratio = c / gradient, where the third entries of a and b count for nothing.
+// The last of the nine is one.
+template <class T>
+inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, const T& v2, const T& ratio,
+                          T slope[8]) {
+    const auto terms = epipolar_terms<T>(m, u1, v1, u2, v2);
+    const T a0 = ratio * terms.a0, a1 = ratio * terms.a1;
+    const T y0 = u1 - ratio * terms.b0, y1 = v1 - ratio * terms.b1;
+    slope[0] = u2 * y0 - a0 * u1;
+    slope[1] = u2 * y1 - a0 * v1;
+    slope[2] = u2 - a0;
+    slope[3] = v2 * y0 - a1 * u1;
+    slope[4] = v2 * y1 - a1 * v1;
+    slope[5] = v2 - a1;
+    slope[6] = y0;
+    slope[7] = y1;
+}
+
 // The smaller of the two depths, up to a positive factor, of the point that l1 R x1 + t = l2 x2 triangulates in the
 // least-squares sense: positive when the point lies in front of both cameras. r: the rotation, row by row.
 template <class T>

@@ -4,6 +4,7 @@
 #include "five_point.h"
 #include "four_point.h"
 #include "homography.h"
+#include "lens_equations.h"
 #include "mlp.h"
 #include "neighbours.h"
 #include "normal_equations.h"
@@ -32,6 +33,7 @@
     entry(top_models) \
     entry(normal_equations) \
     entry(residual_jacobian) \
+    entry(lens_equations) \
     entry(transfer_errors_sq) \
     entry(homography_scores) \
     entry(top_homographies) \

@@ -14,25 +14,6 @@ inline Doubles inverse_gradient(const EpipolarTerms<Doubles>& terms) {
     return 1.0 / (terms.gradient > kSmallest ? terms.gradient : broadcast(1.0));
 }
 
-// The derivatives of the Sampson distance c / sqrt(gradient) by the entries of M, row by row, times sqrt(gradient):
-// x2 x1^T - ratio (a x1^T + x2 b^T) with ratio = c / gradient, where the third entries of a and b count for nothing.
-// The last of the nine is one.
-template <class T>
-inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, const T& v2, const T& ratio,
-                          T slope[8]) {
-    const auto terms = epipolar_terms<T>(m, u1, v1, u2, v2);
-    const T a0 = ratio * terms.a0, a1 = ratio * terms.a1;
-    const T y0 = u1 - ratio * terms.b0, y1 = v1 - ratio * terms.b1;
-    slope[0] = u2 * y0 - a0 * u1;
-    slope[1] = u2 * y1 - a0 * v1;
-    slope[2] = u2 - a0;
-    slope[3] = v2 * y0 - a1 * u1;
-    slope[4] = v2 * y1 - a1 * v1;
-    slope[5] = v2 - a1;
-    slope[6] = y0;
-    slope[7] = y1;
-}
-
 // A few points and what is known of their residuals: c, c / gradient, and the weights that c^2 has in the gradient of
 // the cost and in its Hessian.
 template <class Real>
@@ -140,7 +121,9 @@ template <class Real>
 void accumulate_blocks(const double model[9], const double* jacobian, int dof, const Columns<double>& points,
                        const double* weights, Loss loss, double loss_scale, NormalEquations& out) {
     const auto fill = loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real> : evaluate<Loss::kCauchy, Real>;
-    const auto add = dof == 5 ? accumulate<5, Real> : dof == 7 ? accumulate<7, Real> : accumulate_entries<11, Real>;
+    const auto add = dof == kPoseDof          ? accumulate<kPoseDof, Real>
+                     : dof == kFundamentalDof ? accumulate<kFundamentalDof, Real>
+                                              : accumulate_entries<kFocalPoseDof, Real>;
     Block<Real> block;
     out = {};
     for (int first = 0; first < points.n; first += Block<Real>::kSize) {

@@ -1,6 +1,7 @@
 // The inner loop of refinement: one pass over the points that linearises the robust Sampson cost.
 #pragma once
 
+#include "degrees_of_freedom.h"
 #include "points.h"
 
 namespace caransac {
@@ -15,7 +16,7 @@ enum class Precision { kDouble, kSingle };
 
 // Gauss-Newton model of cost = sum_i w_i rho(r_i^2) in the parameters of the matrix, r the signed Sampson distance:
 // half the gradient and half the Hessian (upper triangle, row by row).
-constexpr int kMaxDof = 11;
+constexpr int kMaxDof = kFocalPoseDof;
 struct NormalEquations {
     double cost, gradient[kMaxDof], hessian[kMaxDof * (kMaxDof + 1) / 2];
 };

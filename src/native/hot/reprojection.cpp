@@ -132,7 +132,7 @@ inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& alon
     slope[3] = g0;
     slope[4] = g1;
     slope[5] = g2;
-    if constexpr (kDof == 10) {
+    if constexpr (kDof == kAbsoluteFocalDof) {
         const T radial = along_u * seen.x + along_v * seen.y;
         slope[6] = seen.stretch * radial;
         slope[7] = along_u;
@@ -225,7 +225,7 @@ template <class Real>
 void accumulate_blocks(const Projection& projection, int dof, const Columns<double>& points, const double* weights,
                        Loss loss, double loss_scale, NormalEquations& out) {
     const auto fill = loss == Loss::kTruncated ? evaluate<Loss::kTruncated, Real> : evaluate<Loss::kCauchy, Real>;
-    const auto add = dof == 6 ? accumulate<6, Real> : accumulate<10, Real>;
+    const auto add = dof == kAbsoluteDof ? accumulate<kAbsoluteDof, Real> : accumulate<kAbsoluteFocalDof, Real>;
     const Packed<Doubles> p(projection);
     Block<Real> block;
     out = {};
@@ -249,9 +249,9 @@ void reprojection_jacobian(const Projection& projection, int dof, const Columns<
     const Doubles one = broadcast(1.0), zero{};
     for (int i = 0; i < points.n; i += kDoubles) {
         const Seen<Doubles> seen = see(p, points, i);
-        Doubles by_u[10], by_v[10];
-        differentiate<10>(p, seen, one, zero, by_u);
-        differentiate<10>(p, seen, zero, one, by_v);
+        Doubles by_u[kAbsoluteFocalDof], by_v[kAbsoluteFocalDof];
+        differentiate<kAbsoluteFocalDof>(p, seen, one, zero, by_u);
+        differentiate<kAbsoluteFocalDof>(p, seen, zero, one, by_v);
         for (int l = 0; l < kDoubles && i + l < points.n; ++l) {
             double* const row = jacobian + 2LL * dof * (i + l);
             residual[2LL * (i + l)] = lane(seen.eu, l);

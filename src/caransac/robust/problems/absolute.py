@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
-from caransac.geometry import Array, cross_matrix
+from caransac.camera_priors import LARGEST_DEVIATION
+from caransac.geometry import Array, cross_matrix, symmetric_inverse
 from caransac.kernels import (
+    ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
     ABSOLUTE_POSES,
     Correspondences,
@@ -21,7 +23,7 @@ from caransac.kernels import (
     pack_space,
     three_point,
 )
-from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, with_intrinsics, with_prior
+from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, intrinsics_of, with_intrinsics, with_prior
 from caransac.robust.problems.focal import CameraPrior, precision, solve_in_turns, with_model
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 from caransac.tuning import CAMERAS
@@ -86,8 +88,9 @@ class Frame:
         In both, a rotation vector turns from the left, and three numbers are added to the translation.
         """
         rates = np.eye(len(covariance))
-        rates[3:6, :3] = cross_matrix(model[:, :3] @ self.centre)
-        rates[3:6, 3:6] *= self.scale
+        moved = ABSOLUTE.translation
+        rates[moved, ABSOLUTE.rotation] = cross_matrix(model[:, :3] @ self.centre)
+        rates[moved, moved] *= self.scale
         return np.asarray(rates @ covariance @ rates.T)
 
 
@@ -101,6 +104,7 @@ class Absolute(Problem):
     """
 
     name = "absolute"
+    has_exact_cameras = True
     weights = "absolute"
     sample_size = 3
     error_dimensions = 2
@@ -190,9 +194,16 @@ class Absolute(Problem):
     def bent(self, model: Array) -> tuple[Array, Correspondences]:
         """A model with the lens that the rays are seen through, (3, 6), and the points as they are before any lens."""
         assert self.lens_prior is not None
-        model = with_intrinsics(model).copy()
-        model[0, 5] = self.lens_prior.k1[0] * exp(2 * model[0, 4])  # of rays at the focal length of the model
-        return model, self.through((0.0, 0.0)).correspondences
+        bent = with_intrinsics(model).copy()
+        bent[0, 5] = self.lens_prior.k1[0] * exp(2 * bent[0, 4])  # of rays at the focal length of the model
+        return bent, self.through((0.0, 0.0)).correspondences
+
+    @staticmethod
+    def flat(bent: Array) -> tuple[Array, float]:
+        """A model (3, 6) with a lens as one without, and k1 of the lens: the inverse of `bent`."""
+        model = bent.copy()
+        model[0, 5] = 0.0
+        return model, float(bent[0, 5]) * exp(-2 * bent[0, 4])
 
     @property
     def camera_information(self) -> Array:
@@ -210,15 +221,17 @@ class Absolute(Problem):
             information = self.information(model, weights, deviation)
         else:
             information = ABSOLUTE_FOCAL_POSES.information(*self.bent(model), weights) / deviation**2
-            information = with_prior(information, np.diag([*np.zeros(6), *known]))
-        covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
-        chosen = [*range(6), *(6 + k for k in (0, 3) if np.isfinite(known[k]))]
+            information = with_prior(information, np.diag([*np.zeros(ABSOLUTE.pose), *known]))
+        covariance = symmetric_inverse(information)
+        free = [k for k in (ABSOLUTE.focal(), ABSOLUTE.lens()) if np.isfinite(known[k - ABSOLUTE.pose])]
+        chosen = [*range(ABSOLUTE.pose), *free]
         return self.frame.covariance(covariance[np.ix_(chosen, chosen)], self.public(model[None])[0])
 
     def refined_camera(self, model: Array, covariance: Array) -> Camera:
         """The camera of a model, with the deviations that are left: as given where it was exact."""
-        camera, deviations = self.camera, np.sqrt(np.maximum(np.diag(covariance)[6:], 0.0)).clip(max=1.0).tolist()
-        intrinsics = with_intrinsics(model)[:, 4]
+        camera, variances = self.camera, np.diag(covariance)[ABSOLUTE.pose :]
+        deviations = np.sqrt(np.maximum(variances, 0.0)).clip(max=LARGEST_DEVIATION).tolist()
+        intrinsics = intrinsics_of(with_intrinsics(model), 0)
         if camera.focal_deviation > 0:
             camera = with_model(camera, intrinsics, deviations[0])
         if self.lens_prior is not None:
@@ -233,6 +246,7 @@ class AbsoluteFocal(Absolute):
     """
 
     name = "absolute_focal"
+    has_exact_cameras = False
     model_kernels = ABSOLUTE_FOCAL_POSES
 
     @cached_property
@@ -243,11 +257,11 @@ class AbsoluteFocal(Absolute):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
 
-        def solve_at(log_scales: tuple[float, float], points: Correspondences, index: Indices) -> Array:
-            return three_point(pack_space(points.points1 * exp(-log_scales[0]), points.points2), index)[0]
+        def solve_scaled(points2d: Array, points3d: Array, index: Indices) -> tuple[Array, Indices]:
+            return three_point(pack_space(points2d, points3d), index)
 
         guesses = [(log_scale, 0.0) for log_scale in self.camera_prior.log_scales(CAMERAS.focal_steps)]
-        return solve_in_turns(self.correspondences, samples, guesses, solve_at)
+        return solve_in_turns(self.correspondences, samples, guesses, solve_scaled)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the camera as given."""
@@ -271,7 +285,7 @@ class AbsoluteFocal(Absolute):
     @property
     def prior_information(self) -> Array:
         """See `Problem.prior_information`: what is known of the camera."""
-        return np.diag([*np.zeros(6), *self.camera_information[:3], np.inf])
+        return np.diag([*np.zeros(ABSOLUTE.pose), *self.camera_information[:3], np.inf])
 
     @property
     def camera_information(self) -> Array:

@@ -54,6 +54,7 @@ class Problem(ABC):
         has_rotation: whether a model has a rotation.
         has_mean: whether models that agree are averaged: poses of exact cameras. Where focal lengths are free, these
             and the pose make up for each other along a curve, which the mean is not on.
+        has_exact_cameras: whether its cameras were given as exact, which may be wrong; not where it has none.
         usual_focal: focal length of an ordinary camera in the unit of the points; 0 where lenses are not considered.
         by_score: share of the samples that are drawn by the scores of the matches alone, not by probability.
         pixel: size of a pixel in the unit of the points.
@@ -69,6 +70,7 @@ class Problem(ABC):
     median_error: ClassVar[float] = 0.674
     has_rotation: ClassVar[bool] = False
     has_mean: ClassVar[bool] = False
+    has_exact_cameras: ClassVar[bool] = False
     usual_focal: ClassVar[float] = 0.0
     by_score: ClassVar[float] = 0.0
     model_kernels: ModelKernels
@@ -311,3 +313,13 @@ def not_steep(slopes: Array) -> NDArray[np.bool_]:
 def with_intrinsics(model: Array) -> Array:
     """A pose (3, 4), or one with intrinsics (3, 6), as the latter."""
     return model if model.shape[1] == 6 else np.concatenate([model, np.zeros((3, 2))], axis=1)
+
+
+def intrinsics_of(model: Array, camera: int) -> Array:
+    """The intrinsics (log_scale, x, y) of one camera of a model (3, 6) of `FOCAL_POSES`."""
+    return model[:, 4 + camera]
+
+
+def log_scales_of(model: Array) -> Array:
+    """Of a model (3, 6) of `FOCAL_POSES`, the log_scale (2,) of both cameras: a view."""
+    return model[0, 4:]

@@ -16,6 +16,7 @@ class Essential(RelativePoseProblem):
     has_rotation = True
     usual_focal = 1.0
     has_mean = True
+    has_exact_cameras = True
     model_kernels = POSES
 
     @classmethod

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from caransac.camera import Camera, mean_pixel
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
-from caransac.kernels import FOCAL_POSES, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
-from caransac.robust.problems.base import USUAL_DISTORTION, with_intrinsics, with_prior
+from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose, symmetric_inverse
+from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
+from caransac.robust.problems.base import USUAL_DISTORTION, intrinsics_of, log_scales_of, with_intrinsics, with_prior
 from caransac.robust.problems.lens_prior import TEMPER, LensPrior
 from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
 from caransac.tuning import CAMERAS
@@ -110,11 +110,10 @@ class FocalPose(RelativePoseProblem):
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
 
-        def solve_at(log_scales: tuple[float, float], points: Correspondences, index: Indices) -> Array:
-            scale1, scale2 = (exp(-each) for each in log_scales)
-            return five_point_poses(pack(points.points1 * scale1, points.points2 * scale2), index)[0]
+        def solve_scaled(points1: Array, points2: Array, index: Indices) -> tuple[Array, Indices]:
+            return five_point_poses(pack(points1, points2), index)
 
-        return solve_in_turns(self.correspondences, samples, self._log_scales(), solve_at)
+        return solve_in_turns(self.correspondences, samples, self._log_scales(), solve_scaled)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the cameras as given."""
@@ -132,7 +131,7 @@ class FocalPose(RelativePoseProblem):
     def _deviations(self, model: Array) -> list[float]:
         """Deviations of the focal lengths whose Gaussian prior pulls a model as the prior of unknown cameras does."""
         found = []
-        for prior, log_scale in zip(self._priors, model[0, 4:6], strict=True):
+        for prior, log_scale in zip(self._priors, log_scales_of(model), strict=True):
             relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
             found.append(prior.focal * float((CAMERAS.tails + relative_sq) / (CAMERAS.tails + 1)) ** 0.5)
         return found
@@ -150,8 +149,8 @@ class FocalPose(RelativePoseProblem):
     def free_parameters(self) -> dict[str, int]:
         """See `Problem.free_parameters`: the logarithms of the focal lengths that are refined."""
         if self.shared:
-            return {"focal": 5}
-        return {f"focal{k + 1}": 5 + 3 * k for k, prior in enumerate(self._priors) if prior.focal > 0}
+            return {"focal": RELATIVE.focal()}
+        return {f"focal{k + 1}": RELATIVE.focal(k) for k, prior in enumerate(self._priors) if prior.focal > 0}
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
@@ -177,11 +176,10 @@ class FocalPose(RelativePoseProblem):
         """How much the prior counts: the more, the less the matches say about the focal length."""
         points = self.model_kernels.information(model, self.correspondences, weights)
         points /= TEMPER * noise**2
-        said = np.linalg.pinv(with_prior(points, self._prior_information(focal_prior=False)), hermitian=True)
+        said = symmetric_inverse(with_prior(points, self._prior_information(focal_prior=False)))
+        variances = np.diag(said)
         ratios = [
-            said[5 + 3 * camera, 5 + 3 * camera] / prior.focal**2
-            for camera, prior in enumerate(self._priors)
-            if prior.focal > 0
+            variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self._priors) if prior.focal > 0
         ]
         return TEMPER * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
 
@@ -197,13 +195,13 @@ class FocalPose(RelativePoseProblem):
         for camera, prior in enumerate(self._priors):
             focal = precision(share, prior.focal) if focal_prior or prior.focal == 0 else 0.0
             centre = precision(share, prior.centre)
-            diagonal[5 + 3 * camera : 8 + 3 * camera] = focal, centre, centre
+            diagonal[RELATIVE.camera(camera)] = focal, centre, centre
         together = np.diag(diagonal)
         if self.shared:
             differences = CAMERAS.focal_difference, CAMERAS.centre_difference, CAMERAS.centre_difference
             for k, deviation in enumerate(differences):
-                pair = np.ix_([5 + k, 8 + k], [5 + k, 8 + k])
-                together[pair] += np.array([[1, -1], [-1, 1]]) / deviation**2
+                both = [RELATIVE.focal(camera) + k for camera in range(2)]
+                together[np.ix_(both, both)] += np.array([[1, -1], [-1, 1]]) / deviation**2
         return together
 
     def with_tails(self) -> FocalPose:
@@ -215,14 +213,14 @@ class FocalPose(RelativePoseProblem):
     def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
         """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
         wide = self.with_tails()
-        covariance = np.linalg.pinv(wide.information(model, weights, noise * STATED_TEMPER**0.5), hermitian=True)
+        covariance = symmetric_inverse(wide.information(model, weights, noise * STATED_TEMPER**0.5))
         response = wide.lens_response(model, weights, noise)
         bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
         found = []
         for index, camera in enumerate(self.cameras):
-            own, widest = 5 + 3 * index, wide._priors[index].focal
+            own, widest = RELATIVE.focal(index), wide._priors[index].focal
             deviation = min(float(np.hypot(max(covariance[own, own], 0.0) ** 0.5, bias[own])), widest)
-            found.append(with_model(camera, model[:, 4 + index], deviation))
+            found.append(with_model(camera, intrinsics_of(model, index), deviation))
         return found[0], found[1]
 
     def fundamentals(self, models: Array) -> Array:
@@ -230,7 +228,7 @@ class FocalPose(RelativePoseProblem):
         return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
 
     def _fundamental(self, model: Array) -> Array:
-        Ks = [with_model(camera, own, 0.0).K for camera, own in zip(self.cameras, model[:, 4:].T, strict=True)]
+        Ks = [with_model(camera, intrinsics_of(model, k), 0.0).K for k, camera in enumerate(self.cameras)]
         F = fundamental_from_essential(essential_from_pose(*split_pose(model[:, :4])), *Ks)
         return np.asarray(F / np.linalg.norm(F))
 
@@ -239,7 +237,7 @@ def solve_in_turns(
     points: Correspondences,
     samples: Indices,
     guesses: list[tuple[float, float]],
-    solve_at: Callable[[tuple[float, float], Correspondences, Indices], Array],
+    solve: Callable[[Array, Array, Indices], tuple[Array, Indices]],
 ) -> Array:
     """Models (m, 3, 6) through samples (S, k) that take turns with guesses of the focal lengths.
 
@@ -247,17 +245,19 @@ def solve_in_turns(
         points: of all samples.
         samples: their indices.
         guesses: pairs of log_scale.
-        solve_at: a guess, points and samples (s, k) of these -> poses (p, 3, 4).
+        solve: points of two images as they are at the guesses, and samples (S, k) of these -> poses (p, 3, 4), and (p,)
+            the sample each comes from.
     """
-    solved = []
-    for turn, log_scales in enumerate(guesses):
-        own = samples[turn :: len(guesses)]
-        index = np.arange(own.size, dtype=np.int32).reshape(own.shape)
-        poses = solve_at(log_scales, points.subset(own.ravel()), index)
-        intrinsics = np.zeros((len(poses), 3, 2))
-        intrinsics[:, 0] = log_scales
-        solved.append(np.concatenate([poses, intrinsics], axis=2))
-    return np.concatenate(solved)
+    turns = np.arange(len(samples)) % len(guesses)
+    order = np.argsort(turns, kind="stable")
+    sampled = points.subset(samples[order].ravel())
+    scales = np.array([[exp(-log_scale) for log_scale in guess] for guess in guesses])
+    scales = scales[turns[order]].repeat(samples.shape[1], axis=0)
+    index = np.arange(samples.size, dtype=np.int32).reshape(samples.shape)
+    poses, of_sample = solve(sampled.points1 * scales[:, :1], sampled.points2 * scales[:, 1:], index)
+    intrinsics = np.zeros((len(poses), 3, 2))
+    intrinsics[:, 0] = np.array(guesses)[turns[order][of_sample]]
+    return np.concatenate([poses, intrinsics], axis=2)
 
 
 def with_model(camera: Camera, intrinsics: Array, focal_deviation: float) -> Camera:

@@ -27,6 +27,10 @@ class Fundamental(PixelProblem):
         pixels /= np.abs(pixels).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
         return np.asarray(pixels / np.linalg.norm(pixels, axis=1, keepdims=True)).reshape(-1, 3, 3)
 
+    def fundamentals(self, models: Array) -> Array:
+        """See `FocalPose.fundamentals`."""
+        return self.public(models)
+
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`."""
         F = np.linalg.inv(self._normalise2).T @ model @ np.linalg.inv(self._normalise1)

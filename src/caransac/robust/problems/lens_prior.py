@@ -9,7 +9,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.kernels import IntrinsicsPrior
+from caransac.kernels import RELATIVE, IntrinsicsPrior
 
 # Matches are not independent evidence, and count a quarter: on the training scenes errors of k1 are two to three times
 # what noise predicts. Pooled focal lengths (`api.camera_pooling`) use the same.
@@ -17,7 +17,6 @@ TEMPER = 4.0
 # Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
 # well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
 FOCAL_SLACK, CENTRE_SLACK = 0.003, 0.005  # deviations: relative; in focal lengths
-INTRINSICS, LENSES = slice(5, 11), slice(11, 13)  # degrees of freedom of `lens_information`
 SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one camera
 
 
@@ -81,12 +80,12 @@ class LensPrior:
 
     @property
     def free_parameters(self) -> dict[str, int]:
-        """The lenses that were estimated, by name: their index in `lens_information`."""
+        """The lenses that were estimated, by name: their degrees of freedom, of `RELATIVE`."""
         if self.is_as_given:
             return {}
         if self.shared:
-            return {"k1": LENSES.start}
-        return {f"k1_{k + 1}": LENSES.start + k for k, deviation in enumerate(self.deviations) if deviation > 0}
+            return {"k1": RELATIVE.lens()}
+        return {f"k1_{k + 1}": RELATIVE.lens(k) for k, deviation in enumerate(self.deviations) if deviation > 0}
 
 
 def slack_prior(noise: float) -> IntrinsicsPrior:

@@ -1,0 +1,153 @@
+"""Answers of `caransac.estimate`, one function for each kind: what a result of this kind tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import fundamental_from_essential, rotation_from_homography
+from caransac.results import (
+    EpipolarResult,
+    FundamentalResult,
+    GeometryKind,
+    GeometryResult,
+    HomographyResult,
+    RelativePose,
+    RelativePoseResult,
+    TwoViewResult,
+)
+
+POSE_FIELDS = (
+    "R",
+    "t",
+    "E",
+    "camera1",
+    "camera2",
+    "alternatives",
+    "rotation_confidence",
+    "covariance",
+    "covariance_of",
+)
+
+DEPTH_AND_CAMERAS = "the scene has depth and the cameras are known"
+DEPTH_AND_FOCALS = "the scene has depth, which determines the focal lengths with the pose"
+DEPTH_ONLY = "the scene has depth, but the cameras are not known well enough for a pose"
+PLANE = "one plane explains the matches, and those off the plane do not determine the pose"
+ONLY_POSE_OF_PLANE = "a plane explains the matches, but only one pose of it"
+TURNED = "the camera turned without moving: there is no translation and no depth"
+HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
+STILL = "no motion: the matches are in the same place in both images"
+NOTHING = "no geometry explains the matches with confidence"
+TOO_FEW = "there are too few matches"
+MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a rule of `any_geometry` answers.
+
+    Attributes:
+        kind: see `GeometryResult`.
+        reason: why it is this kind.
+        matches: the estimate that says which matches are right.
+        epipolar: the estimate of the epipolar geometry.
+        known: what the result has beyond `matches`, or in its place.
+    """
+
+    kind: GeometryKind
+    reason: str
+    matches: TwoViewResult
+    epipolar: EpipolarResult
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def result(self, elapsed_s: float) -> GeometryResult:
+        """The answer as users get it."""
+        shared = {each.name: getattr(self.matches, each.name) for each in fields(TwoViewResult)}
+        told = {"degeneracy": self.epipolar.degeneracy, "rivals": self.epipolar.rivals, "elapsed_s": elapsed_s}
+        values = shared | told | self.known
+        return GeometryResult(kind=self.kind, reason=self.reason, epipolar=self.epipolar, **values)
+
+
+def nothing(epipolar: EpipolarResult, reason: str) -> Answer:
+    """No geometry: no match is right."""
+    known: dict[str, Any] = {
+        "success": False,
+        "stop_reason": "unsure" if epipolar.success else epipolar.stop_reason,
+        "inliers": np.zeros_like(epipolar.inliers),
+        "num_inliers": 0,
+        "consensus": 0.0,
+    }
+    return Answer("none", reason, epipolar, epipolar, known)
+
+
+def unmoved(epipolar: EpipolarResult, still: NDArray[np.bool_], by_chance: float) -> Answer:
+    """The rotation by zero of matches (N,) that are still, which wrong ones are with a probability `by_chance`."""
+    confidence = None if epipolar.confidence is None else 1 - by_chance
+    known: dict[str, Any] = {
+        "success": True,
+        "stop_reason": epipolar.stop_reason if epipolar.success else "early_stop",
+        "inliers": still,
+        "num_inliers": int(still.sum()),
+        "consensus": float(still.sum()),
+        "confidence": confidence,
+        "rotation_confidence": confidence,
+        "R": np.eye(3),
+        "H": np.eye(3) / 3**0.5,
+        "degeneracy": "rotation",
+        "rivals": (),
+    }
+    return Answer("rotation", STILL, epipolar, epipolar, known | _cameras(epipolar))
+
+
+def rotation_of_pose(pose: RelativePoseResult) -> Answer:
+    """The rotation of a pose whose translation is not reliable, and the homography of pixels by it."""
+    assert pose.R is not None and pose.camera1 is not None and pose.camera2 is not None
+    H = pose.camera2.K @ pose.R @ np.linalg.inv(pose.camera1.K)
+    sure = {"rotation_confidence": pose.rotation_confidence, "confidence": pose.rotation_confidence}
+    return Answer(
+        "rotation", HARDLY_MOVED, pose, pose, {"R": pose.R, "H": H / np.linalg.norm(H)} | sure | _cameras(pose)
+    )
+
+
+def pose(kind: GeometryKind, found: RelativePoseResult, reason: str) -> Answer:
+    """A pose, as it was estimated."""
+    assert found.E is not None and found.camera1 is not None and found.camera2 is not None
+    F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
+    known = {name: getattr(found, name) for name in POSE_FIELDS} | {"F": F / np.linalg.norm(F)}
+    return Answer(kind, reason + of_rivals(found), found, found, known)
+
+
+def fundamental(found: FundamentalResult) -> Answer:
+    """A fundamental matrix, as it was estimated."""
+    return Answer("fundamental", DEPTH_ONLY + of_rivals(found), found, found, {"F": found.F} | _cameras(found))
+
+
+def homography(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
+    """A homography, and all poses that explain a plane where the cameras are known well enough for any."""
+    known: dict[str, Any] = {"H": plane.H}
+    if isinstance(epipolar, RelativePoseResult) and epipolar.alternatives:
+        assert epipolar.R is not None and epipolar.t is not None
+        known["alternatives"] = (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)
+    return Answer("homography", PLANE + of_rivals(epipolar), plane, epipolar, known)
+
+
+def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
+    """The rotation of cameras that only turned, as sure as its homography."""
+    assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
+    R = rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)
+    known = {"H": plane.H, "R": R, "rotation_confidence": plane.confidence}
+    return Answer("rotation", TURNED + of_rivals(epipolar), plane, epipolar, known | _cameras(epipolar))
+
+
+def of_rivals(epipolar: EpipolarResult) -> str:
+    """What to say of a strong rival: which of two motions is the camera's, the matches do not tell."""
+    if not epipolar.rivals:
+        return ""
+    return f"; another motion explains {100 * epipolar.rivals[0].share:.0f} % of the matches, which this does not"
+
+
+def _cameras(epipolar: EpipolarResult) -> dict[str, Any]:
+    return {"camera1": epipolar.camera1, "camera2": epipolar.camera2}
