@@ -20,6 +20,15 @@ void set_column(Eigen::MatrixBase<Derived>& jacobian, int column, const Matrix3&
     jacobian.col(column) = Eigen::Map<const Eigen::Matrix<double, 9, 1>>(derivative.data());
 }
 
+// Makes a step leave one number as it is.
+template <class Delta, class Square>
+void hold(int at, Delta& gradient, Square& hessian) {
+    hessian.row(at).setZero();
+    hessian.col(at).setZero();
+    hessian(at, at) = 1;
+    gradient[at] = 0;
+}
+
 }  // namespace
 
 PoseManifold::PoseManifold(const Pose& pose) : pose_(pose) {
@@ -134,11 +143,7 @@ void FocalManifold::add_prior(const RefineOptions& options, double& cost, Delta&
     for (int k = 0; k < kCameraDof; ++k)
         for (int i = 0; i < 2; ++i) {
             if (!std::isinf(k == 0 ? prior.log_scale[i] : prior.centre[i])) continue;
-            const int at = kFirstOfCamera[i] + k;  // held fixed
-            hessian.row(at).setZero();
-            hessian.col(at).setZero();
-            hessian(at, at) = 1;
-            gradient[at] = 0;
+            hold(kFirstOfCamera[i] + k, gradient, hessian);
         }
 }
 
@@ -166,11 +171,8 @@ void AbsoluteManifold<kDof>::add_prior(const RefineOptions& options, double& cos
         const double precisions[4] = {prior.log_scale[0], prior.centre[0], prior.centre[0], prior.k1[0]};
         for (int k = 0; k < 4; ++k) {
             const int at = kAbsoluteDof + k;
-            if (std::isinf(precisions[k])) {  // held fixed
-                hessian.row(at).setZero();
-                hessian.col(at).setZero();
-                hessian(at, at) = 1;
-                gradient[at] = 0;
+            if (std::isinf(precisions[k])) {
+                hold(at, gradient, hessian);
                 continue;
             }
             cost += precisions[k] * values[k] * values[k];

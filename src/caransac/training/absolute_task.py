@@ -18,15 +18,13 @@ from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Absolute
 from caransac.synthetic.distributions import log_uniform
 from caransac.training.data import (
-    CONVERTED_SCORES,
-    DROPPED_SCORES,
     HELD_OUT,
     MIN_INLIERS,
     Example,
-    as_confidences,
     known_camera,
     random_threshold,
     read_pairs,
+    with_other_scores,
 )
 from caransac.training.hard_queries import HardQuery, harden, in_space, take
 from caransac.training.state_task import LoopTask
@@ -162,12 +160,7 @@ def augment(query: Query, rng: np.random.Generator) -> Query:
     if rng.random() < SUBSETS and len(query.points2d) > SMALLEST_SUBSET:
         size = int(log_uniform(rng, SMALLEST_SUBSET, len(query.points2d)))
         query = take(query, rng.permutation(len(query.points2d))[:size])
-    chance = rng.random()
-    if chance < DROPPED_SCORES:
-        return replace(query, scores=None)
-    if chance < DROPPED_SCORES + CONVERTED_SCORES and query.scores is not None and query.score_kind == "ratio":
-        return replace(query, scores=as_confidences(query.scores, rng), score_kind="confidence")
-    return query
+    return with_other_scores(query, rng)
 
 
 def with_noise(query: Query, rng: np.random.Generator) -> Query:

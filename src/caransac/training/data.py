@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.datasets import Pair, read_ransac_tutorial
+from caransac.datasets import Pair, Query, read_ransac_tutorial
 from caransac.geometry import Array, Floats, essential_from_fundamental, pose_error_deg, split_pose
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
@@ -39,8 +40,8 @@ SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place ag
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
 FEWEST_LEFT, SCORES_LOST = 8, 0.5  # matches that a filter leaves at least; share of pairs that then have no scores
 
-
 Augment = Callable[[Pair, np.random.Generator], Pair]
+Matched = TypeVar("Matched", Pair, Query)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,12 +219,17 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
         )
     if rng.random() < SUBSETS and len(pair.points1) > SMALLEST_SUBSET:
         pair = thin_out(pair, int(np.exp(rng.uniform(np.log(SMALLEST_SUBSET), np.log(len(pair.points1))))), rng)
+    return with_other_scores(pair, rng)
+
+
+def with_other_scores(matched: Matched, rng: np.random.Generator) -> Matched:
+    """A pair or a query that loses its scores, or has them as confidences, at random."""
     chance = rng.random()
     if chance < DROPPED_SCORES:
-        return replace(pair, scores=None)
-    if chance < DROPPED_SCORES + CONVERTED_SCORES and pair.scores is not None and pair.score_kind == "ratio":
-        return replace(pair, scores=as_confidences(pair.scores, rng), score_kind="confidence")
-    return pair
+        return replace(matched, scores=None)
+    if chance < DROPPED_SCORES + CONVERTED_SCORES and matched.scores is not None and matched.score_kind == "ratio":
+        return replace(matched, scores=as_confidences(matched.scores, rng), score_kind="confidence")
+    return matched
 
 
 def as_confidences(ratios: Array, rng: np.random.Generator) -> Array:

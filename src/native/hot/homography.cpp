@@ -7,9 +7,6 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-template <class T>
-using NumberOf = decltype(lane(T(), 0));
-
 // One way: x -> p = (m x) / w.
 template <class T>
 struct Transfer {

@@ -31,6 +31,8 @@ constexpr int kFloats = kPackBytes / static_cast<int>(sizeof(float));
 inline double lane(const Doubles& pack, int i) { return pack[i]; }
 inline float lane(const Floats& pack, int i) { return pack[i]; }
 inline unsigned long long lane(const Bits& pack, int i) { return pack[i]; }
+template <class T>
+using NumberOf = decltype(lane(T(), 0));
 inline void set_lane(Doubles& pack, int i, double value) { pack[i] = value; }
 inline void set_lane(Floats& pack, int i, float value) { pack[i] = value; }
 inline int lowest_bit(unsigned long long bits) { return __builtin_ctzll(bits); }

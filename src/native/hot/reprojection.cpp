@@ -7,9 +7,6 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-template <class T>
-using NumberOf = decltype(lane(T(), 0));
-
 // A projection with the same numbers in every lane.
 template <class T>
 struct Packed {

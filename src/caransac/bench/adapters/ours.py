@@ -192,8 +192,7 @@ def _paper_rows() -> list[Estimator]:
             lacks=_lacks("filter-128", "paper-with-filter", remedy="--paper --with-filter"),
             weights="paper-with-filter",
         ),
-        *(_paper_batches(rounds, 256) for rounds in (1, 2, 4, 8)),
-        *(_paper_batches(rounds, 128) for rounds in (1, 2, 4, 8, 16)),
+        *_batches(_paper, " "),
         _paper(
             " 4x256(x8)",
             "the best of every 8 samples, by a network",
@@ -205,24 +204,19 @@ def _paper_rows() -> list[Estimator]:
     ]
 
 
-def _paper_batches(rounds: int, samples: int) -> Estimator:
-    return _paper(
-        f" {rounds}x{samples}",
-        f"{rounds} {'round' if rounds == 1 else 'rounds'} of {samples} hypotheses",
-        iterations=rounds * samples,
-        rounds=rounds,
-        samples_per_round=samples,
-    )
-
-
-def _batches(rounds: int, samples: int) -> Estimator:
-    return _estimator(
-        f"CA-RANSAC {rounds}x{samples}",
-        f"{rounds} {'round' if rounds == 1 else 'rounds'} of {samples} hypotheses",
-        iterations=rounds * samples,
-        rounds=rounds,
-        samples_per_round=samples,
-    )
+def _batches(make: Callable[..., Estimator], name: str) -> list[Estimator]:
+    """Estimators of some rounds of so many hypotheses, under a name that ends with both."""
+    return [
+        make(
+            f"{name}{rounds}x{samples}",
+            f"{rounds} {'round' if rounds == 1 else 'rounds'} of {samples} hypotheses",
+            iterations=rounds * samples,
+            rounds=rounds,
+            samples_per_round=samples,
+        )
+        for samples, counts in ((256, (1, 2, 4, 8)), (128, (1, 2, 4, 8, 16)))
+        for rounds in counts
+    ]
 
 
 def _oversampled(rounds: int, samples: int, oversampling: int, quality: str) -> Estimator:
@@ -251,8 +245,7 @@ ESTIMATORS = (
     _estimator("CA-RANSAC -C", "no state update", state_update=False),
     _estimator("CA-RANSAC -S", "uniform samples of matches with a ratio below 0.8", adaptive_sampling=False),
     _estimator("CA-RANSAC -R", "equal weights in the refinement", adaptive_refinement=False),
-    *(_batches(rounds, 256) for rounds in (1, 2, 4, 8)),
-    *(_batches(rounds, 128) for rounds in (1, 2, 4, 8, 16)),
+    *_batches(_estimator, "CA-RANSAC "),
     _oversampled(4, 256, 8, "geometric"),
     _oversampled(4, 256, 8, "sample-quality"),
     _with_filter(),
