@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
@@ -17,10 +18,14 @@ Eigen::Map<const Eigen::VectorXd> as_vector(const std::vector<double>& values) {
 }  // namespace
 
 Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior) {
-    constexpr double kSure = 1e12;  // information about what is held fixed
     Eigen::MatrixXd information = at_noise_one / variance;
     const double floor = 1e-9 * information.trace() + 1e-12 / variance;
     information.diagonal().array() += floor;
+    return with_prior(std::move(information), prior);
+}
+
+Eigen::MatrixXd with_prior(Eigen::MatrixXd information, const Prior& prior) {
+    constexpr double kSure = 1e12;  // information about what is held fixed
     for (Eigen::Index k = 0; k < prior.rows(); ++k) {
         if (!std::isinf(prior(k, k))) continue;
         information.row(k).setZero();
@@ -54,6 +59,15 @@ void drop_absurd(Slopes& slopes, std::vector<double>& weights) {
 Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& weights) {
     const Slopes weighted = as_vector(weights).asDiagonal() * slopes;
     return slopes.transpose() * weighted;
+}
+
+Eigen::VectorXd response_of(const Slopes& slopes, const std::vector<double>& weights, const Eigen::VectorXd& moved,
+                            double variance, const Prior& prior) {
+    Eigen::MatrixXd information = with_prior(information_of(slopes, weights) / variance, prior);
+    const double floor = 1e-9 * information.trace() + 1e-12;
+    information.diagonal().array() += floor;
+    const Eigen::VectorXd pull = slopes.transpose() * as_vector(weights).cwiseProduct(moved) / variance;
+    return -information.ldlt().solve(pull);
 }
 
 void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, int numbers,

@@ -1,6 +1,7 @@
 // How far noise moves what a model says: the covariance of its degrees of freedom, carried over.
 #pragma once
 
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct Deviations {
 // it; infinity on the prior's diagonal holds a degree of freedom fixed. It can be inverted.
 Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior);
 
+// Information about a model's degrees of freedom, and a prior on top of it, as above.
+Eigen::MatrixXd with_prior(Eigen::MatrixXd information, const Prior& prior);
+
 double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates);
 
 // Every weight so many times in a row.
@@ -55,6 +59,10 @@ void drop_absurd(Slopes& slopes, std::vector<double>& weights);
 
 // Information, at noise one, of points with weights and derivatives of their residuals.
 Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& weights);
+
+// How the degrees of freedom follow residuals that have moved so far, to first order.
+Eigen::VectorXd response_of(const Slopes& slopes, const std::vector<double>& weights, const Eigen::VectorXd& moved,
+                            double variance, const Prior& prior);
 
 // Takes the `count` points of the largest influence, of equal ones the first, out of the weights and of the information
 // at noise one. A point has so many numbers in its residual, one row of slopes for each.
@@ -88,6 +96,23 @@ Deviations deviations(const Manifold& at, const Columns<double>& points, std::ve
             drop_influential(information(), slopes, part, numbers, weights, at_noise_one);
         return {all, largest_deviation(information(), rates)};
     }
+}
+
+// How a model's degrees of freedom follow its points, of as many weights, to where they moved: to first order. Points
+// whose residuals are no numbers there take no part. Variance and prior as above.
+template <class Manifold>
+Eigen::VectorXd response(const Manifold& at, const Columns<double>& points, const Columns<double>& moved,
+                         std::vector<double> weights, double variance, const Prior& prior) {
+    Eigen::VectorXd before(padded(points.n)), after(padded(points.n));
+    Slopes slopes = residual_slopes(at, points, before.data());
+    residual_slopes(at, moved, after.data());
+    Eigen::VectorXd change = after.head(points.n) - before.head(points.n);
+    drop_absurd(slopes, weights);
+    for (int i = 0; i < points.n; ++i) {
+        if (std::isfinite(change[i])) continue;
+        change[i] = weights[i] = 0;
+    }
+    return response_of(slopes, weights, change, variance, prior);
 }
 
 }  // namespace caransac

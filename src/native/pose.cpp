@@ -1,6 +1,10 @@
 #include "pose.h"
 
 #include <algorithm>
+#include <cstddef>
+
+#include <Eigen/LU>
+#include <Eigen/SVD>
 
 namespace caransac {
 
@@ -28,5 +32,21 @@ Matrix3 cross_matrix(const Vector3& t) {
 }
 
 Matrix3 essential_from_pose(const Pose& pose) { return cross_matrix(pose.translation) * pose.rotation; }
+
+Matrix3 nearest_rotation(const Matrix3& matrix) {
+    const Eigen::JacobiSVD<Eigen::Matrix3d> svd(matrix, Eigen::ComputeFullU | Eigen::ComputeFullV);
+    const Eigen::Matrix3d turn = svd.matrixU() * svd.matrixV().transpose();
+    return svd.matrixU() * Vector3(1, 1, turn.determinant()).asDiagonal() * svd.matrixV().transpose();
+}
+
+Pose mean_pose(const std::vector<Pose>& poses, const std::vector<double>& weights) {
+    Matrix3 rotation = Matrix3::Zero();
+    Vector3 translation = Vector3::Zero();
+    for (size_t i = 0; i < poses.size(); ++i) {
+        rotation += weights[i] * poses[i].rotation;
+        translation += weights[i] * poses[i].translation;
+    }
+    return {nearest_rotation(rotation), translation.normalized()};
+}
 
 }  // namespace caransac

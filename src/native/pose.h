@@ -1,6 +1,8 @@
 // Relative poses: x2 = R x1 + t with |t| = 1, E = [t]x R.
 #pragma once
 
+#include <vector>
+
 #include <Eigen/Core>
 
 #include "hot/points.h"
@@ -23,5 +25,11 @@ Rays rays_of(const Pose& pose);
 
 Matrix3 cross_matrix(const Vector3& t);
 Matrix3 essential_from_pose(const Pose& pose);
+
+// The rotation nearest to a matrix.
+Matrix3 nearest_rotation(const Matrix3& matrix);
+
+// The mean of poses that are close to each other, with weights that are not all zero; its translation has length one.
+Pose mean_pose(const std::vector<Pose>& poses, const std::vector<double>& weights);
 
 }  // namespace caransac

@@ -136,28 +136,39 @@ RefineReport minimise(Manifold& model, const WeightedPoints& points, const Refin
                                [&](const Manifold& at) { return LinearSystem<Manifold>(at, points, options); });
 }
 
+// Writes where something is true of 0 to n - 1, ascending, and returns how often that is; index has room for n + 1.
+template <class Predicate>
+int where(int n, int* index, Predicate is_true) {
+    int count = 0;
+    for (int i = 0; i < n; ++i) {
+        index[count] = i;
+        count += is_true(i);  // no branch: nobody could predict it
+    }
+    return count;
+}
+
 }  // namespace
 
-void WeightedPoints::gather(const Columns<double>& points, const double* weights, const std::vector<int>& index) {
-    count_ = static_cast<int>(index.size());
+void WeightedPoints::gather(const Columns<double>& points, const double* weights, const int* index, int count) {
+    count_ = count;
     in_space_ = points.w2 != nullptr;
     const int columns = in_space_ ? 6 : 5;
-    data_.resize(columns * static_cast<size_t>(padded(count_)));
+    data_.resize(columns * static_cast<size_t>(padded(count)));
     const double* from[6] = {weights, points.u1, points.v1, points.u2, points.v2, points.w2};
     double* to = data_.data();
     for (int c = 0; c < columns; ++c) {
         const double* column = from[c];
-        for (const int i : index) *to++ = column == nullptr ? 1 : column[i];
-        to = std::fill_n(to, padded(count_) - count_, 0.0);
+        for (int i = 0; i < count; ++i) to[i] = column == nullptr ? 1 : column[index[i]];
+        to = std::fill_n(to + count, padded(count) - count, 0.0);
     }
 }
 
 Refiner::Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options)
     : options_(options) {
-    index_.reserve(points.n);
-    for (int i = 0; i < points.n; ++i)
-        if ((weights == nullptr || weights[i] > 0) && is_usable(points, i)) index_.push_back(i);
-    usable_.gather(points, weights, index_);
+    index_.resize(points.n + 1);
+    count_ = where(points.n, index_.data(),
+                   [&](int i) { return (weights == nullptr || weights[i] > 0) && is_usable(points, i); });
+    usable_.gather(points, weights, index_.data(), count_);
     if (options.max_residual_sq > 0) usable_.round();
     std::iota(index_.begin(), index_.end(), 0);
 }
@@ -169,25 +180,19 @@ void Refiner::select(Score score) {
     const int n = usable_.columns().n;
     scores_.resize(padded(n));
     score(options_.max_residual_sq, scores_.data());
-    index_.resize(n + 1);
-    size_t count = 0;
-    for (int i = 0; i < n; ++i) {
-        index_[count] = i;
-        count += scores_[i] > 0;  // no branch: nobody could predict it
-    }
-    index_.resize(count);
+    count_ = where(n, index_.data(), [scores = scores_.data()](int i) { return scores[i] > 0; });
 }
 
 // The selected points, or evenly spread ones among them when there are too many.
 const WeightedPoints& Refiner::thinned() {
-    const int count = static_cast<int>(index_.size()), most = options_.max_points;
-    if (most > 0 && count > most) {
-        const double stride = static_cast<double>(count) / most;
+    const int most = options_.max_points;
+    if (most > 0 && count_ > most) {
+        const double stride = static_cast<double>(count_) / most;
         for (int i = 0; i < most; ++i) index_[i] = index_[static_cast<int>(i * stride)];
-        index_.resize(most);
+        count_ = most;
     }
-    if (index_.size() == static_cast<size_t>(usable_.columns().n)) return usable_;
-    selected_.gather(usable_.columns(), usable_.weights(), index_);
+    if (count_ == usable_.columns().n) return usable_;
+    selected_.gather(usable_.columns(), usable_.weights(), index_.data(), count_);
     return selected_;
 }
 

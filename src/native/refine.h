@@ -16,7 +16,7 @@ constexpr double kNoLoss = 1e50;  // scale of a truncated loss at which all resi
 class WeightedPoints {
   public:
     // The given points of a set; no weights are ones. Keeps its memory from one call to the next.
-    void gather(const Columns<double>& points, const double* weights, const std::vector<int>& index);
+    void gather(const Columns<double>& points, const double* weights, const int* index, int count);
     Columns<double> columns() const {
         return {column(1), column(2), column(3), column(4), count_, in_space_ ? column(5) : nullptr};
     }
@@ -83,7 +83,8 @@ class Refiner {
 
     RefineOptions options_;
     WeightedPoints usable_, selected_;
-    std::vector<int> index_;  // of the usable points, those selected for the current model
+    std::vector<int> index_;  // of the usable points, the first of them those selected for the current model
+    int count_ = 0;           // of those
     std::vector<float> scores_;
 };
 

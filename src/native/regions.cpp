@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
+#include <memory>
 #include <utility>
+
+#include "spreads.h"
 
 namespace caransac {
 namespace {
@@ -15,12 +17,8 @@ struct Interval {
         constexpr int kAsked = 1024;  // at most twice as many tell
         std::vector<double> some;
         for (int i = 0; i < n; i += std::max(n / kAsked, 1)) some.push_back(values[i]);
-        const auto ranked = [&](size_t rank) {
-            std::nth_element(some.begin(), some.begin() + static_cast<std::ptrdiff_t>(rank), some.end());
-            return some[rank];
-        };
-        low = ranked(some.size() / 100);
-        cell = std::max(ranked(99 * some.size() / 100) - low, 1e-12) / Regions::kPerSide;
+        low = ranked(some, some.size() / 100);
+        cell = std::max(ranked(some, 99 * some.size() / 100) - low, 1e-12) / Regions::kPerSide;
     }
     int index(double value) const {
         const double offset = (value - low) / cell;  // not a number where lengths overflow: the first cell then
@@ -46,7 +44,7 @@ Regions::Regions(const Correspondences& correspondences, std::vector<float> weig
 }
 
 double Regions::spread_consensus(const float* msac_scores) const {
-    std::vector<int> supporting(size() + 1);
+    const std::unique_ptr<int[]> supporting(new int[size() + 1]);  // no zeros: most are overwritten
     int count = 0;
     for (int i = 0; i < size(); ++i) {
         supporting[count] = i;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "model_kinds.h"
@@ -64,14 +65,31 @@ std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind:
                                                 const Regions& regions, int count, double same) {
     const int m = static_cast<int>(models.size());
     const size_t stride = padded(correspondences.size());
-    std::vector<float> scores(m * stride);
+    const std::unique_ptr<float[]> scores(new float[m * stride]);  // no zeros: all are overwritten
     std::vector<double> totals(m);
     for (int i = 0; i < m; ++i) {
-        Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.data() + i * stride);
-        totals[i] = regions.spread_consensus(scores.data() + i * stride);
+        Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.get() + i * stride);
+        totals[i] = regions.spread_consensus(scores.get() + i * stride);
     }
     const std::vector<int> order = largest_first(totals);
-    return take(models, distinct_rows(scores.data(), stride, correspondences.size(), order, count, same));
+    return take(models, distinct_rows(scores.get(), stride, correspondences.size(), order, count, same));
+}
+
+// The mean of the poses whose translation is closer than `reach` to that of the first, weighted by a power of their
+// `spread_consensus`: their errors differ, and that of the mean is smaller. The first one where none has any consensus.
+template <class Kind>
+Pose mean_of_agreeing(const std::vector<Pose>& poses, const Correspondences& correspondences, double max_error,
+                      const Regions& regions, double reach, double exponent) {
+    const Pose& first = poses.front();
+    std::vector<Pose> agreeing;
+    for (const Pose& pose : poses)
+        if ((pose.translation - first.translation).norm() < reach) agreeing.push_back(pose);
+    const std::vector<typename Kind::Model> models(agreeing.begin(), agreeing.end());
+    std::vector<double> weights = spread_consensus<Kind>(models, correspondences, max_error, regions);
+    const double largest = weights.empty() ? 0 : *std::max_element(weights.begin(), weights.end());
+    if (!(largest > 0)) return first;
+    for (double& weight : weights) weight = std::pow(weight / largest, exponent);
+    return mean_pose(agreeing, weights);
 }
 
 template <class Kind>

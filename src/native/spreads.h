@@ -1,6 +1,7 @@
 // Where the points of an image are, whatever a few absurd ones do.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "correspondences.h"
@@ -9,6 +10,9 @@ namespace caransac {
 
 // The median of values, of which there are some: the mean of the two in the middle where their number is even.
 double median(std::vector<double> values);
+
+// The value of a rank, 0 for the smallest.
+double ranked(std::vector<double> values, size_t rank);
 
 // Medians of the coordinates, and the spread around them: about the root mean square for points all over an image.
 struct Spread {

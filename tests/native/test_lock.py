@@ -88,7 +88,11 @@ def calls():
             f"{name}.outcome_deviations": lambda kind=kind, models=models: kind.outcome_deviations(
                 models[0], many, ones, np.ones((kind.degrees_of_freedom, 1)), 1.0, np.eye(kind.degrees_of_freedom), 10
             ),
+            f"{name}.response": lambda kind=kind, models=models: kind.response(
+                models[0], many, many, ones, 1.0, np.eye(kind.degrees_of_freedom)
+            ),
         }
+    long["Poses.mean_of_agreeing"] = lambda: POSES.mean_of_agreeing(poses[:3000], points, 1e-3, regions, 3.0, 1.0)
     return long
 
 

@@ -6,7 +6,7 @@ from scenes import contaminated_scene, random_problems
 
 from caransac import geometry
 from caransac.geometry import join_pose, split_pose
-from caransac.kernels import FUNDAMENTALS, POSES, Loss, RefineOptions, pack, sample_uniform
+from caransac.kernels import FUNDAMENTALS, HOMOGRAPHIES, POSES, Loss, RefineOptions, pack, sample_uniform
 from caransac.robust.problems import Essential, Fundamental
 from caransac.synthetic import make_pair
 
@@ -73,6 +73,43 @@ def test_information_is_that_of_the_jacobian(rng, kind):
     jacobian = kind.jacobian(model, pack(x1, x2))[1]
     expected = jacobian.T @ (jacobian * weights[:, None])
     assert np.allclose(kind.information(model, pack(x1, x2), weights), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
+@pytest.mark.parametrize("held", [False, True])
+def test_the_response_is_the_step_of_least_squares_to_where_points_moved(rng, kind, held):
+    x1, x2, R, t, _ = contaminated_scene(rng, 203)
+    model = join_pose(R, t) if kind is POSES else geometry.essential_from_pose(R, t) / 2**0.5
+    points, moved = pack(x1, x2), pack(x1, x2 + 1e-3 * rng.normal(size=x2.shape))
+    weights, variance, prior = rng.uniform(size=203), 1e-4, np.diag(rng.uniform(1e3, 1e4, kind.degrees_of_freedom))
+    (before, slopes), (after, _) = kind.jacobian(model, points), kind.jacobian(model, moved)
+    information = slopes.T @ (slopes * weights[:, None]) / variance
+    if held:
+        prior[0, 0] = np.inf
+        information[0] = information[:, 0] = 0
+    information += np.minimum(prior, 1e12)
+    information += (1e-9 * np.trace(information) + 1e-12) * np.eye(len(information))
+    pull = slopes.T @ (weights * (after - before)) / variance
+    found = kind.response(model, points, moved, weights, variance, prior)
+    np.testing.assert_allclose(found, -np.linalg.solve(information, pull), rtol=1e-9, atol=1e-12)
+    assert (abs(found[0]) < 1e-6 * np.abs(found).max()) == held
+    assert np.array_equal(kind.response(model, points, points, weights, variance, prior), np.zeros_like(found))
+
+
+def test_matches_that_are_not_numbers_where_they_moved_have_no_response(rng):
+    x1, x2, R, t, _ = contaminated_scene(rng, 203)
+    far = x2.copy()
+    far[:3] = 1e200, -1e300
+    prior, model = np.eye(5), join_pose(R, t)
+    weights = np.ones(203)
+    found = POSES.response(model, pack(x1, x2), pack(x1, far), weights, 1e-4, prior)
+    assert np.isfinite(found).all()
+    with pytest.raises(ValueError, match="as many points"):
+        POSES.response(model, pack(x1, x2), pack(x1[:9], x2[:9]), weights, 1e-4, prior)
+    with pytest.raises(ValueError, match="variance must be positive"):
+        POSES.response(model, pack(x1, x2), pack(x1, x2), weights, 0.0, prior)
+    with pytest.raises(TypeError, match="one residual"):
+        HOMOGRAPHIES.response(np.eye(3), pack(x1, x2), pack(x1, x2), weights, 1.0, np.eye(8))
 
 
 @pytest.mark.parametrize("loss", list(Loss))

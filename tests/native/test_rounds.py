@@ -5,8 +5,8 @@ import pytest
 from scenes import contaminated_scene
 
 from caransac import kernels
-from caransac.geometry import essential_from_pose, split_pose
-from caransac.kernels import FUNDAMENTALS, HOMOGRAPHIES, POSES, RefineOptions
+from caransac.geometry import essential_from_pose, join_pose, mean_pose, split_pose
+from caransac.kernels import FUNDAMENTALS, HOMOGRAPHIES, POSES, RAY_POSES, RefineOptions
 
 SAME = 0.95
 
@@ -99,6 +99,32 @@ def test_models_without_scores_are_all_distinct(scene):
     assert HOMOGRAPHIES.most_distinct(far[:0], points, 1e-9, regions, 2, SAME).shape == (0, 3, 3)
 
 
+@pytest.mark.parametrize("kind", [POSES, RAY_POSES])
+@pytest.mark.parametrize(("reach", "exponent"), [(0.05, 50.0), (0.5, 2.0), (2.5, 0.0)])
+def test_the_mean_is_of_the_poses_that_agree_with_the_first(rng, kind, reach, exponent):
+    x1, x2, R, t, _ = contaminated_scene(rng, 300, outlier_ratio=0.2)
+    points, truth = kernels.pack(x1, x2), join_pose(R, t)
+    poses = np.stack([kind.retract(truth, size * rng.normal(size=5)) for size in (0.01, 0.01, 0.02, 0.02, 0.2, 0.9)])
+    regions = kernels.Regions(points, np.ones(300, np.float32), 7.0)
+    agreeing = poses[np.linalg.norm(poses[:, :, 3] - poses[0, :, 3], axis=1) < reach]
+    consensus = kind.spread_consensus(agreeing, points, 0.1, regions)
+    expected = mean_pose(agreeing, (consensus / consensus.max()) ** exponent)
+    found = kind.mean_of_agreeing(poses, points, 0.1, regions, reach, exponent)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+    assert len(agreeing) > 1
+    assert (len(agreeing) < len(poses)) == (reach < 1)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -1e300])
+def test_poses_of_no_numbers_are_their_own_mean(scene, entry):
+    points, poses = scene
+    regions = kernels.Regions(points, np.ones(300, np.float32), 7.0)
+    absurd = np.full((1, 3, 4), entry)
+    assert np.array_equal(POSES.mean_of_agreeing(absurd, points, 1.0, regions, 0.1, 50.0), absurd[0], equal_nan=True)
+    mixed = np.concatenate([poses[:1], absurd])
+    np.testing.assert_allclose(POSES.mean_of_agreeing(mixed, points, 1.0, regions, 0.1, 50.0), poses[0], atol=1e-12)
+
+
 def at_distances(distances, dimensions, rng):
     """Points at the given distances from a model, the model, and its kind."""
     points1 = rng.normal(size=(len(distances), 2))
@@ -139,6 +165,12 @@ def test_wrong_arguments_are_named(scene):
         POSES.most_distinct(poses, points, 1.0, regions, 0, SAME)
     with pytest.raises(ValueError, match="regions must be those"):
         POSES.most_distinct(poses, points.subset(np.arange(9, dtype=np.int32)), 1.0, regions, 2, SAME)
+    with pytest.raises(ValueError, match="models must not be empty"):
+        POSES.mean_of_agreeing(poses[:0], points, 1.0, regions, 0.1, 50.0)
+    with pytest.raises(ValueError, match="regions must be those"):
+        POSES.mean_of_agreeing(poses, points.subset(np.arange(9, dtype=np.int32)), 1.0, regions, 0.1, 50.0)
+    with pytest.raises(TypeError, match="only relative poses"):
+        FUNDAMENTALS.mean_of_agreeing(np.eye(3)[None], points, 1.0, regions, 0.1, 50.0)
     with pytest.raises(ValueError, match="near must be positive"):
         POSES.right_matches(poses[0], points, 0.0, 1)
     with pytest.raises(ValueError, match="dimensions must be 1 or 2"):

@@ -64,8 +64,10 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
-    with np.errstate(over="ignore"):  # what only a long double holds becomes infinite, and is refused
-        array = np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype != np.float64:
+        with np.errstate(over="ignore"):  # what only a long double holds becomes infinite, and is refused
+            array = array.astype(np.float64)
+    array = np.ascontiguousarray(array)
     if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array

@@ -26,7 +26,7 @@ PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 # pinholes. Pooled curves are wide enough for a parabola through three of these to find their maxima.
 LOG_FOCALS = np.arange(np.log(0.35), np.log(2.8), 0.04)
 MOST_PAIRS = 200  # that are estimated; the error falls little beyond a few dozen
-# These three were chosen on the training scenes: matches of a pair err together, by lens and scene (`CameraTuning.temper`).
+# These three were chosen on the training scenes, as was `CameraTuning.temper`: matches of a pair err together.
 WRONG = 0.3  # share of the pairs whose evidence is assumed to be of no worth, though it looks sure
 WIDE = 0.25  # deviation of log f beyond which a pair says nothing
 EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one

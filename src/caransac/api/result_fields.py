@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -99,7 +100,7 @@ def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
     """The covariance of a pose in degrees, and of the free parameters that were estimated with it."""
     if found.covariance is None:
         return {"covariance": None, "covariance_of": ()}
-    free, units = dict(problem.free_parameters), [np.degrees(1.0)] * len(POSE_NUMBERS)
+    free, units = dict(problem.free_parameters), [math.degrees(1.0)] * len(POSE_NUMBERS)
     units += [1.0] * len(free)
     if problem.lens_prior is not None and found.model is not None:
         log_scales = log_scales_of(
@@ -108,8 +109,8 @@ def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
         lenses = problem.lens_prior.free_parameters
         units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
         free |= lenses
-    chosen = [*range(len(POSE_NUMBERS)), *free.values()]
-    covariance = found.covariance[np.ix_(chosen, chosen)] * np.outer(units, units)
+    chosen, scale = [*range(len(POSE_NUMBERS)), *free.values()], np.array(units)
+    covariance = found.covariance[chosen][:, chosen] * (scale[:, None] * scale)
     return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *free)}
 
 

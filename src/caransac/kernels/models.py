@@ -108,6 +108,29 @@ class ModelKernels:
         """
         return self.native.most_distinct(models, correspondences, max_error, regions, count, same)
 
+    def mean_of_agreeing(
+        self,
+        poses: Array,
+        correspondences: Correspondences,
+        max_error: float,
+        regions: Regions,
+        reach: float,
+        exponent: float,
+    ) -> Array:
+        """The mean (3, 4) of the poses (m, 3, 4) whose translation is closer than `reach` to that of the first.
+
+        Args:
+            poses: (m, 3, 4), at least one.
+            correspondences: the points.
+            max_error: threshold of the consensus.
+            regions: of the points.
+            reach: distance of translations, which have length one.
+            exponent: of the `spread_consensus` in the weight of a pose; where none has any, the first is the answer.
+        """
+        if not issubclass(self.native, _native.Poses | _native.RayPoses):
+            raise TypeError("only relative poses have a mean")
+        return self.native.mean_of_agreeing(poses, correspondences, max_error, regions, reach, exponent)
+
     def right_matches(
         self, model: Array, correspondences: Correspondences, near: float, dimensions: int
     ) -> tuple[float, float]:
@@ -172,6 +195,24 @@ class ModelKernels:
         if issubclass(self.native, _native.Homographies):
             raise TypeError("the transfer errors of homographies have no sign to differentiate with")
         return self.native.jacobian(model, correspondences)
+
+    def response(
+        self,
+        model: Array,
+        correspondences: Correspondences,
+        moved: Correspondences,
+        weights: Array,
+        variance: float,
+        prior: Array,
+    ) -> Array:
+        """How a model's degrees of freedom follow its points to where they moved, to first order: (f,).
+
+        For kinds with one residual. Arguments as those of `outcome_deviations`; matches whose slopes are absurd, or
+        whose residuals are no numbers where they moved, take no part.
+        """
+        if issubclass(self.native, _native.Homographies | _native.AbsolutePoses | _native.AbsoluteFocalPoses):
+            raise TypeError("only epipolar geometry has one residual for each match")
+        return self.native.response(model, correspondences, moved, weights, variance, prior)
 
     def retract(self, model: Array, steps: Array) -> Array:
         """The model small steps (..., f) along the degrees of freedom away: (..., 3, columns)."""

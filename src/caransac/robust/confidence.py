@@ -78,7 +78,7 @@ def evidence(network: StateNetwork, problem: Problem, found: Estimate, options: 
         next_support=float(others.max(initial=0.0)) / max(support, 1e-6),
         noise=math.log(last.noise / problem.extent),
         deviation=math.log(deviation + 1e-5),
-        agreeing_rounds=float(agreeing.mean()),
+        agreeing_rounds=np.count_nonzero(agreeing) / len(agreeing),
         safe_deviation=math.log(safe_deviation + 1e-5),
         plane_margin=degeneracy.margin,
         plane_share=degeneracy.share,
@@ -156,7 +156,7 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
     """
     assert found.model is not None and found.msac_scores is not None
     shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / USUAL_DISTORTION
-    inliers = np.flatnonzero(found.msac_scores > 0).astype(np.int32)
+    inliers = where(found.msac_scores > 0)
     if shift < LITTLE_SHIFT * problem.outcome_limit or not problem.usual_focal or len(inliers) == 0:
         return shift
     likely = problem.subset(inliers[:: -(-len(inliers) // REFINED_POINTS)])

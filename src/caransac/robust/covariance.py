@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.kernels import RELATIVE, lens_information, where
+from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import LARGEST_SLOPE, not_steep
@@ -37,12 +37,11 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     model = found.model
     if model is None or not problem.has_rotation:
         return None
-    chosen = where(weights > 0)
-    fitted, weights = problem.subset(chosen), weights[chosen]
-    data = problem.model_kernels.information(model, fitted.correspondences, weights)
-    if not np.trace(data) < LARGEST_SLOPE**2 * weights.min(initial=1.0):  # the sum of squared slopes: some may be steep
-        weights = np.where(not_steep(fitted.jacobian(model)[1]), weights, 0.0)
-        data = problem.model_kernels.information(model, fitted.correspondences, weights)
+    data = problem.model_kernels.information(model, problem.correspondences, weights)
+    lightest = weights[weights > 0].min(initial=1.0)
+    if not data.trace() < LARGEST_SLOPE**2 * lightest:  # the sum of squared slopes: some may be steep
+        weights = np.where(not_steep(problem.jacobian(model)[1]), weights, 0.0)
+        data = problem.model_kernels.information(model, problem.correspondences, weights)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
     variance = (
@@ -53,17 +52,17 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
         / max(count - FITTED * RELATIVE.pose, 0.5 * count, 1e-9)
     )
     # The refinement weighs the prior of the cameras by another factor than their deviations say.
-    weight = fitted.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
-    if fitted.lens_prior is not None and not fitted.lens_prior.is_as_given:
+    weight = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
+    if problem.lens_prior is not None and not problem.lens_prior.is_as_given:
         tempered = CAMERAS.temper * found.noise**2 / (CAUCHY_CURVATURE * variance)
-        return _with_lenses(fitted, fitted.lens_prior, model, weights / variance, weight, tempered)
+        return _with_lenses(problem, problem.lens_prior, model, weights / variance, weight, tempered)
     data /= variance
     _add_radian(data)
     prior = problem.prior_information
-    free = ~np.isinf(np.diag(prior))
-    covariance, of_free = np.zeros_like(data), np.ix_(free, free)
-    data, prior = data[of_free], prior[of_free]
-    covariance[of_free] = _sandwich(data + weight * prior, data + weight**2 * prior)
+    free = ~np.isinf(prior.diagonal())
+    covariance, of_free = np.zeros_like(data), free[:, None] & free
+    data, prior = data[free][:, free], prior[free][:, free]
+    covariance[of_free] = _sandwich(data + weight * prior, data + weight**2 * prior).ravel()
     return covariance
 
 
@@ -107,7 +106,7 @@ def _with_lenses(
 
 def _add_radian(information: Array) -> None:
     """Add to information (f, f) that the pose is known to a radian."""
-    information[range(RELATIVE.pose), range(RELATIVE.pose)] += 1.0
+    information.ravel()[: RELATIVE.pose * len(information) : len(information) + 1] += 1.0  # along the diagonal
 
 
 def _sandwich(bread: Array, filling: Array) -> Array:
@@ -115,7 +114,7 @@ def _sandwich(bread: Array, filling: Array) -> Array:
     try:
         inverse = np.linalg.inv(bread)
         product = np.asarray(inverse @ filling @ inverse.T)
-        if (np.diag(product) >= 0).all():
+        if product.diagonal().min() >= 0:
             return product
     except np.linalg.LinAlgError:
         pass

@@ -41,7 +41,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     H = quick_model(plane, np.arange(plane.num_points, dtype=np.int32), max_error, found.noise, options)
     if H is None:
         return nothing
-    share = float(plane.inliers(H, max_error).mean())
+    share = np.count_nonzero(plane.inliers(H, max_error)) / plane.num_points
     if share < LEAST_PLANE_SHARE:
         return nothing
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)

@@ -157,7 +157,7 @@ def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool,
     # Refinement may give up the consensus of a few matches that hardly constrain a model.
     for model in (answer, last.best, last.models[0]):
         msac_scores = problem.msac_scores(model[None], max_error)[0]
-        if (msac_scores > 0).sum() > problem.sample_size:
+        if np.count_nonzero(msac_scores) > problem.sample_size:
             return replace(
                 nothing,
                 model=model,

@@ -36,9 +36,8 @@ def refined_cameras(
             return cameras
         return problem.refined_cameras(found.model, weights, found.noise)
     model = with_intrinsics(found.model)
-    information = lens_information(model, lens_prior.k1, problem.correspondences, weights) / (
-        CAMERAS.temper * found.noise**2
-    )
+    information = lens_information(model, lens_prior.k1, problem.correspondences, weights)
+    information /= CAMERAS.temper * found.noise**2
     variances = np.diag(camera_covariance(problem, information, with_lens_prior=True))
     wide = problem if isinstance(problem, Essential) else problem.with_tails()
     stated = np.diag(camera_covariance(wide, information * (CAMERAS.temper / STATED_TEMPER), with_lens_prior=True))

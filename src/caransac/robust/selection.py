@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from caransac.geometry import Array, Floats, mean_pose
+from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, Regions, most_likely, sample_uniform
 from caransac.options import Options
 from caransac.robust.problems import Problem
@@ -64,11 +66,10 @@ def mean_of_agreeing(problem: Problem, poses: Array, regions: Regions, scale: Sc
     Poses of about the same consensus are about as probable, and their errors differ: that of their mean is smaller.
     """
     tuning, max_error = scale.tuning, scale.search_error(noise)
-    away = np.linalg.norm(problem.outcomes(poses) - problem.outcomes(poses[:1]), axis=1)
-    agreeing = poses[away < np.radians(tuning.agreeing_deg)]
-    consensus = problem.model_kernels.spread_consensus(agreeing, problem.correspondences, max_error, regions)
-    largest = float(consensus.max())
-    return mean_pose(agreeing, (consensus / largest) ** tuning.mean_exponent) if largest > 0 else poses[0]
+    reach = math.radians(tuning.agreeing_deg)
+    return problem.model_kernels.mean_of_agreeing(
+        poses, problem.correspondences, max_error, regions, reach, tuning.mean_exponent
+    )
 
 
 def largest_consensus(problem: Problem, models: Array, count: int, scale: Scale, noise: float) -> Array:

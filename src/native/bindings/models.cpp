@@ -120,6 +120,23 @@ Out<double> most_distinct_models(const Models<Kind>& models, const Correspondenc
     return write_models<Kind>(kept);
 }
 
+template <class Kind>
+Out<double> mean_of_agreeing_poses(const Models<Kind>& poses, const Correspondences& correspondences, double max_error,
+                                   const Regions& regions, double reach, double exponent) {
+    require(max_error > 0, "max_error must be positive");
+    require(count_of(poses.shape(0)) > 0, "models must not be empty");
+    require(regions.size() == correspondences.size(), "regions must be those of the correspondences");
+    require_dimensions(correspondences, Kind::kDimensions);
+    Buffer<double> mean(3 * Kind::kColumns);
+    {
+        LockRelease release;
+        std::vector<Pose> own;
+        for (size_t i = 0; i < poses.shape(0); ++i) own.push_back(read_pose(poses.data() + 3 * Kind::kColumns * i));
+        write_pose(mean_of_agreeing<Kind>(own, correspondences, max_error, regions, reach, exponent), mean.data());
+    }
+    return std::move(mean).to_numpy({3, Kind::kColumns});
+}
+
 // How many points are closer to a model than wrong ones would be, and their median distance.
 template <class Kind>
 std::pair<double, double> right_matches_of(const ModelIn<Kind>& model, const Correspondences& correspondences,
@@ -201,6 +218,27 @@ std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const C
     const Deviations found = deviations(at, correspondences.columns(), checked_weights(weights, correspondences), moved,
                                         variance, added, dropped);
     return {found.all, found.supported};
+}
+
+// How a model's degrees of freedom follow its points to where they moved: (dof).
+template <class Kind>
+Out<double> response_to(const ModelIn<Kind>& model, const Correspondences& correspondences,
+                        const Correspondences& moved, const Numbers& weights, double variance,
+                        const Square<Kind::Manifold::kDof>& prior) {
+    constexpr size_t kDof = Kind::Manifold::kDof;
+    require(variance > 0, "variance must be positive");
+    require_dimensions(correspondences, Kind::kDimensions);
+    require_dimensions(moved, Kind::kDimensions);
+    require(moved.size() == correspondences.size(), "moved must have as many points as the correspondences");
+    Buffer<double> result(kDof);
+    {
+        LockRelease release;
+        const typename Kind::Manifold at(Kind::read(model.data()));
+        const Prior added = Eigen::Map<const Prior>(prior.data(), kDof, kDof);
+        Eigen::Map<Eigen::VectorXd>(result.data(), kDof) = response(
+            at, correspondences.columns(), moved.columns(), checked_weights(weights, correspondences), variance, added);
+    }
+    return std::move(result).to_numpy({kDof});
 }
 
 // Signed residuals (n) and their derivatives (n x dof) by the parameters of a model's manifold.
@@ -285,7 +323,10 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
 // Kinds whose residual is one number also have its derivatives.
 template <class Kind>
 nb::class_<Kind> bind_epipolar(nb::module_& m, const char* name, const char* doc) {
-    return bind_kind<Kind>(m, name, doc).def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a);
+    return bind_kind<Kind>(m, name, doc)
+        .def_static("jacobian", &jacobian<Kind>, "model"_a, "correspondences"_a)
+        .def_static("response", &response_to<Kind>, "model"_a, "correspondences"_a, "moved"_a, "weights"_a,
+                    "variance"_a, "prior"_a);
 }
 
 template <class Kind>
@@ -297,10 +338,14 @@ void bind_absolute(nb::module_& m, const char* name, const char* doc) {
 
 void bind_models(nb::module_& m) {
     bind_epipolar<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
+        .def_static("mean_of_agreeing", &mean_of_agreeing_poses<Poses>, "models"_a, "correspondences"_a, "max_error"_a,
+                    "regions"_a, "reach"_a, "exponent"_a)
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
     bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
-    bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of rays all around, 3 x 4.");
+    bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of rays all around, 3 x 4.")
+        .def_static("mean_of_agreeing", &mean_of_agreeing_poses<RayPoses>, "models"_a, "correspondences"_a,
+                    "max_error"_a, "regions"_a, "reach"_a, "exponent"_a);
     bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.")
         .def_static("plane_poses", &plane_poses, "model"_a, "correspondences"_a);
     bind_absolute<AbsolutePoses>(m, "AbsolutePoses", "Absolute poses [R | t], 3 x 4.");

@@ -282,14 +282,9 @@ class Problem(ABC):
         if self.num_points > RESPONDING:
             some = np.linspace(0, self.num_points - 1, RESPONDING).astype(np.int32)
             return self.subset(some).lens_response(model, weights[some] * (self.num_points / RESPONDING), noise)
-        bent = self.bent_by(DISTORTION_STEP)
-        residuals, slopes = self.jacobian(model)
-        moved = (bent.jacobian(model)[0] - residuals) / DISTORTION_STEP
-        usable = np.isfinite(moved) & not_steep(slopes)
-        pull = np.einsum("ni,n->i", slopes[usable], (weights * moved)[usable]) / noise**2
-        information = self.information(model, weights * usable, noise)
-        information[np.diag_indices(len(information))] += 1e-9 * np.trace(information) + 1e-12
-        return np.asarray(-np.linalg.solve(information, pull))
+        bent, prior = self.bent_by(DISTORTION_STEP).correspondences, self.prior_information
+        response = self.model_kernels.response(model, self.correspondences, bent, weights, noise**2, prior)
+        return response / DISTORTION_STEP
 
     def bent_by(self, k1: float) -> Self:
         """The same problem of points as lenses with this radial distortion show them, where lenses are considered."""
