@@ -7,7 +7,7 @@ the answer is refined with free focal lengths, and as a fundamental matrix witho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,8 +99,15 @@ def nearest_fundamental(
     for scale in CAMERAS.loss_scales:
         models = FUNDAMENTALS.refine(models, points, _steps(scale * max_error), weights)[0]
     supporting = points.subset(where(inliers))
-    noise = float(np.sqrt(np.median(FUNDAMENTALS.residuals_sq(models, supporting)))) if len(supporting) else inf
+    noise = sqrt(_median(FUNDAMENTALS.residuals_sq(models, supporting)[0])) if len(supporting) else inf
     return models[0], min(max(tuning.max_error * noise, CAMERAS.least_error * max_error), max_error)
+
+
+def _median(values: Array) -> float:
+    """The median of some numbers (n,): np.median takes several times as long for a few."""
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    ranked = np.partition(values, (low, high))
+    return 0.5 * float(ranked[low] + ranked[high])
 
 
 def _steps(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
