@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, symmetric_inverse
 from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, with_intrinsics
@@ -97,9 +97,9 @@ def _with_lenses(
     # How each number follows the pull of matches and priors, whose covariance is in the middle.
     follows = np.zeros((count, count))
     together = (data + weight * cameras + tempered * (slack + lenses))[np.ix_(free, free)]
-    follows[np.ix_(free, free)] = np.linalg.pinv(together, hermitian=True)
+    follows[np.ix_(free, free)] = symmetric_inverse(together)
     pull = np.eye(count)[last] - data[last, of_lenses] @ follows[of_lenses]
-    follows[last] = np.linalg.pinv((data + weight * cameras)[np.ix_(last, last)], hermitian=True) @ pull
+    follows[last] = symmetric_inverse((data + weight * cameras)[np.ix_(last, last)]) @ pull
     follows[intrinsics] *= last[intrinsics, None]
     return np.asarray(follows @ (data + weight**2 * cameras + tempered**2 * lenses) @ follows.T)
 
@@ -118,7 +118,7 @@ def _sandwich(bread: Array, filling: Array) -> Array:
             return product
     except np.linalg.LinAlgError:
         pass
-    inverse = np.linalg.pinv(bread, hermitian=True)  # three times as slow, and needed where next to nothing is told
+    inverse = symmetric_inverse(bread)  # slower, and needed where next to nothing is told
     product = np.asarray(inverse @ filling @ inverse)
     product[np.diag_indices(len(product))] = np.maximum(np.diag(product), 0.0)
     return product
