@@ -104,6 +104,8 @@ class CameraTuning:
     are those of their logarithms.
 
     Attributes:
+        temper: matches that count as one where they tell of focal lengths and lenses, as they are not independent
+            evidence: errors of k1 are two to three times what noise predicts.
         weak: prior's deviation of a focal length, in what the matches leave of it, below which that is mostly bias;
         max_temper: and the factor by which the prior then counts for more, at most.
         centre_deviation: of the principal point of a camera with an uncertain focal length, in its longer side.
@@ -131,6 +133,7 @@ class CameraTuning:
         largest_shift: of the focal length, likewise.
     """
 
+    temper: float = 4.0
     weak: float = 2.0
     max_temper: float = 16.0
     centre_deviation: float = 0.0025

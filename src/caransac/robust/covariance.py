@@ -9,7 +9,8 @@ from caransac.kernels import RELATIVE, lens_information
 from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import LARGEST_SLOPE, not_steep
-from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information
+from caransac.robust.problems.lens_prior import LensPrior, slack_information
+from caransac.tuning import CAMERAS
 
 # Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
 # more the prior of the cameras counts.
@@ -53,7 +54,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
     # The refinement weighs the prior of the cameras by another factor than their deviations say.
     weight = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
     if problem.lens_prior is not None and not problem.lens_prior.is_as_given:
-        tempered = TEMPER * found.noise**2 / (CAUCHY_CURVATURE * variance)
+        tempered = CAMERAS.temper * found.noise**2 / (CAUCHY_CURVATURE * variance)
         return _with_lenses(problem, problem.lens_prior, model, weights / variance, weight, tempered)
     data /= variance
     _add_radian(data)

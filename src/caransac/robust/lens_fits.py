@@ -23,7 +23,7 @@ from caransac.kernels.degrees_of_freedom import OF_CAMERA
 from caransac.kernels.lens_poses import TwoNumbers
 from caransac.robust.problems import Absolute, Essential, FocalPose, Problem
 from caransac.robust.problems.base import log_scales_of
-from caransac.robust.problems.lens_prior import TEMPER, LensPrior, slack_information, slack_prior
+from caransac.robust.problems.lens_prior import LensPrior, slack_information, slack_prior
 from caransac.robust.refined_cameras import camera_covariance
 from caransac.tuning import CAMERAS
 
@@ -92,7 +92,7 @@ class TwoViewFits(_Fits[Essential | FocalPose]):
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         information = lens_information(model, self.lenses.k1, self.problem.correspondences, weights)
-        return camera_covariance(self.problem, information / (TEMPER * noise**2), with_lens_prior=False)[
+        return camera_covariance(self.problem, information / (CAMERAS.temper * noise**2), with_lens_prior=False)[
             RELATIVE.lenses, RELATIVE.lenses
         ]
 
@@ -123,7 +123,7 @@ class OneViewFits(_Fits[Absolute]):
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         bent, points = self.problem.bent(model)
-        information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (TEMPER * self.unit(noise) ** 2)
+        information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (CAMERAS.temper * self.unit(noise) ** 2)
         known = slack_information() if self.problem.has_exact_cameras else self.problem.camera_information
         camera, lens = ABSOLUTE.camera(), ABSOLUTE.lens()
         information[camera, camera] += np.diag(known[:OF_CAMERA])

@@ -14,7 +14,8 @@ from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Essential, FocalPose, Problem, with_intrinsics
 from caransac.robust.problems.base import intrinsics_of, log_scales_of
 from caransac.robust.problems.focal import STATED_TEMPER, with_model
-from caransac.robust.problems.lens_prior import TEMPER, slack_information
+from caransac.robust.problems.lens_prior import slack_information
+from caransac.tuning import CAMERAS
 
 
 def refined_cameras(
@@ -35,10 +36,11 @@ def refined_cameras(
             return cameras
         return problem.refined_cameras(found.model, weights, found.noise)
     model = with_intrinsics(found.model)
-    information = lens_information(model, lens_prior.k1, problem.correspondences, weights) / (TEMPER * found.noise**2)
+    information = lens_information(model, lens_prior.k1, problem.correspondences, weights)
+    information /= CAMERAS.temper * found.noise**2
     variances = np.diag(camera_covariance(problem, information, with_lens_prior=True))
     wide = problem if isinstance(problem, Essential) else problem.with_tails()
-    stated = np.diag(camera_covariance(wide, information * (TEMPER / STATED_TEMPER), with_lens_prior=True))
+    stated = np.diag(camera_covariance(wide, information * (CAMERAS.temper / STATED_TEMPER), with_lens_prior=True))
     back = []
     for index, camera in enumerate(cameras):
         log_scale = log_scales_of(model)[index]

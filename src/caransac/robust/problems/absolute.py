@@ -25,7 +25,7 @@ from caransac.kernels import (
 )
 from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, intrinsics_of, with_intrinsics, with_prior
 from caransac.robust.problems.focal import CameraPrior, precision, solve_in_turns, with_model
-from caransac.robust.problems.lens_prior import TEMPER, LensPrior
+from caransac.robust.problems.lens_prior import LensPrior
 from caransac.tuning import CAMERAS
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class AbsoluteFocal(Absolute):
         # Points in space tell a focal length far better than another image does: its prior is not tempered.
         return IntrinsicsPrior(
             log_scale=(precision(variance, self.camera_prior.focal), 0.0),
-            centre=(precision(TEMPER * variance, self.camera_prior.centre), 0.0),
+            centre=(precision(CAMERAS.temper * variance, self.camera_prior.centre), 0.0),
             k1=(np.inf, 0.0),
         )
 

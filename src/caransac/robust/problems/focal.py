@@ -15,14 +15,14 @@ from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose, symmetric_inverse
 from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, intrinsics_of, log_scales_of, with_intrinsics, with_prior
-from caransac.robust.problems.lens_prior import TEMPER, LensPrior
+from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
 from caransac.tuning import CAMERAS
 
 # The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
 # as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
 # errors are then 0.9 of the deviation in the median, and 0.8 of them within two.
-STATED_TEMPER = TEMPER * CAMERAS.max_temper
+STATED_TEMPER = CAMERAS.temper * CAMERAS.max_temper
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class FocalPose(RelativePoseProblem):
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
             widths = (prior.focal * (CAMERAS.first_widening if prior.unknown else 1.0) for prior in self._priors)
-            return self._prior(TEMPER * noise**2, *widths)
+            return self._prior(CAMERAS.temper * noise**2, *widths)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
     def _deviations(self, model: Array) -> list[float]:
@@ -154,7 +154,7 @@ class FocalPose(RelativePoseProblem):
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
-        return self._prior(TEMPER * noise**2, 0.0, 0.0)
+        return self._prior(CAMERAS.temper * noise**2, 0.0, 0.0)
 
     def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
         """The prior of deviations of the two log_scales, in units of the cost."""
@@ -175,13 +175,13 @@ class FocalPose(RelativePoseProblem):
     def _temper(self, model: Array, weights: Array, noise: float) -> float:
         """How much the prior counts: the more, the less the matches say about the focal length."""
         points = self.model_kernels.information(model, self.correspondences, weights)
-        points /= TEMPER * noise**2
+        points /= CAMERAS.temper * noise**2
         said = symmetric_inverse(with_prior(points, self._prior_information(focal_prior=False)))
         variances = np.diag(said)
         ratios = [
             variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self._priors) if prior.focal > 0
         ]
-        return TEMPER * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
+        return CAMERAS.temper * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
 
     @property
     def prior_information(self) -> Array:
