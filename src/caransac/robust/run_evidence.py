@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class RunEvidence:
     @property
     def numbers(self) -> Array:
         """(19,) in their order."""
-        return np.array(astuple(self))
+        return np.array([getattr(self, name) for name in self.__slots__])  # astuple copies each number, deeply
 
 
 EVIDENCE: tuple[str, ...] = tuple(each.metadata["label"] for each in fields(RunEvidence))
