@@ -25,11 +25,11 @@ def test_steps_move_what_the_layout_says(kernels, layout):
         for place in range(part.start, part.stop):
             change = moved_by(kernels, place)
             assert np.abs(change[:, columns]).max() > STEP / 2
-            assert np.delete(change, columns, axis=1).max() == 0
+            assert not np.delete(change, columns, axis=1).any()
     for camera in range(layout.cameras):
         changes = [moved_by(kernels, place) for place in range(kernels.degrees_of_freedom)[layout.camera(camera)]]
         np.testing.assert_allclose(np.array(changes)[:, :, 4 + camera], STEP * np.eye(3), atol=1e-15)
-        assert np.delete(np.array(changes), 4 + camera, axis=2).max() == 0
+        assert not np.delete(np.array(changes), 4 + camera, axis=2).any()
 
 
 def test_the_lens_of_an_absolute_pose_comes_last():

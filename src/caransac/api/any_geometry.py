@@ -118,7 +118,7 @@ class Estimates:
         return _is_exact(self.camera1, 1) and _is_exact(self.camera2, 2)
 
 
-def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:  # noqa: ARG001  # of every rule
+def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:  # noqa: ARG001  # rules are called alike
     """None, if there are too few matches."""
     short = estimates.epipolar.stop_reason == "too_few_points"
     return answers.nothing(estimates.epipolar, answers.TOO_FEW) if short else None
@@ -200,7 +200,7 @@ def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answe
     return answers.fundamental(found) if policy.accepts(found) and found.degeneracy is None else None
 
 
-def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # of every rule
+def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # rules are called alike
     """None, if no other rule has an answer."""
     found = estimates.epipolar
     return answers.nothing(found, answers.NOTHING + answers.of_rivals(found))

@@ -103,9 +103,8 @@ def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
     free, units = dict(problem.free_parameters), [math.degrees(1.0)] * len(POSE_NUMBERS)
     units += [1.0] * len(free)
     if problem.lens_prior is not None and found.model is not None:
-        log_scales = log_scales_of(
-            with_intrinsics(found.model)
-        )  # k1 of the camera as given is of rays at its focal length
+        # k1 of the camera as given is of rays at its focal length.
+        log_scales = log_scales_of(with_intrinsics(found.model))
         lenses = problem.lens_prior.free_parameters
         units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
         free |= lenses
