@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from layouts import not_finite, refused, spoil
 
-from caransac.datasets import read_ransac_tutorial
+from caransac.datasets import open_dataset, read_ransac_tutorial
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
 
@@ -19,6 +19,15 @@ def test_pairs_come_with_their_truth(folder):
     assert np.array_equal(pair.scores, truth.scores)
     assert pose_error_deg(pair.R, pair.t, truth.R, truth.t) < 1e-6
     assert np.allclose(pair.camera1.K, truth.camera1.K)
+
+
+def test_the_place_says_what_the_scores_are(folder):
+    ratios, confidences, none = (list(read_ransac_tutorial(f"{folder}{kind}")) for kind in ("", "=confidence", "=none"))
+    assert {pair.score_kind for pair in ratios} == {"ratio"}
+    assert {pair.score_kind for pair in confidences} == {"confidence"}
+    assert all(np.array_equal(a.scores, b.scores) for a, b in zip(ratios, confidences, strict=True))
+    assert all(pair.scores is None for pair in none) and len(none) == len(ratios)
+    assert open_dataset(f"{folder}=confidence", 1).num_pairs == len(list(open_dataset(f"{folder}=none", 1).read()))
 
 
 def test_scenes_without_truth_have_none(folder):

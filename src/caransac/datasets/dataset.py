@@ -14,7 +14,7 @@ from caransac.datasets.npz import count_npz, read_npz
 from caransac.datasets.pair import Pair
 from caransac.datasets.pair_list import count_pair_list, read_pair_list
 from caransac.datasets.posebench import count_posebench, read_posebench
-from caransac.datasets.ransac_tutorial import count_ransac_tutorial, read_ransac_tutorial
+from caransac.datasets.ransac_tutorial import count_ransac_tutorial, read_ransac_tutorial, split_score_kind
 from caransac.options import ScoreKind
 from caransac.synthetic import random_pair
 
@@ -40,7 +40,8 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
     """A data set by its place; its layout is seen from the files.
 
     Args:
-        source: a folder of scenes (RANSAC Tutorial, or npz files), a pair list ``.txt``, a posebench ``.h5``, or
+        source: a folder of scenes (RANSAC Tutorial, where ``FOLDER=confidence`` or ``FOLDER=none`` says that scores
+            are confidences or left out, or npz files), a pair list ``.txt``, a posebench ``.h5``, or
             ``synthetic:N`` for N synthetic pairs, ``synthetic:N:FIRST`` for those starting at number FIRST.
         max_pairs: pairs per scene at most.
 
@@ -58,7 +59,7 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
         count, read = count_pair_list, read_pair_list
     elif path.suffix == ".h5" and path.is_file():
         count, read = count_posebench, read_posebench
-    elif path.is_dir() and any(path.glob("*/matches.h5")):
+    elif (folder := split_score_kind(path)[0]).is_dir() and any(folder.glob("*/matches.h5")):
         count, read = count_ransac_tutorial, read_ransac_tutorial
     elif path.is_dir() and any(path.glob("*/*.npz")):
         count, read = count_npz, read_npz

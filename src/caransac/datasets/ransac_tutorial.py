@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from caransac.camera import Camera
 from caransac.datasets.pair import Pair, naming_pair
 from caransac.geometry import Array, relative_pose
 from caransac.io.matches import Matches
+from caransac.options import ScoreKind
 
 
 def read_ransac_tutorial(
@@ -26,7 +28,8 @@ def read_ransac_tutorial(
     A scene may add ``match_features.h5``, (n, d) numbers for each pair, to train weights that read them.
 
     Args:
-        root: folder of scenes.
+        root: folder of scenes. Scores are ratios; ``FOLDER=confidence`` reads them as confidences, ``FOLDER=none``
+            leaves them out.
         scenes: their names; all folders when None.
         max_pairs: pairs per scene at most, the first ones in a fixed shuffle.
         shuffle_seed: seed of that shuffle.
@@ -34,7 +37,7 @@ def read_ransac_tutorial(
     Raises:
         ValueError: a folder or file is missing, or holds what is no pair; the message names it.
     """
-    root = as_path(root, "root")
+    root, kind = split_score_kind(as_path(root, "root"))
     if not root.is_dir():
         raise ValueError(f"no such folder of scenes: {root}")
     names = sorted(path.name for path in root.iterdir() if path.is_dir()) if scenes is None else list(scenes)
@@ -44,13 +47,23 @@ def read_ransac_tutorial(
         for file in ("matches.h5", "match_conf.h5", "K1_K2.h5"):
             if not (root / scene / file).is_file():
                 raise ValueError(f"scene {scene!r} has no {file} in {root / scene}")
-        yield from _read_scene(root, scene, max_pairs, shuffle_seed)
+        for pair in _read_scene(root, scene, max_pairs, shuffle_seed):
+            yield replace(pair, scores=None) if kind == "none" else replace(pair, score_kind=kind)
+
+
+def split_score_kind(root: Path) -> tuple[Path, ScoreKind | Literal["none"]]:
+    """Split ``FOLDER=confidence`` or ``FOLDER=none`` into the folder and the kind of its scores; "ratio" otherwise."""
+    kinds: tuple[ScoreKind | Literal["none"], ...] = ("confidence", "none")
+    for kind in kinds:
+        if root.name.endswith(f"={kind}"):
+            return Path(str(root).removesuffix(f"={kind}")), kind
+    return root, "ratio"
 
 
 def count_ransac_tutorial(root: Path, max_pairs: int | None) -> int:
     """How many pairs `read_ransac_tutorial` reads of all scenes."""
     count = 0
-    for path in root.glob("*/matches.h5"):
+    for path in split_score_kind(root)[0].glob("*/matches.h5"):
         with read_h5(path) as file:
             count += len(sorted(file)[:max_pairs])
     return count
