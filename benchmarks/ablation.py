@@ -11,6 +11,7 @@ more than a degree apart.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ STAGES: dict[str, dict[str, Any]] = {
     "LM-LO": {"method": "lm-lo"},
 }
 # The paper's way of doing one thing, and at last of doing everything (docs/paper.md).
-FIXED_SCALE = Tuning(first_noise=1.0, noise_range=(1.0, 1.0), search_error=1.0, max_error=1.0)
+FIXED_SCALE = Tuning(first_noise=1.0, usual_matches=math.inf, max_error=1.0)
 STAGES |= {
     "paper: its ranking by total consensus": {"tuning": Tuning(spread_ranking=False)},
     "paper: all models compared on all matches": {
@@ -77,16 +78,15 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "usual_deviation": (0.00075, 0.003),
     "usual_matches": (1e-9, 100.0),
     "first_noise": (1.0, 4.0),
-    "noise_range": ((1.0, 1.0), (0.0, 1e9)),
     "noise_reach": (5.0, 60.0),
     "likely_prior": (0.2, 0.8),
     "min_likely": (15, 200),
-    "search_error": (2.5, 6.0),
-    "max_error": (1.5, 5.0),
+    "max_error": (2.5, 6.0),
     "local_reach": (1.0, 4.0),
     "local_steps": (3, 30),
     "local_matches": (128, 8192),
     "local_min_decrease": (1e-6, 1e-2),
+    "wide_if_clean": ((0.0, 1.0), (1.0, 4.0)),
     "min_weight": (0.0, 0.05),
     "wide_loss_scale": (1.0, 10.0),
     "wide_reach": (5.0, 50.0),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 
@@ -39,21 +40,23 @@ class Tuning:
             count for more than near ones, so that a precise model wins over one that more matches are merely near.
         same_model: cosine of the scores of two models at which they are one to the attention.
         usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
-        usual_matches: right matches that count as much as what is usual, where the noise is measured.
-        first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more.
-        noise_range: smallest and largest noise that is accepted, in usual ones.
+        usual_matches: number of right matches that count as much as the usual noise; with infinitely many the noise is
+            not measured (the paper's).
+        first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more. Beyond it,
+            thresholds grow with the square root of the noise.
         noise_reach: distance up to which matches tell the noise, in noises.
         likely_prior: prior above which a match is likely; the noise is measured on these.
         min_likely: matches that it is measured on at least, the most probable ones.
-        search_error: threshold of ranking and of local refinement, in noises.
-        max_error: threshold of the scores that the network attends to and of inliers, in noises, where the caller gave
-            none.
+        max_error: thresholds in noises: of ranking and local refinement and, if the caller gave none, of the scores
+            that the network attends to and of inliers.
         local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
         local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
         local_matches: matches that it uses, at most.
         local_min_decrease: relative decrease of the cost that ends it.
         agreeing_deg: models whose outcome is within this angle of the best one's are averaged with it; 0 for none.
         mean_exponent: of the consensus in the weight of a model there: one with 2 % less counts for a third.
+        wide_if_clean: share of wrong matches near a model below which the loss of the final refinement is wider than
+            the noise, and its largest width in noises. Learned matchers leave few wrong matches.
         min_weight: lighter matches are left out of the weighted refinement (the paper's).
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
@@ -77,18 +80,17 @@ class Tuning:
     usual_deviation: float = 0.0015
     usual_matches: float = 5.0
     first_noise: float = 2.0
-    noise_range: tuple[float, float] = (0.2, 20.0)
     noise_reach: float = 20.0
     likely_prior: float = 0.5
     min_likely: int = 50
-    search_error: float = 4.0
-    max_error: float = 3.5
+    max_error: float = 4.0
     local_reach: float = 5**0.5
     local_steps: int = 10
     local_matches: int = 512
     local_min_decrease: float = 1e-3
     agreeing_deg: float = 10.0
     mean_exponent: float = 50.0
+    wide_if_clean: tuple[float, float] = (0.2, 4.0)
     min_weight: float = 1e-3
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
@@ -173,11 +175,11 @@ PAPER_TUNING = replace(
     shortlist=1,
     spread_ranking=False,
     first_noise=1.0,
-    noise_range=(1.0, 1.0),
-    search_error=1.0,
+    usual_matches=math.inf,
     max_error=1.0,
     local_matches=ALL,
     local_min_decrease=1e-4,
     agreeing_deg=0.0,
+    wide_if_clean=(0.0, 1.0),
     guessed_centre_deviation=0.0,
 )

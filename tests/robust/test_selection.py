@@ -1,5 +1,7 @@
 """Which models are refined and attended to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scenes import contaminated_scene
@@ -14,7 +16,8 @@ from caransac.tuning import DEFAULT_TUNING, Tuning
 
 def scale_of(problem, search_error, tuning=DEFAULT_TUNING):
     """The scale of a problem, and the noise whose search error is the given one."""
-    return Scale.of(problem, "auto", tuning), search_error / tuning.search_error
+    scale = Scale.of(problem, "auto", replace(tuning, first_noise=1e9))
+    return scale, search_error / tuning.max_error
 
 
 def test_a_likely_subset_has_the_most_probable_points(rng):
@@ -119,7 +122,7 @@ def test_a_precise_model_wins_over_one_that_more_matches_are_merely_near(rng, ra
     models = np.stack([join_pose(*pose) for pose in poses])
     x2 = x2 + np.where(precise[:, None], 0.0, rng.normal(size=(400, 2)) * 3 * noise)
     problem = Essential(kernels.pack(x1, x2))
-    tuning = Tuning(rank_scale=rank_scale)
+    tuning = Tuning(rank_scale=rank_scale, first_noise=1e9)
     regions = rank_regions(problem, np.ones(400, np.float32), tuning)
     best = most_distinct(problem, models, regions, 1, Scale.of(problem, "auto", tuning), noise)[0]
     assert np.array_equal(best, models[0 if winner == "precise" else 1])

@@ -41,11 +41,10 @@ def ca_ransac(
         if len(models) == 0:
             rounds[-1] = replace(last, num_hypotheses=drawn)
             continue
-        # 3. attend to the distinct ones with the largest consensus, on the scale of the best one's noise
+        # 3. attend to the distinct ones with the largest consensus
         models = strategies.attend(models, last)
         noise = strategies.measure(models[0], last)
-        max_error = scale.max_error(noise)
-        msac_scores = problem.msac_scores(models, max_error)
+        msac_scores = problem.msac_scores(models, scale.attention_error)
         # 4. update state and probabilities
         state, probabilities = strategies.update(last, msac_scores)
         # 5. refine the best one on all matches, weighted by their probabilities
@@ -55,7 +54,7 @@ def ca_ransac(
                 samples=samples,
                 num_hypotheses=drawn,
                 models=models,
-                max_error=max_error,
+                max_error=scale.attention_error,
                 msac_scores=msac_scores,
                 state=state,
                 probabilities=probabilities,
@@ -74,7 +73,7 @@ def prior_round(problem: Problem, scale: Scale, state: Floats, probabilities: Fl
         samples=np.empty((0, problem.sample_size), np.int32),
         num_hypotheses=0,
         models=problem.no_models,
-        max_error=scale.max_error(scale.first),
+        max_error=scale.attention_error,
         msac_scores=np.empty((0, problem.num_points), np.float32),
         state=state,
         probabilities=probabilities,

@@ -28,9 +28,14 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
     )
 
 
-def refine_weighted(problem: Problem, model: Array, weights: Array, noise: float) -> Array:
-    """One model fitted to all matches with weights (n,), Cauchy loss on the scale of the noise, to convergence."""
-    options = RefineOptions(loss_scale=noise, intrinsics=problem.intrinsics_prior(noise, model, weights))
+def refine_weighted(
+    problem: Problem, model: Array, weights: Array, noise: float, loss_scale: float | None = None
+) -> Array:
+    """Fit one model to all matches with weights (n,) by a Cauchy loss, whose scale is the noise unless it is given."""
+    options = RefineOptions(
+        loss_scale=noise if loss_scale is None else loss_scale,
+        intrinsics=problem.intrinsics_prior(noise, model, weights),
+    )
     return np.asarray(problem.refine(model[None], options, weights)[0])
 
 

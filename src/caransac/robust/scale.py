@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import most_likely, where
 from caransac.options import MaxError
 from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
+
+NOISE_RANGE = 0.2, 20.0  # of exact points, and of points without a model, relative to the usual noise
 
 
 @dataclass(frozen=True)
@@ -45,22 +50,31 @@ class Scale:
         return self.tuning.first_noise * self.usual
 
     def search_error(self, noise: float) -> float:
-        """The threshold that tells models apart."""
-        return self.tuning.search_error * noise
+        """The threshold at which models are compared and locally refined.
+
+        It is in proportion to the noise up to the first noise, and grows with the square root beyond. A loose model
+        explains more matches, these raise the noise, and a threshold in proportion would prefer the loose model again.
+        """
+        return self.tuning.max_error * min(noise, math.sqrt(self.first * noise))
+
+    @property
+    def attention_error(self) -> float:
+        """The threshold of the scores that the network attends to: the same in all rounds, as in training."""
+        return self.max_error(self.first)
 
     def max_error(self, noise: float) -> float:
-        """The threshold of the scores that matches get."""
-        return self.tuning.max_error * noise if self.fixed is None else self.fixed
+        """The threshold of a model's support."""
+        return self.search_error(noise) if self.fixed is None else self.fixed
 
     def inlier_error(self, noise: float) -> float:
         """The threshold of the inliers that are returned, which right matches rarely exceed."""
-        return max(self.max_error(noise), self.usual_reach) if self.fixed is None else self.fixed
+        return max(self.tuning.max_error * noise, self.usual_reach) if self.fixed is None else self.fixed
 
     def measure(self, likely: Problem, model: Array, noise: float) -> float:
-        """The noise of a model: the median distance of right matches among likely ones.
+        """Return the noise of a model: the median distance of right matches among likely ones.
 
-        Wrong matches among them are as frequent near the model as farther away, and are taken off. Few right matches
-        say little; the noise is then drawn towards the usual one.
+        Wrong matches are as frequent near the model as farther away; this expected number is subtracted. If there are
+        few right matches, the noise is drawn towards the usual one.
 
         Args:
             likely: the matches to measure it on.
@@ -71,10 +85,22 @@ class Scale:
         matches, median = likely.right_matches(model, tuning.noise_reach * noise)
         matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
         share = matches / (matches + tuning.usual_matches)
-        measured: float = self.usual ** (1 - share) * max(median, 1e-12 * self.usual) ** share
-        low, high = (factor * self.usual for factor in tuning.noise_range)
-        high = high if self.fixed is None else self.fixed
-        return min(max(measured, low), high)
+        low, high = (factor * self.usual for factor in NOISE_RANGE)
+        measured: float = self.usual ** (1 - share) * max(median, low) ** share
+        return min(measured, high if self.fixed is None else self.fixed)
+
+    def loss_scale(self, problem: Problem, model: Array, noise: float) -> float:
+        """Return the scale of the final loss: the noise, or more if few wrong matches are near the model.
+
+        A Cauchy loss at the noise keeps wrong matches out, but uses only two thirds of what right ones contribute.
+        """
+        clean, widest = self.tuning.wide_if_clean
+        distances = problem.distances(model)
+        near = self.tuning.noise_reach * noise
+        half = near * 0.5 ** (1 / problem.error_dimensions)  # as many wrong matches are nearer as between it and `near`
+        found, closer = (int(np.count_nonzero(distances < limit)) for limit in (near, half))
+        wrong = 2 * (found - closer)
+        return noise * min(max(clean * found / max(wrong, 1), 1.0), widest)
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:

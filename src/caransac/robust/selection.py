@@ -45,7 +45,7 @@ def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float,
 
 def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
     """Where the matches lie in either image, and what each counts where models are ranked."""
-    sharpness = (tuning.search_error / tuning.rank_scale) ** 2
+    sharpness = (tuning.max_error / tuning.rank_scale) ** 2
     weights = problem.share(prior ** np.float32(tuning.prior_exponent))
     return Regions(problem.correspondences, weights, sharpness)
 
