@@ -50,8 +50,8 @@ class Result:
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.
         consensus: total of the MSAC scores of the points as given; 0 without success.
-        probabilities: (N,) probability of each match to be right, within ``max_error_px`` of the true geometry, from
-            "ca-ransac"; None from the classical methods.
+        probabilities: (N,) probability that each match is within one pixel of the true geometry, from "ca-ransac"; None
+            from the classical methods.
         confidence: probability that the model is right, from "ca-ransac"; 0 without success; None from the classical
             methods. A pose is right if its error is below 5°; a fundamental matrix, if the pose that it implies with
             the true cameras is; a homography, if its mean error at the corners of the matched region is below one per

@@ -17,7 +17,7 @@ from caransac.geometry import Array, Floats, essential_from_fundamental, pose_er
 from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
-from caransac.options import MaxError
+from caransac.options import MaxError, ScoreKind
 from caransac.robust.cheirality import choose_pose
 from caransac.robust.guessed_cameras import guess_cameras
 from caransac.robust.match_info import MatchInfo
@@ -32,10 +32,11 @@ HELD_OUT = 20  # every so many training pairs are validated on where no other da
 TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
 FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)  # share of runs with a fixed threshold, and these thresholds
 MIN_INLIERS = 12  # right matches that a training pair has at least
-DROPPED_SCORES, CONVERTED_SCORES = 0.1, 0.1  # shares of pairs that lose their scores, or have them made confidences
+DROPPED_SCORES, CONVERTED_SCORES = 0.25, 0.15  # shares of pairs without scores, and with recalibrated confidences
 UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)  # share of uncertain cameras that are unknown; those of the others
 CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
-NOISY, NOISES_PX = 0.35, (0.2, 3.0)  # share of pairs whose points are moved, and deviations by which they are
+NOISY, NOISES_PX = 0.3, (0.1, 2.0)  # share of pairs whose points are moved, and the scale of these errors
+NOISE_TAILS = 4.0  # degrees of freedom of their Student's distribution: keypoints have heavy-tailed errors
 SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
 SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
 FEWEST_LEFT, SCORES_LOST = 8, 0.5  # matches that a filter leaves at least; share of pairs that then have no scores
@@ -175,11 +176,11 @@ def random_threshold(rng: np.random.Generator) -> MaxError:
 
 
 def with_noise(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with its points moved by noise, at random: keypoints of other detectors."""
+    """Move the points of some pairs by heavy-tailed noise, as other detectors would."""
     if rng.random() >= NOISY:
         return pair
-    deviation = log_uniform(rng, *NOISES_PX)
-    moved1, moved2 = (points + deviation * rng.normal(size=points.shape) for points in (pair.points1, pair.points2))
+    scale = log_uniform(rng, *NOISES_PX)
+    moved1, moved2 = (p + scale * rng.standard_t(NOISE_TAILS, p.shape) for p in (pair.points1, pair.points2))
     return replace(pair, points1=moved1, points2=moved2)
 
 
@@ -227,15 +228,16 @@ def with_other_scores(matched: Matched, rng: np.random.Generator) -> Matched:
     chance = rng.random()
     if chance < DROPPED_SCORES:
         return replace(matched, scores=None)
-    if chance < DROPPED_SCORES + CONVERTED_SCORES and matched.scores is not None and matched.score_kind == "ratio":
-        return replace(matched, scores=as_confidences(matched.scores, rng), score_kind="confidence")
+    if chance < DROPPED_SCORES + CONVERTED_SCORES and matched.scores is not None:
+        return replace(matched, scores=as_confidences(matched.scores, matched.score_kind, rng), score_kind="confidence")
     return matched
 
 
-def as_confidences(ratios: Array, rng: np.random.Generator) -> Array:
-    """Ratios (n,) as confidences: no two matchers agree what these are, only that more is better."""
+def as_confidences(scores: Array, kind: ScoreKind, rng: np.random.Generator) -> Array:
+    """Turn scores (n,) into confidences of a random calibration: matchers only agree that more is better."""
+    better = 1 - scores if kind == "ratio" else scores
     steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
-    return np.asarray(1 / (1 + np.exp(-steepness * (1 - ratios - middle))))
+    return np.asarray(1 / (1 + np.exp(-steepness * (better - middle))))
 
 
 def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:

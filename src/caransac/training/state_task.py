@@ -142,8 +142,7 @@ class StateTask(LoopTask):
         if rng.random() < HARD_SHARE:
             kind: SceneKind = "plane" if rng.random() < 0.5 else "few"
             name, pair = "homography" if kind == "plane" else name, restage(pair, kind, rng).pair
-        labels = pair.right_matches()  # before noise moves them: how precise a match is does not make it wrong
-        example = self.example(with_noise(pair, rng), name, rng, self.random_threshold(rng), labels)
+        example = self.example(with_noise(pair, rng), name, rng, self.random_threshold(rng))
         if example.problem.num_points < example.problem.sample_size:
             return None
         return self._replay(network, example, int(rng.integers(2**63)))
