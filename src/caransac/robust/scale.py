@@ -93,8 +93,11 @@ class Scale:
         """Return the scale of the final loss: the noise, or more if few wrong matches are near the model.
 
         A Cauchy loss at the noise keeps wrong matches out, but uses only two thirds of what right ones contribute.
+        Poses of exact cameras use the wider loss; the priors of other cameras are balanced with a loss at the noise.
         """
         clean, widest = self.tuning.wide_if_clean
+        if not problem.has_mean:
+            return noise
         distances = problem.distances(model)
         near = self.tuning.noise_reach * noise
         half = near * 0.5 ** (1 / problem.error_dimensions)  # as many wrong matches are nearer as between it and `near`

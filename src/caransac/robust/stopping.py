@@ -30,6 +30,8 @@ def is_settled(rounds: Sequence[Round], options: Options) -> bool:
     if not options.early_stop or len(rounds) < 3:
         return False
     first, last = rounds[1].samples, rounds[-1]
-    inlier_ratio = np.count_nonzero(last.msac_scores[0][first]) / first.size
+    # The network sees scores at a wide threshold, which wrong matches reach by chance; inliers are closer.
+    least = max(1 - (options.tuning.max_error * last.noise / last.max_error) ** 2, 0.0)
+    inlier_ratio = np.count_nonzero(last.msac_scores[0][first] > least) / first.size
     needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
     return last.num_hypotheses >= needed
