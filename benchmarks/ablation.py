@@ -2,18 +2,18 @@
 
     .venv/bin/python benchmarks/ablation.py DIR ... [--problem E F] [--seeds 3] [--out FILE]
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md); use training scenes, as the numbers were
-chosen there. Every row is a run with all hypotheses of the default options and one thing changed; a few tell only
-beside another change, and are compared with that. Figures are means over scenes and seeds, differences are to the first
-row, and "noise" is the deviation of the first row's AUC@5 over seeds. Answers differ between seeds where two are
-more than a degree apart.
+DIR holds the scenes of one match set in the layout of the RANSAC Tutorial 2020 (docs/formats.md); DIR=confidence reads
+its scores as confidences. Pass every match set, of training scenes. Each row runs all hypotheses of the default options
+with one thing changed. A few changes only matter together with another one and are compared with that row. Figures are
+means over seeds, scenes and match sets, in this order. Differences are paired, with a 95 % interval over pairs. Answers
+differ between seeds if two of them are more than a degree apart.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -27,8 +27,8 @@ from published import destination, make_parser, origin, publish, table
 import caransac
 from caransac import Options
 from caransac.datasets import Pair, read_ransac_tutorial
-from caransac.geometry import pose_error_deg
-from caransac.metrics import FAILURE_DEG, auc
+from caransac.geometry import Array, pose_error_deg
+from caransac.metrics import FAILURE_DEG
 from caransac.tuning import ALL, PAPER_TUNING, Tuning
 
 NAME = "ablation"
@@ -52,9 +52,7 @@ STAGES: dict[str, dict[str, Any]] = {
 FIXED_SCALE = Tuning(first_noise=1.0, usual_matches=math.inf, max_error=1.0)
 STAGES |= {
     "paper: its ranking by total consensus": {"tuning": Tuning(spread_ranking=False)},
-    "paper: all models compared on all matches": {
-        "tuning": Tuning(compared_on=(ALL, ALL), shortlist=1, local_matches=ALL)
-    },
+    "paper: all models compared on all matches": {"tuning": Tuning(compared_on=ALL)},
     "paper: one pixel everywhere": {"max_error_px": 1.0, "tuning": FIXED_SCALE},
     "paper: its network and side information": {"weights": "paper"},
     "paper: everything": {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "tuning": PAPER_TUNING},
@@ -67,10 +65,8 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "pool_success": (0.5, 0.99),
     "min_pool": (7, 50),
     "static_ratio": (0.7, 0.9),
-    "compared_on": ((256, 512), (2048, 2048)),
-    "shortlist": (1, 16),
+    "compared_on": (512, 2048),
     "spread_ranking": (False,),
-    "prior_exponent": (0.0, 1.0),
     "rank_scale": (0.75, 100.0),
     "same_model": (0.8, 1.01),
     "agreeing_deg": (0.0, 3.0),
@@ -80,13 +76,9 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "first_noise": (1.0, 4.0),
     "noise_reach": (5.0, 60.0),
     "likely_prior": (0.2, 0.8),
-    "min_likely": (15, 200),
     "max_error": (2.5, 6.0),
     "local_reach": (1.0, 4.0),
     "local_steps": (3, 30),
-    "local_matches": (128, 8192),
-    "local_min_decrease": (1e-6, 1e-2),
-    "wide_if_clean": ((0.0, 1.0), (1.0, 4.0)),
     "min_weight": (0.0, 0.05),
     "wide_loss_scale": (1.0, 10.0),
     "wide_reach": (5.0, 50.0),
@@ -149,46 +141,53 @@ def run_pair(problem: str, changed: dict[str, Any], seeds: int, pair: Pair) -> t
 
 def run_row(
     pool: ProcessPoolExecutor, pairs: list[Pair], problem: str, changed: dict[str, Any], seeds: int
-) -> dict[str, float]:
-    """The figures of a row."""
-    scenes: dict[str, list[list[float]]] = defaultdict(list)
-    jumps, times = [], []
-    for scene, errors, jump, elapsed in pool.map(partial(run_pair, problem, changed, seeds), pairs, chunksize=8):
-        scenes[scene].append(errors)
-        jumps.append(jump)
-        times.append(elapsed)
-    by_seed = {
-        limit: [np.mean([auc(np.array(e)[:, s], limit) for e in scenes.values()]) for s in range(seeds)]
-        for limit in (5, 1)
-    }
-    return {
-        "auc5": float(np.mean(by_seed[5])),
-        "auc1": float(np.mean(by_seed[1])),
-        "noise": float(np.std(by_seed[5])),
-        "jumps": 100 * float(np.mean(jumps)),
-        "ms": float(np.mean(times)),
-    }
+) -> tuple[dict[str, float], dict[str, Array]]:
+    """Return the figures of a row, and what each pair contributes to AUC@5 and AUC@1."""
+    found = list(pool.map(partial(run_pair, problem, changed, seeds), pairs, chunksize=8))
+    weights = pair_weights([scene for scene, *_ in found])
+    errors = np.array([errors for _, errors, *_ in found])
+    each = {f"auc{limit}": 100 * weights * np.maximum(1 - errors / limit, 0).mean(axis=1) for limit in (5, 1)}
+    figures = {name: float(values.sum()) for name, values in each.items()}
+    figures["jumps"] = 100 * float(weights @ np.array([jumps for _, _, jumps, _ in found]))
+    figures["ms"] = float(weights @ np.array([elapsed for *_, elapsed in found]))
+    return figures, each
+
+
+def pair_weights(scenes: Sequence[str]) -> Array:
+    """Return weights (n,) of pairs by their scenes "SET/SCENE": sets count equally, and so do the scenes of a set."""
+    in_scene, scenes_of = Counter(scenes), Counter(scene.partition("/")[0] for scene in set(scenes))
+    return np.array([1 / in_scene[s] / scenes_of[s.partition("/")[0]] / len(scenes_of) for s in scenes])
+
+
+def interval(differences: Array) -> float:
+    """Return half of the 95 % interval of a sum over pairs (n,)."""
+    return float(1.96 * np.std(differences) * len(differences) ** 0.5)
 
 
 def row_cells(name: str, rows: dict[str, dict[str, float]]) -> list[str]:
-    """A line of the table: the first row as it is, the others as differences to it, or to the row they stand beside."""
+    """Return a line of the table: the first row's figures, for other rows the difference to the row they belong to."""
     row, base = rows[name], rows[base_of(name)]
     if name == "default":
-        return ["nothing", f"{row['auc5']:.2f} (noise {row['noise']:.2f})", *(f"{row[k]:.2f}" for k in KEYS[1:]), "1"]
+        return ["nothing", *(f"{row[k]:.2f}" for k in KEYS), "1"]
     label = f"{name}, beside {base_of(name)}" if number_of(name) in BESIDE else name
-    return [label, *(f"{row[key] - base[key]:+.2f}" for key in KEYS), f"{row['ms'] / base['ms']:.2f}"]
+    differences = [f"{row[key] - base[key]:+.2f} ± {row[f'{key}_interval']:.2f}" for key in KEYS[:2]]
+    return [label, *differences, f"{row['jumps'] - base['jumps']:+.2f}", f"{row['ms'] / base['ms']:.2f}"]
 
 
 def problem_table(rows: dict[str, dict[str, float]], names: Sequence[str] | None = None) -> str:
-    """The rows of a problem, or those of some names."""
+    """Return the rows of a problem, or those of some names."""
     lines = [row_cells(name, rows) for name in rows if names is None or name in names]
     return table(["changed", "AUC@5", "AUC@1", "answers differ between seeds, %", "time"], lines)
 
 
 def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
-    text = f"# What stages and numbers buy\n\n{content['pairs']} pairs of training scenes, {content['seeds']} seeds. "
-    text += "Rows after the first are differences to it; `benchmarks/ablation.py` says what the columns are.\n"
+    sets = sorted({scene.partition("/")[0] for scene in content["scenes"]})
+    text = (
+        f"# What stages and numbers buy\n\n{len(content['scenes'])} pairs of the training scenes of {len(sets)} match "
+        f"sets ({', '.join(sets)}), {content['seeds']} seeds. Rows after the first are differences to it, with 95 % "
+        "intervals; `benchmarks/ablation.py` explains the columns.\n"
+    )
     for problem, rows in content["rows"].items():
         text += f"\n## {problem}\n\n{problem_table(rows)}"
     return text
@@ -220,11 +219,14 @@ def main() -> None:
     rows: dict[str, dict[str, dict[str, float]]] = {problem: {} for problem in arguments.problem}
     with ProcessPoolExecutor(arguments.workers) as pool:
         for problem in arguments.problem:
+            each: dict[str, dict[str, Array]] = {}
             for name, changed in chosen_rows(problem, arguments.rows).items():
-                rows[problem][name] = run_row(pool, pairs, problem, changed, seeds)
-                figures = " ".join(f"{key} {value:.2f}" for key, value in rows[problem][name].items())
-                print(f"{problem} {name:28s} {figures}", flush=True)
-    content = {"made": made, "pairs": len(pairs), "seeds": seeds, "rows": rows}
+                row, each[name] = run_row(pool, pairs, problem, changed, seeds)
+                base = each[base_of(name)]
+                row |= {f"{key}_interval": interval(each[name][key] - base[key]) for key in KEYS[:2]}
+                rows[problem][name] = row
+                print(f"{problem} {name:28s} " + " ".join(f"{key} {row[key]:.2f}" for key in (*KEYS, "ms")), flush=True)
+    content = {"made": made, "scenes": [pair.scene for pair in pairs], "seeds": seeds, "rows": rows}
     publish(destination(arguments, NAME), content, as_markdown)
 
 

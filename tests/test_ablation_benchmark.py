@@ -4,6 +4,7 @@ import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from caransac import Options
@@ -51,7 +52,7 @@ def test_parts_of_names_choose_rows_with_those_they_are_compared_with(ablation):
 
 def test_tables_show_differences_to_the_row_beside(ablation):
     rows = {
-        name: {"auc5": value, "auc1": value / 2, "noise": 0.1, "jumps": 1.0, "ms": 2.0}
+        name: {"auc5": value, "auc1": value / 2, "auc5_interval": 0.4, "auc1_interval": 0.3, "jumps": 1.0, "ms": 2.0}
         for name, value in {
             "default": 80.0,
             "early stop": 79.0,
@@ -60,5 +61,13 @@ def test_tables_show_differences_to_the_row_beside(ablation):
         }.items()
     }
     text = ablation.problem_table(rows)
-    assert "| wide_reach = 5.0, beside working_set = 512 | -3.00 | -1.50 |" in text
-    assert "| early stop | -1.00 | -0.50 |" in text
+    assert "| wide_reach = 5.0, beside working_set = 512 | -3.00 ± 0.40 | -1.50 ± 0.30 |" in text
+    assert "| early stop | -1.00 ± 0.40 | -0.50 ± 0.30 |" in text
+
+
+def test_sets_and_their_scenes_count_equally_and_differences_are_paired(ablation):
+    weights = ablation.pair_weights(["a/x", "a/x", "a/y", "b/z"])
+    np.testing.assert_allclose(weights, [1 / 8, 1 / 8, 1 / 4, 1 / 2])
+    rng = np.random.default_rng(0)
+    sums = [each.sum() for each in rng.normal(0, 2, (4000, 50))]
+    assert ablation.interval(rng.normal(0, 2, 5000)) == pytest.approx(1.96 * np.std(sums) * 10, rel=0.05)

@@ -29,13 +29,10 @@ class Tuning:
         min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), and behind the
             ratio filter of LM-LO.
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (the paper's).
-        compared_on: likely matches on which models are compared before they are refined, first coarsely, then finely.
-        shortlist: models that pass the coarse comparison, in models that are refined.
+        compared_on: number of most probable matches on which new models are compared and locally refined.
         spread_ranking: whether models are ranked by consensus all over the images, not by a cluster of it, and the best
             model so far goes unrefined among distinct new ones. False, the paper's, ranks by the total of the MSAC
             scores alone, and refines the best model so far with those of its round.
-        prior_exponent: of the prior in the weight of a match where models are ranked: 0 ranks by all matches alike, and
-            a wrong model that a repeated pattern supports then wins more often; 1 weighs the prior too much.
         rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
             count for more than near ones, so that a precise model wins over one that more matches are merely near.
         same_model: cosine of the scores of two models at which they are one to the attention.
@@ -46,17 +43,12 @@ class Tuning:
             thresholds grow with the square root of the noise.
         noise_reach: distance up to which matches tell the noise, in noises.
         likely_prior: prior above which a match is likely; the noise is measured on these.
-        min_likely: matches that it is measured on at least, the most probable ones.
         max_error: thresholds in noises: of ranking and local refinement and, if the caller gave none, of the scores
             that the network attends to and of inliers.
         local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
         local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
-        local_matches: matches that it uses, at most.
-        local_min_decrease: relative decrease of the cost that ends it.
         agreeing_deg: models whose outcome is within this angle of the best one's are averaged with it; 0 for none.
         mean_exponent: of the consensus in the weight of a model there: one with 2 % less counts for a third.
-        wide_if_clean: share of wrong matches near a model below which the loss of the final refinement is wider than
-            the noise, and its largest width in noises. Learned matchers leave few wrong matches.
         min_weight: lighter matches are left out of the weighted refinement (the paper's).
         wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
         wide_reach: distance up to which matches count there, in noises.
@@ -71,10 +63,8 @@ class Tuning:
     pool_success: float = 0.9
     min_pool: int = 15
     static_ratio: float = 0.8
-    compared_on: tuple[int, int] = (256, 2048)
-    shortlist: int = 4
+    compared_on: int = 1024
     spread_ranking: bool = True
-    prior_exponent: float = 0.5
     rank_scale: float = 1.5
     same_model: float = 0.95
     usual_deviation: float = 0.0015
@@ -82,15 +72,11 @@ class Tuning:
     first_noise: float = 2.0
     noise_reach: float = 20.0
     likely_prior: float = 0.5
-    min_likely: int = 50
     max_error: float = 4.0
     local_reach: float = 5**0.5
     local_steps: int = 10
-    local_matches: int = 512
-    local_min_decrease: float = 1e-3
     agreeing_deg: float = 10.0
     mean_exponent: float = 50.0
-    wide_if_clean: tuple[float, float] = (0.2, 4.0)
     min_weight: float = 1e-3
     wide_loss_scale: float = 3.0
     wide_reach: float = 15.0
@@ -171,15 +157,11 @@ CAMERAS = CameraTuning()
 PAPER_TUNING = replace(
     DEFAULT_TUNING,
     working_set=ALL,
-    compared_on=(ALL, ALL),
-    shortlist=1,
+    compared_on=ALL,
     spread_ranking=False,
     first_noise=1.0,
     usual_matches=math.inf,
     max_error=1.0,
-    local_matches=ALL,
-    local_min_decrease=1e-4,
     agreeing_deg=0.0,
-    wide_if_clean=(0.0, 1.0),
     guessed_centre_deviation=0.0,
 )

@@ -33,14 +33,13 @@ std::vector<int> top_of(const std::vector<typename Kind::Model>& models, const C
     return index;
 }
 
-// The `shortlist` models with the largest consensus on a few points, the `count` best of these on more, refined there.
+// The `count` models with the largest consensus, refined on the same points.
 template <class Kind>
-std::vector<typename Kind::Model> promising(std::vector<typename Kind::Model> models, const Correspondences& coarse,
-                                            const Correspondences& fine, double max_error, int shortlist, int count,
+std::vector<typename Kind::Model> promising(std::vector<typename Kind::Model> models,
+                                            const Correspondences& correspondences, double max_error, int count,
                                             const RefineOptions& options) {
-    models = take(models, top_of<Kind>(models, coarse, max_error, shortlist));
-    models = take(models, top_of<Kind>(models, fine, max_error, count));
-    Refiner refiner(fine.columns(), nullptr, options);
+    models = take(models, top_of<Kind>(models, correspondences, max_error, count));
+    Refiner refiner(correspondences.columns(), nullptr, options);
     for (auto& model : models) Kind::refine(refiner, model);
     return models;
 }

@@ -139,14 +139,12 @@ void test_round(std::uint64_t seed) {
     const std::vector<Pose> poses = solve(scene, draw(kPoints, seed));
     assert(poses.size() > kSamples / 2);
 
-    std::vector<int> some;
-    for (int i = 0; i < kPoints; i += 3) some.push_back(i);
     RefineOptions options;
     options.loss = Loss::kTruncated;
     options.loss_scale = kMaxError;
     options.max_residual_sq = 5 * kMaxError * kMaxError;
     options.max_steps = 10;
-    const std::vector<Pose> kept = promising<Poses>(poses, points.subset(some), points, kMaxError, 128, 32, options);
+    const std::vector<Pose> kept = promising<Poses>(poses, points, kMaxError, 32, options);
     assert(kept.size() == 32);
 
     const Regions regions(points, std::vector<float>(kPoints, 1.0F), 7);
@@ -187,7 +185,7 @@ void test_nothing() {
     const Scene scene = make_scene(1, kNoise);
     const Correspondences points = scene.correspondences();
     const Regions regions(points, std::vector<float>(kPoints, 1.0F), 7);
-    assert(promising<Poses>({}, points, points, kMaxError, 128, 32, RefineOptions()).empty());
+    assert(promising<Poses>({}, points, kMaxError, 32, RefineOptions()).empty());
     assert(most_distinct<Poses>({}, points, kMaxError, regions, 4, 0.95).empty());
     assert(largest(nullptr, 0, 5).empty());
 }

@@ -43,7 +43,7 @@ def calls(rng):
             lambda kind=kind, models=models: kind.residuals_sq(models, points),
             lambda kind=kind, models=models: kind.spread_consensus(models, points, 0.5, regions),
             lambda kind=kind, models=models: kind.top(models, points, 0.5, 2),
-            lambda kind=kind, models=models: kind.promising(models, points, points, 0.5, 2, 2, options),
+            lambda kind=kind, models=models: kind.promising(models, points, 0.5, 2, options),
             lambda kind=kind, models=models: kind.most_distinct(models, points, 0.5, regions, 2, 0.9),
             lambda kind=kind, models=models: kind.refine(models, points, options, weights)[0],
             lambda kind=kind, models=models: kind.information(models[0], points, weights),

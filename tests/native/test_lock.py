@@ -76,7 +76,7 @@ def calls():
             ),
             f"{name}.top": lambda kind=kind, models=models: kind.top(models, points, 1e-3, 4),
             f"{name}.promising": lambda kind=kind, models=models: kind.promising(
-                models, points, points, 1e-3, 400, 200, RefineOptions()
+                models, points, 1e-3, 200, RefineOptions()
             ),
             f"{name}.most_distinct": lambda kind=kind, models=models, regions=regions: kind.most_distinct(
                 models[:3000], points, 1e-3, regions, 10, 0.9

@@ -25,15 +25,12 @@ def as_kind(kind, poses):
 
 
 @pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
-def test_promising_models_are_compared_twice_and_refined(scene, kind):
-    fine, models = scene[0], as_kind(kind, scene[1])
-    coarse, options = fine.subset(np.arange(0, 300, 5, dtype=np.int32)), RefineOptions(max_steps=3)
-    kept = models[kind.top(models, coarse, 3e-3, 12)]
-    kept = kept[kind.top(kept, fine, 3e-3, 4)]
-    expected, _ = kind.refine(kept, fine, options)
-    assert np.array_equal(kind.promising(models, coarse, fine, 3e-3, 12, 4, options), expected)
-    assert kind.promising(models[:0], coarse, fine, 3e-3, 12, 4, options).shape == (0, *kind.shape)
-    assert len(kind.promising(models[:2], coarse, fine, 3e-3, 12, 4, options)) == 2
+def test_promising_models_are_the_best_ones_refined(scene, kind):
+    points, models, options = scene[0], as_kind(kind, scene[1]), RefineOptions(max_steps=3)
+    expected, _ = kind.refine(models[kind.top(models, points, 3e-3, 4)], points, options)
+    assert np.array_equal(kind.promising(models, points, 3e-3, 4, options), expected)
+    assert kind.promising(models[:0], points, 3e-3, 4, options).shape == (0, *kind.shape)
+    assert len(kind.promising(models[:2], points, 3e-3, 4, options)) == 2
 
 
 def distinct(scores, count, same=SAME):
@@ -156,9 +153,9 @@ def test_wrong_arguments_are_named(scene):
     points, poses = scene
     regions = kernels.Regions(points, np.ones(300, np.float32), 7.0)
     with pytest.raises(ValueError, match="max_error must be positive"):
-        POSES.promising(poses, points, points, 0.0, 4, 2, RefineOptions())
-    with pytest.raises(ValueError, match="shortlist and count must be positive"):
-        POSES.promising(poses, points, points, 1.0, 4, 0, RefineOptions())
+        POSES.promising(poses, points, 0.0, 2, RefineOptions())
+    with pytest.raises(ValueError, match="count must be positive"):
+        POSES.promising(poses, points, 1.0, 0, RefineOptions())
     with pytest.raises(ValueError, match="max_error must be positive"):
         POSES.most_distinct(poses, points, -1.0, regions, 2, SAME)
     with pytest.raises(ValueError, match="count must be positive"):

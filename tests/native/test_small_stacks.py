@@ -66,7 +66,7 @@ def test_kernels_run_on_small_stacks(rng):
             lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions(single_precision=True)),
             lambda verbs=verbs, models=models, p=given: verbs.spread_consensus(models, p, 0.1, regions),
             lambda verbs=verbs, models=models, p=given: verbs.top(models, p, 0.1, 1),
-            lambda verbs=verbs, models=models, p=given: verbs.promising(models, p, p, 0.1, 2, 1, RefineOptions()),
+            lambda verbs=verbs, models=models, p=given: verbs.promising(models, p, 0.1, 1, RefineOptions()),
             lambda verbs=verbs, models=models, p=given: verbs.most_distinct(models, p, 0.1, regions, 2, 0.9),
             lambda verbs=verbs, models=models, p=given: verbs.right_matches(models[0], p, 0.1, 1),
             lambda verbs=verbs, models=models, p=given: verbs.information(models[0], p, np.ones(700)),

@@ -80,15 +80,11 @@ def test_it_differs_from_the_default_in_the_fields_that_the_docs_list():
     assert changed == {
         "working_set",
         "compared_on",
-        "shortlist",
         "spread_ranking",
         "first_noise",
         "usual_matches",
         "max_error",
-        "local_matches",
-        "local_min_decrease",
         "agreeing_deg",
-        "wide_if_clean",
         "guessed_centre_deviation",
     }
 

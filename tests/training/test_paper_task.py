@@ -35,7 +35,7 @@ def test_the_recipe_is_the_papers():
     task = PaperTask(recipe)
     assert task.options(3, 1.0) == Options.paper(seed=3)
     assert not PaperTask(Recipe.paper(state_update=False)).options(0, 1.0).state_update
-    for name, value in {"state_update": False, "prior_loss": True, "lifted": 1, "max_matches": 9}.items():
+    for name, value in {"prior_loss": True, "lifted": 1, "max_matches": 9}.items():
         with pytest.raises(ValueError, match="training of the paper"):
             Recipe(**{name: value})
     for name in ("lifted", "max_matches"):

@@ -124,7 +124,7 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         dest="state_update",
         default=argparse.SUPPRESS,
-        help="with --paper: without updates of the state, the ablation -C",
+        help="train without updates of the state, the ablation -C",
     )
 
 

@@ -65,27 +65,10 @@ class ModelKernels:
         return self.native.top(models, correspondences, max_error, k)
 
     def promising(
-        self,
-        models: Array,
-        coarse: Correspondences,
-        fine: Correspondences,
-        max_error: float,
-        shortlist: int,
-        count: int,
-        options: RefineOptions,
+        self, models: Array, correspondences: Correspondences, max_error: float, count: int, options: RefineOptions
     ) -> Array:
-        """The `shortlist` `top` models of few points, of these the `count` best of more, refined there: (k, ...).
-
-        Args:
-            models: (m, ...).
-            coarse: few points.
-            fine: more points.
-            max_error: threshold of the comparison.
-            shortlist: models that pass the first comparison.
-            count: models that pass the second, k at most.
-            options: of the refinement.
-        """
-        return self.native.promising(models, coarse, fine, max_error, shortlist, count, options)
+        """Return the `count` `top` models (m, ...), refined on the same points: (k, ...)."""
+        return self.native.promising(models, correspondences, max_error, count, options)
 
     def most_distinct(
         self,

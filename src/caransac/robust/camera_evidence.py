@@ -57,7 +57,7 @@ def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEv
     assert found.model is not None and found.probabilities is not None
     if not problem.has_exact_cameras:
         return CameraEvidence()
-    chosen = most_likely(found.probabilities, tuning.local_matches)
+    chosen = most_likely(found.probabilities, tuning.compared_on)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     max_error = tuning.max_error * found.noise  # that which tells models apart best
     if isinstance(likely, Absolute):

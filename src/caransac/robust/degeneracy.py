@@ -78,7 +78,7 @@ def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degenerac
     options = RefineOptions(
         loss_scale=found.noise,
         max_steps=tuning.local_steps,
-        min_decrease=tuning.local_min_decrease,
+        min_decrease=1e-3,
         intrinsics=problem.intrinsics_prior(found.noise),
     )
     other = problem.refine(mirrored[None], options, weights)
@@ -101,12 +101,12 @@ def _second_poses(
     none = problem.no_models, np.empty(0)
     if isinstance(problem, Fundamental):
         return none
-    likely = likely_subset(problem, found.msac_scores, tuning.compared_on[1])
+    likely = likely_subset(problem, found.msac_scores, tuning.compared_on)
     weights = likely.inliers(found.model, found.max_error)
     options = RefineOptions(
         loss_scale=found.noise,
         max_steps=tuning.local_steps,
-        min_decrease=tuning.local_min_decrease,
+        min_decrease=1e-3,
         single_precision=True,
     )
     poses = [problem.from_public(pose) for pose in plane_poses(H, inliers)]

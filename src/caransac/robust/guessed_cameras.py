@@ -73,7 +73,7 @@ def _gain(guessed: FocalPose, plain: Fundamental, found: Estimate, tuning: Tunin
     """Consensus that the answer gains without any cameras, relative to what it has."""
     assert found.model is not None and found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(np.float32) if found.probabilities is None else found.probabilities
-    chosen = most_likely(weights, tuning.compared_on[1])
+    chosen = most_likely(weights, tuning.compared_on)
     likely = plain.subset(chosen)
     F = plain.from_public(guessed.fundamentals(found.model[None])[0])
     max_error = tuning.max_error * found.noise / guessed.pixel * plain.pixel

@@ -91,8 +91,7 @@ def _covariance(problem: Problem, network: StateNetwork, found: Estimate, option
     """The covariance of a pose by the weights of its last refinement."""
     assert found.model is not None
     weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
-    scale = Scale.of(problem, options.max_error_px, options.tuning)
-    return pose_covariance(problem, found, weights, scale.loss_scale(problem, found.model, found.noise))
+    return pose_covariance(problem, found, weights)
 
 
 def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:

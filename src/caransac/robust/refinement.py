@@ -21,21 +21,16 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
         loss_scale=max_error,
         max_residual=tuning.local_reach * max_error,
         max_steps=tuning.local_steps,
-        max_points=tuning.local_matches,
-        min_decrease=tuning.local_min_decrease,
+        max_points=tuning.compared_on,
+        min_decrease=1e-4,
         single_precision=True,
         intrinsics=problem.intrinsics_prior(noise),
     )
 
 
-def refine_weighted(
-    problem: Problem, model: Array, weights: Array, noise: float, loss_scale: float | None = None
-) -> Array:
-    """Fit one model to all matches with weights (n,) by a Cauchy loss, whose scale is the noise unless it is given."""
-    options = RefineOptions(
-        loss_scale=noise if loss_scale is None else loss_scale,
-        intrinsics=problem.intrinsics_prior(noise, model, weights),
-    )
+def refine_weighted(problem: Problem, model: Array, weights: Array, noise: float) -> Array:
+    """Fit one model to all matches with weights (n,) by a Cauchy loss at the scale of the noise."""
+    options = RefineOptions(loss_scale=noise, intrinsics=problem.intrinsics_prior(noise, model, weights))
     return np.asarray(problem.refine(model[None], options, weights)[0])
 
 

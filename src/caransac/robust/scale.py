@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from caransac.geometry import Array, Floats
 from caransac.kernels import most_likely, where
 from caransac.options import MaxError
@@ -89,24 +87,8 @@ class Scale:
         measured: float = self.usual ** (1 - share) * max(median, low) ** share
         return min(measured, high if self.fixed is None else self.fixed)
 
-    def loss_scale(self, problem: Problem, model: Array, noise: float) -> float:
-        """Return the scale of the final loss: the noise, or more if few wrong matches are near the model.
-
-        A Cauchy loss at the noise keeps wrong matches out, but uses only two thirds of what right ones contribute.
-        Poses of exact cameras use the wider loss; the priors of other cameras are balanced with a loss at the noise.
-        """
-        clean, widest = self.tuning.wide_if_clean
-        if not problem.has_mean:
-            return noise
-        distances = problem.distances(model)
-        near = self.tuning.noise_reach * noise
-        half = near * 0.5 ** (1 / problem.error_dimensions)  # as many wrong matches are nearer as between it and `near`
-        found, closer = (int(np.count_nonzero(distances < limit)) for limit in (near, half))
-        wrong = 2 * (found - closer)
-        return noise * min(max(clean * found / max(wrong, 1), 1.0), widest)
-
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
-    """The problem of the matches of a high prior: the noise is measured on them."""
-    least = float(prior[most_likely(prior, tuning.min_likely)].min())
+    """Return the problem of the matches of a high prior: the noise is measured on them."""
+    least = float(prior[most_likely(prior, tuning.min_pool)].min())
     return problem.subset(where(prior >= min(tuning.likely_prior, least)))

@@ -23,14 +23,11 @@ def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Proble
 
 
 def promising(problem: Problem, models: Array, probabilities: Floats, count: int, scale: Scale, noise: float) -> Array:
-    """The `count` models with the largest consensus on likely matches, refined by the LO step: (m, ...) -> (k, ...).
-
-    They are compared coarse to fine: all of them on few matches, the better ones on more, where the best are refined.
-    """
-    tuning, max_error = scale.tuning, scale.search_error(noise)
-    coarse, fine = (likely_subset(problem, probabilities, size).correspondences for size in tuning.compared_on)
-    options = local_steps(problem, max_error, noise, tuning)
-    return problem.model_kernels.promising(models, coarse, fine, max_error, tuning.shortlist * count, count, options)
+    """Compare models (m, ...) on likely matches and refine the `count` best there by the LO step: (k, ...)."""
+    max_error = scale.search_error(noise)
+    likely = likely_subset(problem, probabilities, scale.tuning.compared_on).correspondences
+    options = local_steps(problem, max_error, noise, scale.tuning)
+    return problem.model_kernels.promising(models, likely, max_error, count, options)
 
 
 def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float, options: Options) -> Array | None:
@@ -44,10 +41,8 @@ def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float,
 
 
 def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
-    """Where the matches lie in either image, and what each counts where models are ranked."""
-    sharpness = (tuning.max_error / tuning.rank_scale) ** 2
-    weights = problem.share(prior ** np.float32(tuning.prior_exponent))
-    return Regions(problem.correspondences, weights, sharpness)
+    """Return the cells of the matches in both images, each match weighted by its prior, to rank models by."""
+    return Regions(problem.correspondences, problem.share(prior), (tuning.max_error / tuning.rank_scale) ** 2)
 
 
 def most_distinct(problem: Problem, models: Array, regions: Regions, count: int, scale: Scale, noise: float) -> Array:

@@ -88,7 +88,7 @@ def choose_strategies(
 
     def refine_by_probability(model: Array, probabilities: Floats, noise: float) -> Array:
         weights = problem.share(match_weights(network, probabilities, tuning.min_weight))
-        return refine_weighted(problem, model, weights, noise, scale.loss_scale(problem, model, noise))
+        return refine_weighted(problem, model, weights, noise)
 
     def refine_on_inliers(model: Array, _probabilities: Floats, noise: float) -> Array:
         inliers = problem.inliers(model, scale.max_error(noise))

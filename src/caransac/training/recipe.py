@@ -33,7 +33,7 @@ class Recipe:
         start: weights to start from, a name or a path; empty starts at random.
         with_filter: weights of a match filter, a name or a path, whose output the state network is to read; empty
             for none.
-        state_update: task "paper" only, an ablation: False trains without updates of the state.
+        state_update: an ablation: False trains without updates of the state.
         prior_loss: task "paper" only. Count the probabilities before any model in the loss, as those of one more round.
             The paper's formula starts at the first round; then nothing teaches which matches to sample first.
         lifted: task "paper" only. How many of the features of the data, the last ones, are lifted as the scores are.
@@ -79,8 +79,8 @@ class Recipe:
         for name in ("batch", "epoch", "val_pairs", "patience"):
             if not is_integer(value := getattr(self, name)) or value < 1:
                 raise ValueError(f"{name} must be at least 1, not {shorten(value)}")
-        if self.task != "paper" and (not self.state_update or self.prior_loss or self.lifted or self.max_matches):
-            names = "state_update, prior_loss, lifted and max_matches"
+        if self.task != "paper" and (self.prior_loss or self.lifted or self.max_matches):
+            names = "prior_loss, lifted and max_matches"
             raise ValueError(f"{names} are for the training of the paper, not the {self.task}")
         for name in ("lifted", "max_matches"):
             if not is_integer(value := getattr(self, name)) or value < 0:

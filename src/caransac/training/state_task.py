@@ -56,7 +56,8 @@ class LoopTask(TrainingTask):
 
     def options(self, seed: int, max_error_px: MaxError, *, early_stop: bool = False) -> Options:
         """The options of a run."""
-        return Options(max_error_px=max_error_px, early_stop=early_stop, seed=seed)
+        update = self.recipe.state_update
+        return Options(max_error_px=max_error_px, early_stop=early_stop, state_update=update, seed=seed)
 
     def random_threshold(self, rng: np.random.Generator) -> MaxError:
         """The threshold of a run."""

@@ -89,17 +89,16 @@ Out<int> top_models(const Models<Kind>& models, const Correspondences& correspon
 }
 
 template <class Kind>
-Out<double> promising_models(const Models<Kind>& models, const Correspondences& coarse, const Correspondences& fine,
-                             double max_error, int shortlist, int count, const RefineOptions& options) {
+Out<double> promising_models(const Models<Kind>& models, const Correspondences& correspondences, double max_error,
+                             int count, const RefineOptions& options) {
     require(max_error > 0, "max_error must be positive");
-    require(shortlist > 0 && count > 0, "shortlist and count must be positive");
-    require_dimensions(coarse, Kind::kDimensions);
-    require_dimensions(fine, Kind::kDimensions);
+    require(count > 0, "count must be positive");
+    require_dimensions(correspondences, Kind::kDimensions);
     count_of(models.shape(0));
     std::vector<typename Kind::Model> kept;
     {
         LockRelease release;
-        kept = promising<Kind>(read_models<Kind>(models), coarse, fine, max_error, shortlist, count, options);
+        kept = promising<Kind>(read_models<Kind>(models), correspondences, max_error, count, options);
     }
     return write_models<Kind>(kept);
 }
@@ -308,8 +307,8 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("spread_consensus", &spread_consensus_of<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a)
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
-        .def_static("promising", &promising_models<Kind>, "models"_a, "coarse"_a, "fine"_a, "max_error"_a,
-                    "shortlist"_a, "count"_a, "options"_a)
+        .def_static("promising", &promising_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
+                    "count"_a, "options"_a)
         .def_static("most_distinct", &most_distinct_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a, "count"_a, "same"_a)
         .def_static("right_matches", &right_matches_of<Kind>, "model"_a, "correspondences"_a, "near"_a, "dimensions"_a)
