@@ -101,7 +101,7 @@ docs: $(VENV)/docs.stamp  ## guides and API reference, to be opened from the dis
 
 # Environments of their own, with a module that was built with sanitizers. Python was not: their libraries are loaded before it.
 SANITIZE := $(VENV)-sanitize
-KERNEL_TESTS := tests/native tests/robust/test_sampling.py tests/learned/test_side_information.py \
+KERNEL_TESTS := tests/native tests/robust/loop/test_sampling.py tests/learned/test_side_information.py \
     tests/learned/test_state_network.py
 # What leads to the kernels from outside: public calls and the readers of files.
 OUTER_TESTS := tests/api/test_estimators.py tests/api/test_hostile_arguments.py tests/api/test_homography.py \

@@ -30,7 +30,7 @@ from caransac._support.batch import count_cores, map_ordered
 from caransac._support.processes import ProcessPool
 from caransac.synthetic import SyntheticPair, random_pair
 from caransac.verification.colmap import MAX_IMAGES
-from caransac.verification.records import MAX_ERROR_PX
+from caransac.verification.pair_records import MAX_ERROR_PX
 
 NAME = "verification"
 Truth = dict[int, np.ndarray]

@@ -27,9 +27,9 @@ from caransac.synthetic import make_pair
 from caransac.tuning import Tuning
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, describe_settings
 from caransac.verification.hloc import read_cameras
+from caransac.verification.pair_records import BadPairError, PairReport
 from caransac.verification.pair_reports import write_pair_reports
 from caransac.verification.provenance import describe_kept
-from caransac.verification.records import BadPairError, PairReport
 
 pytestmark = pytest.mark.slow
 

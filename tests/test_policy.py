@@ -8,7 +8,7 @@ import caransac
 from caransac import GeometryPolicy
 from caransac.policy import DEFAULT_POLICY
 from caransac.synthetic import make_pair
-from caransac.verification.records import VerificationOptions
+from caransac.verification.pair_records import VerificationOptions
 
 
 def test_estimate_accepts_what_the_policy_says():

@@ -150,7 +150,7 @@ matplotlib.use("Agg")
 from caransac.cli import main
 from caransac.io.images import write_image
 from caransac.verification.pair_reports import write_pair_reports
-from caransac.verification.records import PairReport
+from caransac.verification.pair_records import PairReport
 from caransac.synthetic import make_pair
 from caransac.io.matches import Matches, write_matches
 from caransac.plot import drawing

@@ -10,7 +10,7 @@ from caransac import Options, estimate_camera, estimate_relative_pose
 from caransac.api.camera_pooling import LOG_FOCALS, pool_camera, spread_choice, trial_focals
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, rotation_from_vector
-from caransac.robust.focal_profile import CameraProfile
+from caransac.robust.cameras.profile import CameraProfile
 
 SIZE = (1024, 768)
 FOCAL = 760.0

@@ -7,7 +7,7 @@ from caransac import Options, estimate_relative_pose, estimate_relative_pose_fro
 from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.kernels import RAY_POSES, pack
 from caransac.robust.problems import Spherical
-from caransac.robust.problems.spherical import project_rays, rays_at
+from caransac.robust.problems.rays import project_rays, rays_at
 
 
 def scene(seed, count=500, outlier_ratio=0.4, noise_deg=0.05, view_deg=180.0):

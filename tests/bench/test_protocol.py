@@ -110,7 +110,7 @@ def test_the_parts_of_a_run_add_up_to_its_time():
         parts = breakdown.parts_ms(job, pair)
         assert expected < set(parts) <= set(breakdown.PARTS)
         assert all(ms >= 0 for ms in parts.values())
-    original = breakdown.strategies.sampling_pool
+    original = breakdown.steps.sampling_pool
     with breakdown.timing():
-        assert breakdown.strategies.sampling_pool is not original
-    assert breakdown.strategies.sampling_pool is original
+        assert breakdown.steps.sampling_pool is not original
+    assert breakdown.steps.sampling_pool is original

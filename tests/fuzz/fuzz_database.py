@@ -7,7 +7,7 @@ import harness
 
 with harness.instrument():
     from caransac.verification.colmap import ColmapDatabase
-    from caransac.verification.records import BadPairError
+    from caransac.verification.pair_records import BadPairError
 
 SCHEMA = """
 CREATE TABLE cameras (camera_id INTEGER PRIMARY KEY, model, width, height, params, prior_focal_length);

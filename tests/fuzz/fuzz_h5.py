@@ -9,7 +9,7 @@ import numpy as np
 with harness.instrument():
     from caransac.io.matches import read_matches
     from caransac.verification.hloc import HlocFiles
-    from caransac.verification.records import BadPairError
+    from caransac.verification.pair_records import BadPairError
 
 REFUSED = TypeError, ValueError, OSError, KeyError, RuntimeError, SystemError  # by h5py, to write it
 PAIR_NAMES = ("x1", "x2", "scores", "matches", "a/x1", "a/x2", "a/scores", "a/b", "b")

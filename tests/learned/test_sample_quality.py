@@ -20,8 +20,8 @@ from caransac.learned.sample_quality import (
     sample_inputs,
 )
 from caransac.learned.weights_file import weights_path
+from caransac.robust.loop.sampling import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.robust.problems import Essential
-from caransac.robust.sampling import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.synthetic import make_pair
 from caransac.training.data import make_example
 from caransac.training.quality_task import QualityModule, good_samples

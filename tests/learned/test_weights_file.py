@@ -10,7 +10,7 @@ from caransac.learned.match_filter import load_filter
 from caransac.learned.sample_quality import load_quality
 from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import read_weights
-from caransac.robust.run_evidence import EVIDENCE
+from caransac.robust.assess.evidence import EVIDENCE
 
 LOADERS = {"default": load_network, "filter": load_filter, "sample-quality": load_quality}
 every_kind = pytest.mark.parametrize("name", LOADERS)

@@ -5,8 +5,8 @@ import pytest
 
 from caransac import Options, estimate_fundamental, estimate_homography, estimate_relative_pose, kernels
 from caransac.robust.copies import find_originals
-from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Essential
+from caransac.robust.records import MatchInfo
 from caransac.synthetic import make_pair
 from caransac.tuning import DEFAULT_TUNING
 

@@ -12,11 +12,11 @@ from caransac.geometry import pose_error_deg, rotation_from_vector, split_pose
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import load_network
 from caransac.results import Round
-from caransac.robust.match_info import MatchInfo
+from caransac.robust.loop.scale import Scale
+from caransac.robust.loop.steps import Steps
 from caransac.robust.pipeline import adapt, conclude, estimate_model
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography
-from caransac.robust.scale import Scale
-from caransac.robust.strategies import choose_strategies
+from caransac.robust.records import MatchInfo
 from caransac.synthetic import make_pair
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
@@ -259,10 +259,10 @@ def draw_of(problem, info, prior, **options):
     """The samples of the first and of the second round."""
     options = Options(**options)
     scale, network = Scale.of(problem, "auto", options.tuning), PlantedNetwork(prior)
-    strategies = choose_strategies(problem, scale, network, network.prior, info, options)
+    steps = Steps(problem, scale, network, network.prior, info, options)
     last = record_of(problem, problem.no_models, None, scale.first)
     last = replace(last, probabilities=network.prior, num_hypotheses=0)
-    return strategies.draw(last), strategies.draw(replace(last, num_hypotheses=options.samples_per_round))
+    return steps.draw(last), steps.draw(replace(last, num_hypotheses=options.samples_per_round))
 
 
 def test_half_of_the_samples_of_homographies_go_by_score(rng):

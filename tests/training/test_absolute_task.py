@@ -10,8 +10,8 @@ from caransac import Options
 from caransac.datasets import Pair, read_queries
 from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import read_weights
+from caransac.robust.assess.evidence import EVIDENCE
 from caransac.robust.pipeline import adapt
-from caransac.robust.run_evidence import EVIDENCE
 from caransac.synthetic import make_pair
 from caransac.training.absolute_task import make_query_example, with_repetition
 from caransac.training.hard_queries import harden, in_space

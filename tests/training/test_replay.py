@@ -10,8 +10,8 @@ from caransac.kernels import RefineOptions
 from caransac.learned.network_layout import PAPER_LAYOUT
 from caransac.learned.state_network import load_network
 from caransac.options import Options
+from caransac.robust.loop.refinement import match_weights
 from caransac.robust.pipeline import adapt
-from caransac.robust.refinement import match_weights
 from caransac.training.data import make_example, synthetic_pair
 from caransac.training.replay import RecordedNetwork, pose_error_slope, pose_loss, refinement_step, replay
 from caransac.training.state_module import StateModule

@@ -7,8 +7,8 @@ import pytest
 from databases import execute, pair_id, read_geometries, some_pairs
 
 from caransac.cli import main
+from caransac.verification.pair_records import PairReport
 from caransac.verification.pair_reports import write_pair_reports
-from caransac.verification.records import PairReport
 
 PAIRS = some_pairs(6)  # of the fixture `database`
 

@@ -10,7 +10,7 @@ from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import Options, ScoreKind, check_score_kind
-from caransac.robust.match_info import MatchInfo
+from caransac.robust.records import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
 # A size does not contain points of which more than this share lies outside by more than this share of the longer side:

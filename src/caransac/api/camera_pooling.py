@@ -17,7 +17,7 @@ from caransac.api.many_pairs import PairNames, estimate_all, number
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import Options
-from caransac.robust.focal_profile import CameraProfile
+from caransac.robust.cameras.profile import CameraProfile
 from caransac.tuning import CAMERAS
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]

@@ -10,21 +10,20 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same
+from caransac.api.guessed_cameras import estimate_uncalibrated
 from caransac.api.result_fields import covariance_of, report, rivals_of
+from caransac.api.same_camera import could_be_one, estimate_focal_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
-from caransac.robust.cheirality import choose_pose
-from caransac.robust.estimate import Estimate
-from caransac.robust.focal_profile import CameraProfile, camera_profile
-from caransac.robust.guessed_cameras import estimate_uncalibrated
-from caransac.robust.match_info import MatchInfo
+from caransac.robust.cameras.profile import CameraProfile, camera_profile
+from caransac.robust.cameras.refined import refined_cameras
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, FocalPose, Homography, Problem, Spherical
-from caransac.robust.refined_cameras import refined_cameras
-from caransac.robust.same_camera import could_be_one, estimate_focal_pose
+from caransac.robust.problems.relative import choose_pose
+from caransac.robust.records import Estimate, MatchInfo
 
 
 def estimate_relative_pose(

@@ -13,9 +13,9 @@ from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import AbsolutePoseResult
-from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Absolute
+from caransac.robust.records import MatchInfo
 
 
 def estimate_absolute_pose(

@@ -15,9 +15,9 @@ from caransac.geometry import Array
 from caransac.kernels import RELATIVE
 from caransac.options import Options
 from caransac.results import POSE_NUMBERS, Rival, Round, StopReason
-from caransac.robust.estimate import Estimate
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
+from caransac.robust.records import Estimate
 
 
 class CommonFields(TypedDict):

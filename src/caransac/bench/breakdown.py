@@ -13,30 +13,29 @@ from caransac.bench import protocol
 from caransac.bench.filters import BenchFilter
 from caransac.bench.protocol import Job
 from caransac.datasets import Pair
+from caransac.kernels import ModelKernels
 from caransac.learned.state_network import StateNetwork
-from caransac.robust import pipeline, strategies
+from caransac.robust import pipeline
+from caransac.robust.loop import steps
+from caransac.robust.loop.sampling import SelectiveSampler
 from caransac.robust.problems import Essential, Fundamental, Problem
-from caransac.robust.sampling import SelectiveSampler
-from caransac.robust.scale import Scale
 
 TIMED: tuple[tuple[Any, str, str], ...] = (
     (BenchFilter, "apply", "filter"),
     (pipeline, "choose_working_set", "choice of matches"),
     (pipeline, "side_information", "side information"),
-    (strategies, "sampling_pool", "sample"),
+    (steps, "sampling_pool", "sample"),
     (SelectiveSampler, "draw", "sample"),
     (Essential, "solve", "solve"),
     (Fundamental, "solve", "solve"),
-    (strategies, "promising", "compare and refine"),
+    (ModelKernels, "promising", "compare and refine"),
     (Problem, "best", "score"),
-    (strategies, "rank_regions", "score"),
-    (strategies, "most_distinct", "score"),
-    (strategies, "largest_consensus", "score"),
+    (steps, "rank_regions", "score"),
+    (steps.Steps, "attend", "score"),
     (Problem, "msac_scores", "score"),
-    (Scale, "measure", "refine"),
-    (strategies, "likely_matches", "refine"),
-    (strategies, "match_weights", "refine"),
-    (strategies, "refine_weighted", "refine"),
+    (steps, "likely_matches", "refine"),
+    (steps.Steps, "measure", "refine"),
+    (steps.Steps, "refine", "refine"),
     (Problem, "refine", "refine"),
     (StateNetwork, "first", "network"),
     (StateNetwork, "update", "network"),

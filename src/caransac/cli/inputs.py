@@ -11,8 +11,8 @@ from typing import get_args
 
 from caransac._support.files import check_no_input
 from caransac._support.untrusted import read_stream
-from caransac.cli import cameras
-from caransac.cli.cameras import CameraSource, KnownCamera, Photo, Size
+from caransac.cli import camera_arguments
+from caransac.cli.camera_arguments import CameraSource, KnownCamera, Photo, Size
 from caransac.io import images
 from caransac.io.images import FeatureKind
 from caransac.io.matches import Matches, parse_matches, read_matches
@@ -68,7 +68,7 @@ def add_command(
     parser.add_argument("image2", nargs="?", type=Path, metavar="IMAGE2", help="second image")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors: no summary, no notes")
     _add_matching(parser)
-    cameras.add_options(parser)
+    camera_arguments.add_options(parser)
     return parser
 
 
@@ -118,10 +118,10 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
     matches = _read_matches(arguments)
     seconds = {"read": time.perf_counter() - started}
 
-    known1 = cameras.find_camera(arguments, 0, photos and photos[0], matches)
-    known2 = cameras.find_camera(arguments, 1, photos and photos[1], matches)
+    known1 = camera_arguments.find_camera(arguments, 0, photos and photos[0], matches)
+    known2 = camera_arguments.find_camera(arguments, 1, photos and photos[1], matches)
     sources = _sources(known1, known2)
-    note = None if arguments.fundamental else cameras.explain_unknown(photos, sources)
+    note = None if arguments.fundamental else camera_arguments.explain_unknown(photos, sources)
     if note is not None and not arguments.quiet:
         print(f"caransac: {note}", file=sys.stderr)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import caransac
 from caransac.cli import inputs, two_views
-from caransac.cli.cameras import IF_KNOWN, describe_camera
+from caransac.cli.camera_arguments import IF_KNOWN, describe_camera
 from caransac.cli.inputs import TwoViews
 from caransac.cli.two_views import FoundGeometry
 from caransac.geometry import Array, rotation_angle_deg

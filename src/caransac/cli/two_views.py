@@ -12,7 +12,7 @@ import numpy as np
 import caransac
 from caransac.api.geometry_answers import MIRRORED_REASON
 from caransac.camera import Camera
-from caransac.cli.cameras import SOURCE_TEXTS
+from caransac.cli.camera_arguments import SOURCE_TEXTS
 from caransac.cli.inputs import TwoViews
 from caransac.options import MaxError, MethodName, Options
 from caransac.policy import DEFAULT_POLICY

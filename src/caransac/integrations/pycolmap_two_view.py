@@ -18,8 +18,8 @@ from caransac.integrations.foreign_settings import Meanings, drop_default, means
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import EpipolarResult, RelativePoseResult
+from caransac.verification.pair_records import Config, MatchIndices, PairGeometry, PairMatches, VerificationOptions
 from caransac.verification.pair_verification import estimate_pair
-from caransac.verification.records import Config, MatchIndices, PairGeometry, PairMatches, VerificationOptions
 
 if TYPE_CHECKING:
     import pycolmap

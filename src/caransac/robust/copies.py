@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from caransac.kernels import Indices, originals
 from caransac.results import Round
-from caransac.robust.estimate import Estimate
-from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Problem
+from caransac.robust.records import Estimate, MatchInfo
 from caransac.tuning import Tuning
 
 

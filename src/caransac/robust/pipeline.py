@@ -15,21 +15,20 @@ from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
 from caransac.results import Round
-from caransac.robust.ca_ransac import ca_ransac, prior_round
-from caransac.robust.confidence import assess_confidence
+from caransac.robust.assess.confidence import assess_confidence
+from caransac.robust.assess.degeneracy import find_degeneracy
+from caransac.robust.assess.rivals import find_rivals
+from caransac.robust.assess.uncertainty import pose_covariance
+from caransac.robust.cameras.lens_evidence import fit_lenses
 from caransac.robust.copies import find_originals, with_copies
-from caransac.robust.covariance import pose_covariance
-from caransac.robust.degeneracy import find_degeneracy
-from caransac.robust.estimate import Estimate
-from caransac.robust.lens_evidence import fit_lenses
-from caransac.robust.lm_lo import lm_lo
-from caransac.robust.match_info import MatchInfo
+from caransac.robust.loop.ca_ransac import ca_ransac, prior_round
+from caransac.robust.loop.lm_lo import lm_lo
+from caransac.robust.loop.refinement import match_weights
+from caransac.robust.loop.sampling import ProsacSampler, SelectiveSampler, UniformSampler
+from caransac.robust.loop.scale import Scale
+from caransac.robust.loop.steps import Steps
 from caransac.robust.problems import Problem
-from caransac.robust.refinement import match_weights
-from caransac.robust.rivals import find_rivals
-from caransac.robust.sampling import ProsacSampler, SelectiveSampler, UniformSampler
-from caransac.robust.scale import Scale
-from caransac.robust.strategies import choose_strategies
+from caransac.robust.records import Estimate, MatchInfo
 from caransac.robust.working_set import choose_working_set, widen
 
 
@@ -42,7 +41,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
         options: see `Options`.
     """
     # 1. prepare: of very many matches, those to work on
-    info = info.of(problem)
+    info = info.of_usable(problem.usable)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
     # 2. prior, 3. rounds and 4. assess, as the method has them
@@ -107,9 +106,9 @@ def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo,
     prior = prior_round(problem, scale, *network.first(side))
     if problem.lens_prior is not None:
         return _adapt_with_lenses(problem, network, scale, prior, info, options)
-    strategies = choose_strategies(problem, scale, network, prior.probabilities, info, options)
-    rounds, settled = ca_ransac(problem, scale, [prior], strategies, options)
-    return conclude(problem, scale, rounds, settled, strategies.average(rounds[-1]))
+    steps = Steps(problem, scale, network, prior.probabilities, info, options)
+    rounds, settled = ca_ransac(problem, scale, [prior], steps, options)
+    return conclude(problem, scale, rounds, settled, steps.average(rounds[-1]))
 
 
 def _adapt_with_lenses(
@@ -121,11 +120,9 @@ def _adapt_with_lenses(
     not confirm that, or the first showed nothing, all rounds see the points through the lenses as given.
     """
     fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=network)
-    choose = partial(
-        choose_strategies, scale=scale, network=network, prior=prior.probabilities, info=info, options=options
-    )
-    strategies = choose(problem)
-    rounds, settled = ca_ransac(problem, scale, [prior], strategies, replace(options, rounds=1))
+    choose = partial(Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options)
+    steps = choose(problem)
+    rounds, settled = ca_ransac(problem, scale, [prior], steps, replace(options, rounds=1))
     seen, first, _ = fit(problem, rounds[-1], brief=True)
     if seen is not problem:
         seen_rounds, seen_settled = ca_ransac(seen, scale, [*rounds[:-1], first], choose(seen), options)
@@ -134,8 +131,8 @@ def _adapt_with_lenses(
             answer = seen_rounds[-1].best
             return replace(conclude(seen, scale, seen_rounds, seen_settled, answer), lenses=lenses, k1=lenses.k1)
     if not settled:
-        rounds, settled = ca_ransac(problem, scale, rounds, strategies, options)
-    answer = strategies.average(rounds[-1])
+        rounds, settled = ca_ransac(problem, scale, rounds, steps, options)
+    answer = steps.average(rounds[-1])
     seen, rounds[-1], lenses = fit(problem, rounds[-1])
     if lenses is None or not lenses.is_shown:
         return replace(conclude(seen, scale, rounds, settled, answer), lenses=lenses)

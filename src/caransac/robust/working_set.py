@@ -13,10 +13,9 @@ import numpy as np
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, RefineOptions
 from caransac.results import Round
-from caransac.robust.covariance import pose_covariance
-from caransac.robust.estimate import Estimate
-from caransac.robust.match_info import MatchInfo
+from caransac.robust.assess.uncertainty import pose_covariance
 from caransac.robust.problems import Problem
+from caransac.robust.records import Estimate, MatchInfo
 from caransac.tuning import Tuning
 
 CELLS = 64  # of a grid on image 1, along either side

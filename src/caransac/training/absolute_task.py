@@ -14,8 +14,8 @@ from caransac.datasets.queries import QueryImage, read_query_images
 from caransac.geometry import Array, split_pose
 from caransac.learned.side_information import side_information
 from caransac.options import MaxError
-from caransac.robust.match_info import MatchInfo
 from caransac.robust.problems import Absolute
+from caransac.robust.records import MatchInfo
 from caransac.synthetic.distributions import log_uniform
 from caransac.training.data import (
     HELD_OUT,
@@ -137,7 +137,7 @@ def make_query_example(
     camera = known_camera(query.camera, rng) if problem_name == "absolute_focal" else query.camera
     problem = Absolute.from_pixels(query.points2d, query.points3d, camera)
     given = MatchInfo(query.scores, query.score_kind)
-    info = given.of(problem)
+    info = given.of_usable(problem.usable)
     return AbsoluteExample(
         problem=problem,
         rays=problem.correspondences,

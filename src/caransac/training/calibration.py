@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array
-from caransac.robust.confidence import products
+from caransac.robust.assess.confidence import products
 
 RIDGE = 3e-3  # of the weights, against products that say nearly the same; the best of four in cross-validation
 NEWTON_STEPS = 50

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac.api.guessed_cameras import guess_cameras
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.datasets import Pair, Query, read_ransac_tutorial
@@ -18,11 +19,10 @@ from caransac.kernels import Correspondences
 from caransac.learned.match_filter import MatchFilter
 from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.options import MaxError, ScoreKind
-from caransac.robust.cheirality import choose_pose
-from caransac.robust.guessed_cameras import guess_cameras
-from caransac.robust.match_info import MatchInfo
 from caransac.robust.pipeline import describe_matches
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
+from caransac.robust.problems.relative import choose_pose
+from caransac.robust.records import MatchInfo
 from caransac.synthetic import random_pair
 from caransac.synthetic.distributions import log_uniform
 from caransac.training.recipe import Recipe
@@ -120,7 +120,7 @@ def make_example(
     if problem_name == "focal":
         cameras, shared = uncertain_cameras(pair, np.random.default_rng(0) if rng is None else rng)
         problem = FocalPose.from_pixels(pixels1, pixels2, *cameras, shared)
-    info = MatchInfo(pair.scores, pair.score_kind, pair.features).of(calibrated)
+    info = MatchInfo(pair.scores, pair.score_kind, pair.features).of_usable(calibrated.usable)
     return Example(
         problem=problem,
         rays=calibrated.correspondences,

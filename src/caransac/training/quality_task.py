@@ -17,7 +17,7 @@ from caransac.kernels import Indices, five_point_poses
 from caransac.learned.sample_quality import LearnedQuality, geometric_quality, sample_inputs
 from caransac.learned.state_network import load_network
 from caransac.options import SAMPLES_PER_ROUND
-from caransac.robust.sampling import UniformSampler, sampling_pool
+from caransac.robust.loop.sampling import UniformSampler, sampling_pool
 from caransac.training.data import Example, PairSource, make_example
 from caransac.training.task import PairLoss, TrainingTask, balanced_entropy
 from caransac.training.trainable_module import Affine, TrainableModule, hidden, leaky_relu

@@ -13,8 +13,8 @@ from caransac.learned.match_filter import load_filter
 from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac.options import MaxError, Options
-from caransac.robust.confidence import CONFIDENCE_PARTS
-from caransac.robust.run_evidence import EVIDENCE
+from caransac.robust.assess.confidence import CONFIDENCE_PARTS
+from caransac.robust.assess.evidence import EVIDENCE
 from caransac.training.calibration import fit_logistic
 from caransac.training.data import Example, PairSource, make_example, random_threshold, with_filter, with_noise
 from caransac.training.recipe import Recipe

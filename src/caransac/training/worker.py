@@ -11,7 +11,7 @@ import torch
 
 from caransac.geometry import Array, Floats, rotation_angle_deg
 from caransac.learned.state_network import StateNetwork
-from caransac.robust.confidence import evidence
+from caransac.robust.assess.confidence import evidence
 from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Homography
 from caransac.training.absolute_task import AbsoluteTask

@@ -3,8 +3,7 @@
 from caransac.verification.colmap import ColmapDatabase
 from caransac.verification.executors import choose_workers, open_executor, verify
 from caransac.verification.hloc import HlocFiles
-from caransac.verification.provenance import describe_settings
-from caransac.verification.records import (
+from caransac.verification.pair_records import (
     BadPairError,
     CalibrationPolicy,
     Config,
@@ -13,6 +12,7 @@ from caransac.verification.records import (
     PairReport,
     VerificationOptions,
 )
+from caransac.verification.provenance import describe_settings
 from caransac.verification.source import Source
 
 __all__ = [

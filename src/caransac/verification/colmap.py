@@ -34,8 +34,7 @@ from caransac.geometry import Floats
 from caransac.verification.colmap_cameras import MODELS, ColmapCamera, read_cameras
 from caransac.verification.colmap_geometries import OUR_KEYS, GeometryTable, MatchedPair, blob
 from caransac.verification.keypoints import KeypointCache
-from caransac.verification.provenance import UNRECORDED
-from caransac.verification.records import (
+from caransac.verification.pair_records import (
     CalibrationPolicy,
     CameraFocal,
     MatchIndices,
@@ -46,6 +45,7 @@ from caransac.verification.records import (
     check_calibrated,
     naming_pair,
 )
+from caransac.verification.provenance import UNRECORDED
 
 MAX_IMAGES = 2147483647
 POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent

@@ -12,7 +12,7 @@ import numpy as np
 from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera import PARAMETERS, Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, usual_distortion
-from caransac.verification.records import CalibrationPolicy, CameraFocal, ImageSize
+from caransac.verification.pair_records import CalibrationPolicy, CameraFocal, ImageSize
 
 MODELS = (  # COLMAP's, by number
     "SIMPLE_PINHOLE",

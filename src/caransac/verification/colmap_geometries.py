@@ -15,7 +15,7 @@ import numpy as np
 
 from caransac._support.sqlite_files import in_order
 from caransac.geometry import Array, quaternion_from_rotation
-from caransac.verification.records import Config, PairGeometry
+from caransac.verification.pair_records import Config, PairGeometry
 
 # Older databases lack the last ones.
 COLUMNS = ("pair_id", "rows", "cols", "data", "config", "F", "E", "H", "qvec", "tvec")

@@ -14,11 +14,11 @@ from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.api.camera_pooling import pool_camera
 from caransac.camera import Camera
 from caransac.geometry import Floats
-from caransac.robust.focal_profile import CameraProfile
+from caransac.robust.cameras.profile import CameraProfile
 from caransac.verification.build_identity import build_identity
 from caransac.verification.cluster import open_cluster
+from caransac.verification.pair_records import BadPairError, PairGeometry, PairMatches, VerificationOptions
 from caransac.verification.pair_verification import profile_batch, verify_batch
-from caransac.verification.records import BadPairError, PairGeometry, PairMatches, VerificationOptions
 from caransac.verification.source import Source
 
 Value = TypeVar("Value")

@@ -23,8 +23,7 @@ from caransac.camera import PARAMETERS, Camera
 from caransac.geometry import Floats
 from caransac.verification.hloc_output import HlocOutput
 from caransac.verification.keypoints import KeypointCache
-from caransac.verification.provenance import UNRECORDED
-from caransac.verification.records import (
+from caransac.verification.pair_records import (
     CalibrationPolicy,
     CameraFocal,
     ImageSize,
@@ -36,6 +35,7 @@ from caransac.verification.records import (
     check_calibrated,
     naming_pair,
 )
+from caransac.verification.provenance import UNRECORDED
 
 MOST_KEYPOINTS = 2**32 - 1  # of an image: indices are kept in 32 bits
 

@@ -22,8 +22,8 @@ from caransac._support.files import replacing_h5
 from caransac._support.sqlite_files import check_schema, connect, explaining, transaction
 from caransac._support.untrusted import parse_json
 from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
+from caransac.verification.pair_records import SHAPES, Config, PairGeometry
 from caransac.verification.provenance import UNRECORDED
-from caransac.verification.records import SHAPES, Config, PairGeometry
 
 OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start anew"
 SETTINGS = "caransac_settings"  # attribute of the file: a JSON list; groups have an index into it

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats
-from caransac.verification.records import MatchIndices
+from caransac.verification.pair_records import MatchIndices
 
 Points = Floats | Array
 ImageKey = TypeVar("ImageKey")

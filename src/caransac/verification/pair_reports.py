@@ -10,7 +10,7 @@ from typing import Any
 
 from caransac._support.files import check_no_input, check_writable, replacing
 from caransac._support.untrusted import WIDEST_NUMBER, check_size, escape_controls
-from caransac.verification.records import PairReport
+from caransac.verification.pair_records import PairReport
 
 COLUMNS = tuple(field.name for field in fields(PairReport))
 DIGITS = {"ratio": 4, "confidence": 4, "ms": 2, "focal1": 2, "focal2": 2} | dict.fromkeys(

@@ -21,9 +21,9 @@ from caransac.geometry import Array, Floats, fundamental_from_essential, rotatio
 from caransac.io.descriptors import match_ratios
 from caransac.options import Options
 from caransac.results import EpipolarResult, FundamentalResult, HomographyResult, Result
-from caransac.robust.focal_profile import CameraProfile
+from caransac.robust.cameras.profile import CameraProfile
 from caransac.verification.build_identity import build_identity
-from caransac.verification.records import Config, PairGeometry, PairMatches, VerificationOptions
+from caransac.verification.pair_records import Config, PairGeometry, PairMatches, VerificationOptions
 
 
 def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[PairGeometry]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import caransac
 from caransac._support.untrusted import parse_json
-from caransac.verification.records import VerificationOptions
+from caransac.verification.pair_records import VerificationOptions
 
 UNRECORDED = ""  # the settings of somebody who did not tell them
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from caransac.api.camera_pooling import CameraEstimate
-from caransac.verification.records import CameraFocal, PairGeometry, PairMatches, PairReport, UnknownCamera
+from caransac.verification.pair_records import CameraFocal, PairGeometry, PairMatches, PairReport, UnknownCamera
 
 
 class Source(Protocol):

@@ -10,7 +10,7 @@ from caransac.robust.problems.essential import Essential
 from caransac.robust.problems.focal import FocalPose
 from caransac.robust.problems.fundamental import Fundamental
 from caransac.robust.problems.homography import Homography
-from caransac.robust.problems.spherical import Spherical
+from caransac.robust.problems.rays import Spherical
 
 __all__ = [
     "Absolute",

@@ -6,7 +6,7 @@ from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
 from caransac.robust.problems.lens_prior import LensPrior
-from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
+from caransac.robust.problems.relative import RelativePoseProblem, pack_rays
 
 
 class Essential(RelativePoseProblem):

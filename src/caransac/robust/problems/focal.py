@@ -16,7 +16,7 @@ from caransac.geometry import Array, essential_from_pose, fundamental_from_essen
 from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import USUAL_DISTORTION, intrinsics_of, log_scales_of, with_intrinsics, with_prior
 from caransac.robust.problems.lens_prior import LensPrior
-from caransac.robust.problems.rays import RelativePoseProblem, pack_rays
+from caransac.robust.problems.relative import RelativePoseProblem, pack_rays
 from caransac.tuning import CAMERAS
 
 # The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were

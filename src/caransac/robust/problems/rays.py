@@ -1,43 +1,81 @@
-"""What problems of relative poses share."""
+"""The relative pose of cameras that see all around: their rays are points of a sphere."""
 
 from __future__ import annotations
 
+from math import radians
+
 import numpy as np
-from numpy.typing import NDArray
 
-from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.kernels import Correspondences, calibrate, pack
-from caransac.robust.problems.base import Problem
+from caransac.kernels import RAY_POSES, Indices, five_point, pack
+from caransac.robust.problems.relative import RelativePoseProblem
+
+# About the third axis: E = U diag(1, 1, 0) V^T has the rotations U Q V^T and U Q^T V^T.
+QUARTER_TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
-class RelativePoseProblem(Problem):
-    """Points are rays; models begin with a pose [R | t]."""
+class Spherical(RelativePoseProblem):
+    """Points are rays by Lambert's azimuthal projection, of equal area; models are poses [R | t], (3, 4).
 
-    sample_size = 5
-
-    def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t]."""
-        return models[..., :4]
-
-    def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`."""
-        return model
-
-    def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`."""
-        return models[:, :, 3]
-
-
-def pack_rays(
-    pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera
-) -> tuple[Correspondences, NDArray[np.bool_] | None]:
-    """Pixels (N, 2) of two cameras as normalised image coordinates, and which matches have them: (N,), None for all.
-
-    Where a lens has no ray for a pixel, its match is left out.
+    Distances are angles in radians; what is a pixel elsewhere is a degree here.
     """
-    if not camera1.is_distorted and not camera2.is_distorted:
-        return calibrate(pixels1, pixels2, np.array([camera1.intrinsics, camera2.intrinsics])), None
-    rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
-    usable = np.asarray(np.isfinite(rays1).all(axis=1) & np.isfinite(rays2).all(axis=1))
-    return (pack(rays1, rays2), None) if usable.all() else (pack(rays1[usable], rays2[usable]), usable)
+
+    name = "essential"
+    has_mean = True
+    model_kernels = RAY_POSES
+
+    @classmethod
+    def from_rays(cls, rays1: Array, rays2: Array) -> Spherical:
+        """The problem of unit rays (N, 3) of two cameras."""
+        return cls(pack(project_rays(rays1), project_rays(rays2)), radians(1.0))
+
+    def solve(self, samples: Indices) -> Array:
+        """See `Problem.solve`; only poses on which all rays of the sample meet in front."""
+        given = self.correspondences.subset(samples.ravel())
+        rays = [rays_at(points).reshape(*samples.shape, 3) for points in (given.points1, given.points2)]
+        # The solver takes rays as points of a plane, from which those of a sample must be far enough away.
+        axes = [np.abs(each).min(axis=1).argmax(axis=1) for each in rays]
+        poses = []
+        for axis1 in range(3):
+            for axis2 in range(3):
+                chosen = np.flatnonzero((axes[0] == axis1) & (axes[1] == axis2))
+                poses.append(_poses(rays[0][chosen], rays[1][chosen], axis1, axis2))
+        return np.concatenate(poses)
+
+
+def project_rays(rays: Array) -> Array:
+    """Unit rays (n, 3) as points (n, 2): at twice the sine of half the angle to the third axis."""
+    return np.asarray(rays[:, :2] * np.sqrt(2 / np.maximum(1 + rays[:, 2:], 1e-12)))
+
+
+def rays_at(points: Array) -> Array:
+    """The inverse of `project_rays`."""
+    radius_sq = np.minimum(np.sum(points**2, axis=1, keepdims=True), 4.0)
+    return np.concatenate([points * np.sqrt(1 - radius_sq / 4), 1 - radius_sq / 2], axis=1)
+
+
+def _poses(rays1: Array, rays2: Array, axis1: int, axis2: int) -> Array:
+    """Poses (m, 3, 4) through samples of rays (S, 5, 3), seen as points of the planes across the given axes."""
+    if len(rays1) == 0:
+        return np.empty((0, 3, 4))
+    turned = [np.roll(rays, 2 - axis, axis=2) for rays, axis in ((rays1, axis1), (rays2, axis2))]
+    points = (rays[..., :2] / rays[..., 2:] for rays in turned)
+    packed = pack(*(each.reshape(-1, 2) for each in points))
+    index = np.arange(len(packed), dtype=np.int32).reshape(-1, 5)
+    E, sample = five_point(packed, index)
+    E = np.roll(E, (axis2 - 2, axis1 - 2), axis=(1, 2))
+    U, _, Vt = np.linalg.svd(E)
+    U *= np.sign(np.linalg.det(U))[:, None, None]
+    Vt *= np.sign(np.linalg.det(Vt))[:, None, None]
+    rotations = np.stack([U @ QUARTER_TURN @ Vt, U @ QUARTER_TURN.T @ Vt], axis=1)  # (m, 2, 3, 3)
+    R = np.repeat(rotations, 2, axis=1)
+    t = U[:, None, :, 2] * np.array([1.0, -1.0, 1.0, -1.0])[None, :, None]
+    first = np.einsum("mpij,msj->mpsi", R, rays1[sample])
+    second = rays2[sample][:, None]
+    both, at, xt = (
+        np.sum(first * second, axis=3),
+        np.einsum("mpsi,mpi->mps", first, t),
+        np.einsum("mpsi,mpi->mps", np.broadcast_to(second, first.shape), t),
+    )
+    in_front = np.all((both * xt - at > 0) & (xt - both * at > 0), axis=2)
+    return np.concatenate([R, t[..., None]], axis=3)[in_front]

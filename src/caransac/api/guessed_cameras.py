@@ -1,0 +1,82 @@
+"""The fundamental matrix of images of which nothing is known: with the cameras that such images usually have.
+
+A plane, or a few matches, leave a fundamental matrix undetermined, and most of what they leave belongs to impossible
+cameras. So pose and cameras are estimated from a guess, which is wide; where the matches contradict it, any matrix is
+allowed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caransac.camera import LONGEST, SHORTEST, Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_ZOOM_DEVIATION
+from caransac.geometry import Array
+from caransac.kernels import most_likely, pack
+from caransac.options import Options
+from caransac.robust.assess.camera_evidence import nearest_fundamental
+from caransac.robust.pipeline import estimate_model
+from caransac.robust.problems import FocalPose, Fundamental
+from caransac.robust.records import Estimate, MatchInfo
+from caransac.tuning import CAMERAS, Tuning
+
+
+def estimate_uncalibrated(
+    pixels1: Array, pixels2: Array, info: MatchInfo, options: Options
+) -> tuple[FocalPose | Fundamental, Estimate]:
+    """Estimate the fundamental matrix of pixels (N, 2): the problem whose model it is, and the estimate."""
+    plain = Fundamental.from_pixels(pixels1, pixels2)
+    guessed = None if options.tuning.guessed_centre_deviation == 0 else guess_cameras(pixels1, pixels2, options.tuning)
+    if guessed is not None:
+        found = estimate_model(guessed, info, options)
+        if _is_determined(found) and _gain(guessed, plain, found, options.tuning) < options.tuning.contradicted:
+            return guessed, found
+    return plain, estimate_model(plain, info, options)
+
+
+def _is_determined(found: Estimate) -> bool:
+    """Whether more matches support the answer than any fundamental matrix can be made to suit."""
+    return found.msac_scores is not None and int((found.msac_scores > 0).sum()) > Fundamental.sample_size
+
+
+def guess_cameras(pixels1: Array, pixels2: Array, tuning: Tuning) -> FocalPose | None:
+    """The problem of images that the boxes of their points fill, each zoomed or not; None where there is no such."""
+    cameras = []
+    for low, high in _boxes(pixels1, pixels2):
+        focal, centre = UNKNOWN_FOCAL * float((high - low).max()), (low + high) / 2
+        if not (SHORTEST < focal < LONGEST and np.abs(centre).max() < LONGEST):
+            return None
+        cameras.append(Camera("SIMPLE_PINHOLE", (focal, *centre), focal_deviation=UNKNOWN_ZOOM_DEVIATION))
+    deviation = tuning.guessed_centre_deviation
+    return FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared=False, centre_deviation=deviation)
+
+
+def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
+    """Lowest and highest coordinates of the points of either image; of both, if the images may have one size.
+
+    Matches lie where the images overlap: on the left of one and on the right of the other.
+    """
+    boxes = []
+    for pixels, (x, y, spread) in zip((pixels1, pixels2), pack(pixels1, pixels2).spreads(), strict=True):
+        u, v = pixels.T  # by columns: numpy reduces rows of two numbers slowly
+        near = (np.abs(u - x) <= CAMERAS.box_reach * spread) & (np.abs(v - y) <= CAMERAS.box_reach * spread)
+        u, v = (u[near], v[near]) if near.any() else (np.array([x]), np.array([y]))
+        boxes.append((np.array([u.min(), v.min()]), np.array([u.max(), v.max()])))
+    low, high = (np.array(ends) for ends in zip(*boxes, strict=True))
+    joint = low.min(axis=0), high.max(axis=0)
+    alike = (joint[1] - joint[0]).max() < CAMERAS.joint_box * (high - low).max(axis=1).min()
+    return [joint, joint] if alike else list(zip(low, high, strict=True))
+
+
+def _gain(guessed: FocalPose, plain: Fundamental, found: Estimate, tuning: Tuning) -> float:
+    """Consensus that the answer gains without any cameras, relative to what it has."""
+    assert found.model is not None and found.msac_scores is not None
+    weights = (found.msac_scores > 0).astype(np.float32) if found.probabilities is None else found.probabilities
+    chosen = most_likely(weights, tuning.compared_on)
+    likely = plain.subset(chosen)
+    F = plain.from_public(guessed.fundamentals(found.model[None])[0])
+    max_error = tuning.max_error * found.noise / guessed.pixel * plain.pixel
+    inliers = likely.inliers(F, max_error)
+    free, max_error = nearest_fundamental(F, likely, weights[chosen].astype(float), inliers, max_error, tuning)
+    held, gained = likely.msac_scores(np.stack([F, free]), max_error).sum(axis=1).tolist()
+    return float(gained / max(held, 1e-6) - 1)

@@ -1,0 +1,95 @@
+"""Whether two images with uncertain cameras were taken by one camera, where the caller does not say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION
+from caransac.geometry import Array
+from caransac.options import Options
+from caransac.robust.pipeline import estimate_model
+from caransac.robust.problems import FocalPose
+from caransac.robust.problems.base import log_scales_of
+from caransac.robust.records import Estimate, MatchInfo
+from caransac.tuning import CAMERAS
+
+
+def estimate_focal_pose(
+    pixels1: Array,
+    pixels2: Array,
+    camera1: Camera,
+    camera2: Camera,
+    same_camera: bool | None,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[FocalPose, Estimate]:
+    """Estimate pose and focal lengths of uncertain cameras; decide whether they are one where the caller does not say.
+
+    Args:
+        pixels1: (N, 2).
+        pixels2: (N, 2).
+        camera1: camera of image 1, or what to assume of it.
+        camera2: camera of image 2.
+        same_camera: whether they are one; None to decide.
+        info: of the matches.
+        options: see `Options`.
+
+    Returns:
+        The problem, as seen through the lenses that were found, and its estimate.
+    """
+    if same_camera is None and not could_be_one(camera1, camera2):
+        same_camera = False
+    if same_camera is not None:
+        return _estimate_as(same_camera, pixels1, pixels2, camera1, camera2, info, options)
+    problem, found = _estimate_as(True, pixels1, pixels2, camera1, camera2, info, options)
+    if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION or found.model is None:  # two that are said to be alike
+        return problem, found
+    apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, options)
+    if otherwise.model is None or _log_ratio(apart, otherwise.model) <= CAMERAS.other_focal:
+        return problem, found
+    max_error = max(found.max_error, otherwise.max_error)  # consensus compares at one threshold only
+    together, split = (
+        float(each.msac_scores(model[None], max_error).sum())
+        for each, model in ((problem, found.model), (apart, otherwise.model))
+    )
+    return (apart, otherwise) if split > CAMERAS.more_consensus * together else (problem, found)
+
+
+def _estimate_as(
+    shared: bool,
+    pixels1: Array,
+    pixels2: Array,
+    camera1: Camera,
+    camera2: Camera,
+    info: MatchInfo,
+    options: Options,
+) -> tuple[FocalPose, Estimate]:
+    """Estimate with one camera for both images, or with two, of which one may be zoomed."""
+    cameras = [
+        replace(camera, focal_deviation=UNKNOWN_ZOOM_DEVIATION)
+        if not shared and camera.focal_deviation == UNKNOWN_FOCAL_DEVIATION
+        else camera
+        for camera in (camera1, camera2)
+    ]
+    problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared)
+    found = estimate_model(problem, info, options)
+    return problem.through(found.k1), found
+
+
+def _log_ratio(problem: FocalPose, model: Array) -> float:
+    """How different the focal lengths of a model are: the size of the logarithm of their ratio."""
+    given = np.log(problem.cameras[1].mean_focal / problem.cameras[0].mean_focal)
+    log_scale1, log_scale2 = log_scales_of(model)
+    return abs(float(given + log_scale2 - log_scale1))
+
+
+def could_be_one(camera1: Camera, camera2: Camera) -> bool:
+    """Whether two cameras may be one: equally uncertain, of the same model and focal length; an image may be turned."""
+    sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
+    alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < CAMERAS.same_focal and camera1.model == camera2.model
+    equally = camera1.focal_deviation == camera2.focal_deviation
+    equally &= camera1.k1 == camera2.k1 and camera1.distortion_deviation == camera2.distortion_deviation
+    return alike and sizes[0] == sizes[1] and equally

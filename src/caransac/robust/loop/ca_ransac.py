@@ -1,0 +1,82 @@
+"""THE loop: Consensus-Adaptive RANSAC (Cavalli, Barath, Pollefeys, Larsson, arXiv:2307.14030)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from caransac.geometry import Floats
+from caransac.options import Options
+from caransac.results import Round
+from caransac.robust.loop.scale import Scale
+from caransac.robust.loop.steps import Steps
+from caransac.robust.loop.stopping import is_settled
+from caransac.robust.problems import Problem
+
+
+def ca_ransac(
+    problem: Problem, scale: Scale, history: list[Round], steps: Steps, options: Options
+) -> tuple[list[Round], bool]:
+    """Each round steers the next by its consensus.
+
+    Args:
+        problem: the matches.
+        scale: of their distances to models.
+        history: the records of rounds so far, that before any model the first: `prior_round`.
+        steps: the steps of a round.
+        options: see `Options`.
+
+    Returns:
+        The records, that of the prior first, and whether no other round was needed.
+    """
+    rounds, settled = list(history), False
+    while not settled and rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
+        last = rounds[-1]
+        # 1. draw minimal samples from the likely inliers
+        samples = steps.draw(last)
+        drawn = last.num_hypotheses + len(samples)
+        # 2. hypothesise: their models, the most promising ones refined on their own inliers, next to the best so far
+        models = steps.hypothesise(samples, last)
+        if len(models) == 0:
+            rounds[-1] = replace(last, num_hypotheses=drawn)
+            continue
+        # 3. attend to the distinct ones with the largest consensus
+        models = steps.attend(models, last)
+        noise = steps.measure(models[0], last)
+        msac_scores = problem.msac_scores(models, scale.attention_error)
+        # 4. update state and probabilities
+        state, probabilities = steps.update(last, msac_scores)
+        # 5. refine the best one on all matches, weighted by their probabilities
+        best = steps.refine(models[0], probabilities, noise)
+        rounds.append(
+            Round(
+                samples=samples,
+                num_hypotheses=drawn,
+                models=models,
+                max_error=scale.attention_error,
+                msac_scores=msac_scores,
+                state=state,
+                probabilities=probabilities,
+                best=best,
+                noise=noise,
+            )
+        )
+        # 6. stop?
+        settled = is_settled(rounds, options)
+    return rounds, settled
+
+
+def prior_round(problem: Problem, scale: Scale, state: Floats, probabilities: Floats) -> Round:
+    """The record before any model, of states (n, c) and inlier probabilities (n,) from side information."""
+    return Round(
+        samples=np.empty((0, problem.sample_size), np.int32),
+        num_hypotheses=0,
+        models=problem.no_models,
+        max_error=scale.attention_error,
+        msac_scores=np.empty((0, problem.num_points), np.float32),
+        state=state,
+        probabilities=probabilities,
+        best=None,
+        noise=scale.first,
+    )

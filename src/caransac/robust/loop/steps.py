@@ -1,0 +1,182 @@
+"""The steps of a round of CA-RANSAC. Options switch the ablations of the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices, Regions, most_likely, sample_uniform
+from caransac.learned.sample_quality import load_quality
+from caransac.learned.state_network import MatchStates
+from caransac.options import Options
+from caransac.results import Round
+from caransac.robust.loop.refinement import local_steps, match_weights, refine_weighted
+from caransac.robust.loop.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
+from caransac.robust.loop.scale import Scale, likely_matches
+from caransac.robust.problems import Problem
+from caransac.robust.records import MatchInfo
+from caransac.tuning import Tuning
+
+QUICK_SAMPLES = 64  # minimal samples of `quick_model`
+
+Draw = Callable[[Round], Indices]  # the record of the last round -> minimal samples (S, sample_size)
+
+
+class Steps:
+    """The steps of a round, each a method that takes the record of the last round."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        scale: Scale,
+        network: MatchStates,
+        prior: Floats,
+        info: MatchInfo,
+        options: Options,
+        draw: Draw | None = None,
+    ) -> None:
+        """Prepare the steps.
+
+        Args:
+            problem: the matches.
+            scale: scale of the problem.
+            network: the trained state network.
+            prior: (n,) inlier probabilities before any model.
+            info: scores and features of the matches.
+            options: see `Options`; ``state_update``, ``adaptive_sampling``, ``adaptive_refinement`` and
+                ``tuning.spread_ranking`` switch ablations.
+            draw: step that replaces the first one; None for the default.
+        """
+        self.problem, self.scale, self.network, self.options = problem, scale, network, options
+        self.likely = likely_matches(problem, prior, options.tuning)
+        self.regions = rank_regions(problem, prior, options.tuning)
+        self.draw = _choose_draw(problem, info, options) if draw is None else draw
+
+    def hypothesise(self, samples: Indices, last: Round) -> Array:
+        """Solve samples (S, sample_size) and refine the most promising models locally: (m, ...), the best so far first.
+
+        The models are compared and refined on the most probable matches.
+        """
+        problem, max_error, spread = (
+            self.problem,
+            self.scale.search_error(last.noise),
+            self.options.tuning.spread_ranking,
+        )
+        models = problem.solve(samples)
+        models = models if spread else with_best(last, models)
+        likely = likely_subset(problem, last.probabilities, self.options.tuning.compared_on).correspondences
+        steps = local_steps(problem, max_error, last.noise, self.options.tuning)
+        models = problem.model_kernels.promising(models, likely, max_error, self.options.local_models, steps)
+        return with_best(last, models) if spread else models
+
+    def attend(self, models: Array, last: Round) -> Array:
+        """Return the distinct models with the largest consensus: (m, ...) -> (k, ...), the best first.
+
+        Matches of one place fail together (a repeated pattern, a second motion). Evidence in many regions of the images
+        therefore counts more than a cluster of it.
+        """
+        count, tuning = self.options.top_models, self.options.tuning
+        if not tuning.spread_ranking:
+            totals = self.problem.msac_scores(models, self.scale.max_error(last.noise)).sum(axis=1, dtype=float)
+            return models[np.argsort(-totals, kind="stable")[:count]]
+        return self.problem.model_kernels.most_distinct(
+            models,
+            self.problem.correspondences,
+            self.scale.search_error(last.noise),
+            self.regions,
+            count,
+            tuning.same_model,
+        )
+
+    def measure(self, model: Array, last: Round) -> float:
+        """Return the noise of the right matches of a model."""
+        return self.scale.measure(self.likely, model, last.noise)
+
+    def update(self, last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
+        """Update states (n, c) and probabilities (n,) by the MSAC scores (k, n) of the models attended to."""
+        if not self.options.state_update:
+            return last.state, last.probabilities
+        return self.network.update(last.state, msac_scores)
+
+    def refine(self, model: Array, probabilities: Floats, noise: float) -> Array:
+        """Refine a model on all matches, weighted by their probabilities (n,)."""
+        problem = self.problem
+        if self.options.adaptive_refinement:
+            weights = problem.share(match_weights(self.network, probabilities, self.options.tuning.min_weight))
+        else:
+            weights = problem.inliers(model, self.scale.max_error(noise)).astype(float)
+        return refine_weighted(problem, model, weights, noise)
+
+    def average(self, last: Round) -> Array | None:
+        """Return the answer: the mean of the best model and of those that agree with it, weighted by their consensus.
+
+        Models of about the same consensus are about equally probable and have different errors, so their mean has a
+        smaller error.
+        """
+        tuning, problem = self.options.tuning, self.problem
+        if last.best is None or not problem.has_mean or tuning.agreeing_deg == 0:
+            return last.best
+        return problem.model_kernels.mean_of_agreeing(
+            np.concatenate([last.best[None], last.models]),
+            problem.correspondences,
+            self.scale.search_error(last.noise),
+            self.regions,
+            math.radians(tuning.agreeing_deg),
+            tuning.mean_exponent,
+        )
+
+
+def _choose_draw(problem: Problem, info: MatchInfo, options: Options) -> Draw:
+    """Return the step that draws from the sampling pool and, for some problems, a share of the samples by score."""
+    tuning = options.tuning
+    quality = load_quality(options.sample_quality)
+    best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
+    static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
+
+    def draw(last: Round) -> Indices:
+        first, num = last.num_hypotheses, options.samples_per_round
+        num_by_score = 0 if best_first is None else int(problem.by_score * num)
+        pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
+        sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
+        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, num - num_by_score)
+        if best_first is None or num_by_score == 0:
+            return samples
+        sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
+        return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
+
+    return draw
+
+
+def _static_pool(problem: Problem, info: MatchInfo, max_ratio: float) -> Floats:
+    """Return the probabilities that sampling uses if it does not adapt: 1 for matches of low ratio, or for all."""
+    if info.scores is None or info.score_kind != "ratio":
+        return np.ones(problem.num_points, np.float32)
+    return (info.scores < max_ratio).astype(np.float32)
+
+
+def with_best(last: Round, models: Array) -> Array:
+    """Return models (m, ...) after the best one so far, if there is one."""
+    return models if last.best is None else np.concatenate([last.best[None], models])
+
+
+def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
+    """Return the problem of its `count` most probable matches, or of all of them."""
+    return problem if problem.num_points <= count else problem.subset(most_likely(probabilities, count))
+
+
+def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
+    """Return the cells of the matches in both images, each match weighted by its prior, to rank models by."""
+    return Regions(problem.correspondences, problem.share(prior), (tuning.max_error / tuning.rank_scale) ** 2)
+
+
+def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float, options: Options) -> Array | None:
+    """Return the best model of a few samples from a pool, locally refined, or None if they have none."""
+    models = problem.solve(sample_uniform(pool, problem.sample_size, QUICK_SAMPLES, seed=options.seed))
+    if len(models) == 0:
+        return None
+    models = problem.best(models, options.top_models, max_error)
+    models = problem.refine(models, local_steps(problem, max_error, noise, options.tuning))
+    return np.asarray(problem.best(models, 1, max_error)[0])

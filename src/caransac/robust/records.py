@@ -1,0 +1,142 @@
+"""The records of the estimator: what goes into a method and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array, Floats
+from caransac.kernels import Indices
+from caransac.options import ScoreKind
+from caransac.results import DegeneracyKind, Round, StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class MatchInfo:
+    """What is known of the matches beside their points.
+
+    Attributes:
+        scores: (n,) one number per match, or None.
+        score_kind: what the scores are.
+        features: (n, d) further numbers about each match, or None.
+    """
+
+    scores: Array | None = None
+    score_kind: ScoreKind = "ratio"
+    features: Array | None = None
+
+    def of_usable(self, usable: NDArray[np.bool_] | None) -> MatchInfo:
+        """Return the information about the usable matches (N,); None for all."""
+        return self if usable is None else self.take(usable)
+
+    def take(self, chosen: Indices | NDArray[np.bool_]) -> MatchInfo:
+        """The same of the chosen matches."""
+        scores = None if self.scores is None else self.scores[chosen]
+        features = None if self.features is None else self.features[chosen]
+        return MatchInfo(scores, self.score_kind, features)
+
+    def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
+        """Indices, of the chosen matches or of all, by their scores, the best first; equal ones keep their order."""
+        assert self.scores is not None
+        scores = self.scores if chosen is None else self.scores[chosen]
+        return np.argsort(-scores if self.score_kind == "confidence" else scores, kind="stable").astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Degeneracy:
+    """What a homography says about an answer.
+
+    Attributes:
+        kind: what the scene is to the cameras; None for one with depth.
+        share: of the inliers that one homography explains; 0 where it is too little to look any further.
+        alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
+        margin: how much better the answer is than the best other model of the plane, in deviations by chance.
+    """
+
+    kind: DegeneracyKind | None
+    share: float
+    alternatives: Array
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rivalry:
+    """What explains the matches that an answer does not.
+
+    Attributes:
+        models: (k, ...) models that are worth telling of, the strongest first.
+        share: matches of the strongest model, told of or not, in those of the answer.
+    """
+
+    models: Array
+    share: float
+
+
+@dataclass(frozen=True)
+class LensEvidence:
+    """What matches say of the lenses of two images, whether or not it is enough to accept them.
+
+    Attributes:
+        k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
+        deviations: of these, by the matches alone.
+        is_shown: whether the matches are so much more probable with them than with the lenses as given that they are
+            accepted.
+    """
+
+    k1: tuple[float, float]
+    deviations: tuple[float, float]
+    is_shown: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate:
+    """The answer of a method. Lengths are in the unit of the problem's points.
+
+    Attributes:
+        model: the best model of the problem, or None with the reason.
+        stop_reason: why it stopped, or failed.
+        num_hypotheses: minimal samples drawn.
+        max_error: distance from which on a match is no inlier.
+        noise: median distance of right matches to the model.
+        msac_scores: (n,) of the model at `max_error`; None without a model.
+        rounds: what every round found; empty from a method that keeps no record.
+        degeneracy: what a homography says about the model; None where it was not sought.
+        confidence: probability that the model is right; None from a method that cannot tell.
+        rotation_confidence: probability that its rotation is; None of models without, or if it is not known.
+        rivalry: what explains the other matches; None where it was not sought.
+        covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
+        lenses: what the matches say of uncertain lenses; None where they are exact, or were not fitted.
+        k1: of the lenses that the problem must be seen `through`; None for those as given.
+    """
+
+    model: Array | None
+    stop_reason: StopReason
+    num_hypotheses: int
+    max_error: float
+    noise: float = 0.0
+    msac_scores: Floats | None = None
+    rounds: tuple[Round, ...] = ()
+    degeneracy: Degeneracy | None = None
+    confidence: float | None = None
+    rotation_confidence: float | None = None
+    rivalry: Rivalry | None = None
+    covariance: Array | None = None
+    lenses: LensEvidence | None = None
+    k1: tuple[float, float] | None = None
+
+    @property
+    def degeneracy_kind(self) -> DegeneracyKind | None:
+        """See `Degeneracy.kind`."""
+        return None if self.degeneracy is None else self.degeneracy.kind
+
+    @property
+    def probabilities(self) -> Floats | None:
+        """(n,) inlier probabilities after the last round; None from a method that has none."""
+        return self.rounds[-1].probabilities if self.rounds else None
+
+    @property
+    def prior(self) -> Floats | None:
+        """(n,) inlier probabilities before any model; None from a method that has none."""
+        return self.rounds[0].probabilities if self.rounds else None

@@ -1,0 +1,100 @@
+"""Fundamental matrices without image sizes: cameras are guessed, and given up where the matches contradict them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from caransac import Options, estimate_fundamental
+from caransac.api import guessed_cameras
+from caransac.geometry import Array, essential_from_pose, fundamental_from_essential
+from caransac.tuning import DEFAULT_TUNING
+
+K = np.array([[800.0, 0, 500], [0, 800, 375], [0, 0, 1]])
+PLAIN = replace(DEFAULT_TUNING, guessed_centre_deviation=0.0)
+
+
+def two_views(seed: int, *, off_plane: int, on_plane: int, noise: float = 0.5) -> tuple[Array, Array, Array]:
+    """Pixels of a plane and a few points off it, a fifth of all matches being wrong, and the true F."""
+    rng = np.random.default_rng(seed)
+    flat = np.column_stack([rng.uniform(-3, 3, on_plane), rng.uniform(-2, 2, on_plane), np.full(on_plane, 6.0)])
+    deep = np.column_stack([rng.uniform(-2, 2, off_plane), rng.uniform(-2, 2, off_plane), rng.uniform(3, 9, off_plane)])
+    points = np.concatenate([flat, deep])
+    angle = 0.2
+    R = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    t = np.array([-1.5, 0.2, 0.3])
+    pixels = []
+    for seen in (points, points @ R.T + t):
+        projected = seen @ K.T
+        pixels.append(projected[:, :2] / projected[:, 2:] + noise * rng.standard_normal((len(points), 2)))
+    wrong = rng.permutation(len(points))[: len(points) // 5]
+    pixels[1][wrong] = rng.uniform((0, 0), (1000, 750), (len(wrong), 2))
+    F = fundamental_from_essential(essential_from_pose(R, t / np.linalg.norm(t)), K, K)
+    return pixels[0], pixels[1], F / np.linalg.norm(F)
+
+
+def epipole_error(F: Array, truth: Array) -> float:
+    """Angle between the epipoles in image 2 as the true camera sees them, in degrees."""
+    directions = [np.linalg.solve(K, np.linalg.svd(each)[0][:, 2]) for each in (F, truth)]
+    cosine = abs(np.dot(*(each / np.linalg.norm(each) for each in directions)))
+    return float(np.degrees(np.arccos(min(cosine, 1.0))))
+
+
+def test_a_plane_is_no_trap_for_guessed_cameras() -> None:
+    """Ten matches off a plane of 200: cameras tell the epipole, where any matrix would do for the plane."""
+    errors = {"guessed": [], "plain": []}
+    for seed in range(12):
+        points1, points2, truth = two_views(seed, off_plane=10, on_plane=200, noise=1.0)
+        for name, tuning in (("guessed", DEFAULT_TUNING), ("plain", PLAIN)):
+            found = estimate_fundamental(points1, points2, options=Options(seed=seed, tuning=tuning))
+            assert found.F is not None
+            errors[name].append(epipole_error(found.F, truth))
+    assert np.median(errors["guessed"]) < 5
+    assert np.mean(np.array(errors["guessed"]) > 5) < np.mean(np.array(errors["plain"]) > 5)
+
+
+def test_impossible_cameras_are_given_up() -> None:
+    """Pixels six times as wide as high and sheared: any matrix is allowed then."""
+    shear = np.array([[6.0, 0.0], [3.0, 1.0]])
+    points1, points2, _ = two_views(3, off_plane=300, on_plane=0)
+    calls = {}
+    for name, tuning in (("guessed", DEFAULT_TUNING), ("plain", PLAIN)):
+        options = Options(seed=0, tuning=tuning, early_stop=False)
+        calls[name] = estimate_fundamental(points1 @ shear, points2 @ shear, options=options)
+    assert calls["guessed"].num_inliers > 200
+    np.testing.assert_array_equal(calls["guessed"].F, calls["plain"].F)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e3])
+def test_answers_move_with_the_pixels(scale: float) -> None:
+    """Another origin and unit of the pixels change nothing but the unit of the answer."""
+    points1, points2, truth = two_views(1, off_plane=200, on_plane=0)
+    options = Options(seed=0, early_stop=False)
+    shift = np.array([-300.0, 4000.0])
+    found = estimate_fundamental(scale * (points1 + shift), scale * (points2 + shift), options=options)
+    assert found.F is not None
+    T = np.array([[scale, 0, scale * shift[0]], [0, scale, scale * shift[1]], [0, 0, 1]])
+    F = T.T @ found.F @ T
+    assert epipole_error(F / np.linalg.norm(F), truth) < 3
+
+
+def test_boxes_join_where_images_may_have_one_size() -> None:
+    """Overlap on the left of one image and on the right of the other: one box, unless the sizes differ."""
+    rng = np.random.default_rng(0)
+    left, right = rng.uniform((0, 0), (500, 700), (300, 2)), rng.uniform((500, 0), (1000, 700), (300, 2))
+    (low1, high1), (low2, high2) = guessed_cameras._boxes(left, right)
+    np.testing.assert_array_equal([low1, high1], [low2, high2])
+    assert low1[0] < 20 and high1[0] > 980
+    (_, high1), (_, high2) = guessed_cameras._boxes(left, 10 * right)
+    assert high1.max() < 800 and high2.max() > 8000
+    wild = np.concatenate([left, [[1e12, -1e12]]])
+    (_, high1), _ = guessed_cameras._boxes(wild, np.concatenate([right, [[0, 0]]]))
+    assert high1.max() < 1001
+
+
+def test_no_extent_is_no_camera() -> None:
+    """Matches of one place fail, and nothing is divided by zero."""
+    places = np.full((40, 2), 7.0)
+    assert not estimate_fundamental(places, places).success

@@ -1,0 +1,93 @@
+"""Whether two images with uncertain cameras were taken by one camera, where nobody says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from caransac import Options
+from caransac.api import same_camera
+from caransac.api.same_camera import estimate_focal_pose
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
+from caransac.robust.records import MatchInfo
+
+SIZE = (1024, 768)
+
+
+def matches(seed, focal1, focal2):
+    """Pixels of two cameras of centred principal points that look at a cloud of points from two sides."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.uniform(-2, 2, (600, 2)), rng.uniform(4, 9, 600)]
+    angle = np.radians(25)
+    R = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    Y = X @ R.T - R @ [0, 0, 6.0] + [0.3, 0.2, 6.5]
+    centre = (np.array(SIZE) - 1) / 2
+    pixels = [f * P[:, :2] / P[:, 2:] + centre for f, P in ((focal1, X), (focal2, Y))]
+    return [points + rng.normal(0, 0.3, points.shape) for points in pixels]
+
+
+def uncertain(focal=UNKNOWN_FOCAL * SIZE[0], deviation=UNKNOWN_FOCAL_DEVIATION, size=SIZE):
+    centre = (np.array(size) - 1) / 2
+    return Camera("SIMPLE_PINHOLE", (focal, *centre), *size, deviation)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What was estimated: whether as one camera, call by call."""
+    calls, estimate = [], same_camera.estimate_model
+
+    def recording(problem, info, options):
+        calls.append(problem.shared)
+        return estimate(problem, info, options)
+
+    monkeypatch.setattr(same_camera, "estimate_model", recording)
+    return calls
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("focal2", "one"), [(900.0, True), (1350.0, False)])
+def test_two_unknown_cameras_are_one_unless_two_explain_more(asked, seed, focal2, one):
+    points = matches(seed, 900.0, focal2)
+    problem, found = estimate_focal_pose(*points, uncertain(), uncertain(), None, MatchInfo(), Options())
+    assert asked == [True, False]
+    assert problem.shared == one
+    cameras = problem.refined_cameras(found.model, np.ones(600), found.noise)
+    assert cameras[1].fx / cameras[0].fx == pytest.approx(focal2 / 900, rel=0.01 if one else 0.2)
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_what_the_caller_says_holds(asked, said):
+    points = matches(0, 900.0, 1350.0)
+    problem, _ = estimate_focal_pose(*points, uncertain(), uncertain(), said, MatchInfo(), Options())
+    assert problem.shared == said
+    assert asked == [said]
+
+
+def test_cameras_that_differ_are_two(asked):
+    points = matches(0, 900.0, 900.0)
+    one = uncertain(900.0, 0.05)
+    others = [uncertain(950.0, 0.05), uncertain(900.0, 0.1), uncertain(900.0, 0.05, (800, 600))]
+    others.append(replace(one, model="SIMPLE_RADIAL", params=(*one.params, 0.0)))
+    for other in others:
+        problem, _ = estimate_focal_pose(*points, one, other, None, MatchInfo(), Options())
+        assert not problem.shared
+    assert asked == [False] * len(others)
+
+
+def test_cameras_said_to_be_alike_are_one_also_where_one_image_is_turned(asked):
+    points = matches(0, 900.0, 900.0)
+    one = uncertain(900.0, 0.05)
+    for other in (one, replace(one, width=one.height, height=one.width)):
+        problem, found = estimate_focal_pose(*points, one, other, None, MatchInfo(), Options())
+        assert problem.shared
+        assert found.model is not None
+    assert asked == [True, True]
+
+
+def test_no_answer_for_one_camera_is_none_for_two(asked):
+    few = np.zeros((3, 2))
+    problem, found = estimate_focal_pose(few, few, uncertain(), uncertain(), None, MatchInfo(), Options())
+    assert (found.model, found.stop_reason) == (None, "too_few_points")
+    assert problem.shared
+    assert asked == [True]

@@ -1,0 +1,278 @@
+"""The confidence: its evidence, and that it tells right from wrong."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import caransac
+from caransac import Options, estimate_fundamental, estimate_relative_pose
+from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
+from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector
+from caransac.learned.side_information import side_information
+from caransac.learned.state_network import StateNetwork, load_network
+from caransac.robust.assess.confidence import (
+    CONFIDENCE_PARTS,
+    ConfidenceFit,
+    assess_confidence,
+    evidence,
+    inlier_width,
+    outcome_rates,
+    products,
+    untold_shift,
+    withstands_lenses,
+)
+from caransac.robust.assess.evidence import EVIDENCE
+from caransac.robust.pipeline import adapt, assess
+from caransac.robust.problems import Essential, FocalPose, Fundamental
+from caransac.robust.records import Estimate, MatchInfo
+from caransac.synthetic import make_pair
+from caransac.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
+
+AUTO = Options(max_error_px="auto")
+
+
+def estimate(pair, scores=None):
+    return estimate_relative_pose(
+        pair.points1, pair.points2, pair.camera1, pair.camera2, scores=scores, score_kind="ratio"
+    )
+
+
+def answer(problem, network, scores):
+    """What the pipeline finds with a network, and its degeneracy."""
+    side = side_information(problem.correspondences, problem.spreads, scores, "ratio")
+    found = adapt(problem, network, side, MatchInfo(scores), Options())
+    return assess(problem, network, found, Options())
+
+
+def confidence(network, problem, found):
+    return assess_confidence(network, problem, found, Options()).confidence
+
+
+def test_the_shipped_weights_carry_the_confidence():
+    weights = load_network("default").weights
+    numbers = len(EVIDENCE)
+    for problem in ("essential", "fundamental", "focal", "homography"):
+        mean, scale, weight, bias = (weights[f"confidence.{problem}.{part}"] for part in CONFIDENCE_PARTS)
+        assert mean.shape == scale.shape == (numbers,)
+        assert weight.shape == (numbers + numbers * (numbers + 1) // 2,)
+        assert np.isfinite(bias)
+    for problem in ("essential", "focal"):
+        assert weights[f"rotation_confidence.{problem}.mean"].shape == (numbers,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_right_answers_are_trusted_and_answers_from_nothing_are_not(seed, rng):
+    pair = make_pair(1000, outlier_ratio=0.5, seed=seed)
+    assert estimate(pair, pair.scores).confidence > 0.9
+    shuffled = rng.permutation(pair.points2)
+    result = estimate_relative_pose(
+        pair.points1, shuffled, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio"
+    )
+    assert result.confidence < 0.3
+    fundamental = estimate_fundamental(pair.points1, pair.points2, scores=pair.scores, score_kind="ratio")
+    noise = estimate_fundamental(pair.points1, shuffled, scores=pair.scores, score_kind="ratio")
+    assert noise.confidence < fundamental.confidence
+    assert noise.confidence < 0.3
+
+
+def turned(baseline, seed):
+    """Right matches, half as many wrong ones, of a camera that turned and moved by a share of the scene's depth."""
+    rng = np.random.default_rng(seed)
+    camera = Camera("SIMPLE_PINHOLE", (600, 320, 240), 640, 480)
+    points1 = rng.uniform((0, 0), (640, 480), (900, 2))
+    depths = rng.uniform(4, 12, 900)
+    rays = np.c_[camera.pixels_to_rays(points1), np.ones(900)] * depths[:, None]
+    R, t = rotation_from_vector(rng.normal(0, 0.1, 3)), rng.normal(size=3)
+    t /= np.linalg.norm(t)
+    seen = rays @ R.T + baseline * depths.mean() * t
+    points2 = camera.rays_to_pixels(seen[:, :2] / seen[:, 2:]) + rng.normal(0, 0.4, (900, 2))
+    points2[600:] = rng.uniform((0, 0), (640, 480), (300, 2))
+    return estimate_relative_pose(points1 + rng.normal(0, 0.4, (900, 2)), points2, camera, camera), R, t
+
+
+def test_cameras_that_hardly_moved_are_not_trusted():
+    for baseline, low, high in ((0.0, 0.0, 0.3), (0.03, 0.8, 1.0), (0.1, 0.9, 1.0)):
+        confidences, right = [], []
+        for seed in range(12):
+            result, R, t = turned(baseline, seed)
+            confidences.append(result.confidence)
+            right.append(pose_error_deg(result.R, result.t, R, t) < 5)
+        assert low <= np.mean(confidences) <= high
+        assert abs(np.mean(confidences) - np.mean(right)) < 0.2
+
+
+def test_no_answer_is_surer_than_lenses_leave_it():
+    """A lens that nobody told of moves the direction of a camera that hardly moved."""
+    limit = np.radians(5)
+    for shift, sure in ((limit, 0.841), (limit / 2, 0.977), (1e-5, 1.0)):
+        assert withstands_lenses(shift, limit) == pytest.approx(sure, abs=1e-3)
+    near, far = (
+        [
+            estimate_relative_pose(pair.points1, pair.points2, pair.camera, pair.camera).confidence
+            for pair in (make_hard_pair(kind, np.random.default_rng([seed, 3])) for seed in range(6))
+        ]
+        for kind in ("near rotation", "depth")
+    )
+    assert np.mean(near) < 0.8 < 0.9 < np.mean(far)
+
+
+def test_the_shift_by_a_lens_is_what_it_does(rng):
+    """To first order, and refined on the points that it bends."""
+    pair = make_hard_pair("depth", rng)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
+    network = load_network("default")
+    found = answer(problem, network, None)
+    said = evidence(network, problem, found, Options())
+    shifts = []
+    for k1 in (-UNKNOWN_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION):
+        bent = problem.bent_by(k1)
+        direction = answer(bent, network, None).model[:, 3]
+        shifts.append(np.arccos(np.clip(direction @ found.model[:, 3], -1, 1)))
+        rays = pair.camera.pixels_to_rays(pair.points1)
+        np.testing.assert_allclose(bent.points1, rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
+    assert untold_shift(problem, found, said) == pytest.approx(max(shifts), rel=0.5)
+    said = replace(said, lens_shift=np.log(1e-4))
+    assert untold_shift(problem, found, said) < 2e-4, "too little to look closer"
+
+
+def test_failures_have_none_and_classical_methods_do_not_tell():
+    pair = make_pair(100, seed=0)
+    cameras = pair.camera1, pair.camera2
+    failed = estimate_relative_pose(pair.points1[:3], pair.points2[:3], *cameras)
+    assert not failed.success
+    assert failed.confidence == 0
+    classical = estimate_relative_pose(pair.points1, pair.points2, *cameras, options=Options(method="lm-lo"))
+    assert classical.confidence is None
+
+
+def test_weights_without_a_confidence_say_so():
+    pair = make_pair(300, seed=0)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    shipped = load_network("default")
+    network = StateNetwork({k: v for k, v in shipped.weights.items() if "confidence" not in k})
+    found = answer(problem, network, pair.scores)
+    assert confidence(network, problem, found) is None
+    numbers = evidence(network, problem, found, Options()).numbers
+    assert numbers.shape == (len(EVIDENCE),)
+    assert np.isfinite(numbers).all()
+    failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)
+    assert confidence(network, problem, failed) == 0
+
+
+def test_weights_of_another_version_have_no_confidence():
+    pair = make_pair(300, seed=0)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    shipped = load_network("default")
+    fewer = {"confidence.essential.mean": shipped.weights["confidence.essential.mean"][:8]}
+    network = StateNetwork({**shipped.weights, **fewer})
+    assert confidence(network, problem, answer(problem, network, pair.scores)) is None
+    assert confidence(shipped, problem, answer(problem, shipped, pair.scores)) > 0.5
+
+
+def test_extreme_evidence_counts_as_the_most_extreme_known():
+    mean, scale = np.zeros(2), np.ones(2)
+    assert np.array_equal(products(np.array([100.0, -1]), mean, scale), products(np.array([2.5, -1]), mean, scale))
+    assert products(np.array([[1.0, 2.0]]), mean, scale).tolist() == [[1, 2, 1, 2, 4]]
+
+
+def test_a_fit_runs_as_it_was_fitted(rng):
+    """Fitted to `products`, run as a quadratic form."""
+    mean, scale, weight = (rng.normal(size=n).astype(np.float32) for n in (4, 4, 14))
+    fit = ConfidenceFit.of(mean, np.exp(scale), weight, np.float32(0.3))
+    for numbers in rng.normal(size=(20, 4)):
+        log_odds = products(numbers, mean, np.exp(scale)) @ weight + np.float32(0.3)
+        assert fit.probability(numbers) == pytest.approx(1 / (1 + np.exp(-log_odds)), rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outlier_ratio", [0.0, 0.5])
+@pytest.mark.parametrize("kind", HARD_KINDS)
+def test_hard_scenes_are_not_trusted_wrongly(kind, outlier_ratio):
+    trusted_wrongly = 0
+    for seed in range(20):
+        pair = make_hard_pair(kind, np.random.default_rng([seed, 77]), outlier_ratio)
+        result = estimate_relative_pose(pair.points1, pair.points2, pair.camera, pair.camera, options=AUTO)
+        right = result.success and pair.t is not None and pose_error_deg(result.R, result.t, pair.R, pair.t) < 5
+        trusted_wrongly += not right and result.confidence > 0.9
+        if kind == "depth":
+            assert right
+            assert result.confidence > 0.7
+    assert trusted_wrongly <= 1
+
+
+@pytest.mark.parametrize("count", [10, 15, 25])
+def test_few_matches_at_random_are_rarely_an_answer(count):
+    """What a filter leaves of images that do not overlap: some model always fits half of so few."""
+    camera, believed = Camera("SIMPLE_PINHOLE", (800.0, 500.0, 400.0), 1000, 800), 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, count])
+        points1, points2 = rng.uniform(0, 1, (2, count, 2)) * (1000, 800)
+        believed += estimate_relative_pose(points1, points2, camera, camera).confidence > 0.5
+    assert believed <= 3
+
+
+def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
+    """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
+    pair = make_hard_pair("line", rng)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
+    depth = make_hard_pair("depth", rng)
+    other = Essential.from_pixels(depth.points1, depth.points2, depth.camera, depth.camera)
+    deviations = [
+        each.outcome_deviations(pose, np.ones(each.num_points), 0.5 * each.pixel, outcome_rates(each, pose), dropped=3)
+        for each, pose in ((problem, join_pose(pair.R, pair.t)), (other, join_pose(depth.R, depth.t)))
+    ]
+    assert deviations[0][1] > 5 * deviations[1][1]
+    assert all(supported > every for every, supported in deviations)
+
+
+@pytest.mark.parametrize("problem_class", [Essential, Fundamental, FocalPose])
+def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class):
+    pair = make_pair(200, outlier_ratio=0.0, seed=4)
+    if problem_class is FocalPose:  # of which one focal length is exact
+        uncertain = replace(pair.camera2, focal_deviation=0.1)
+        problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, uncertain, shared=False)
+        model = np.c_[join_pose(pair.R, pair.t), np.zeros((3, 2))]
+    elif problem_class is Essential:
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
+        model = join_pose(pair.R, pair.t)
+    else:
+        problem = Fundamental.from_pixels(pair.points1, pair.points2)
+        model = problem.solve(np.arange(7, dtype=np.int32)[None])[0]
+    weights, rates, noise = rng.uniform(0, 1, 200), outcome_rates(problem, model), 0.5 * problem.pixel
+    slopes = problem.jacobian(model)[1]
+
+    def deviation(weights):
+        information = problem.information(model, weights, noise)
+        return np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1])
+
+    left = weights.copy()
+    for count in (4, 3):
+        covariance = np.linalg.inv(problem.information(model, left, noise))
+        influence = left * np.einsum("ni,ij,nj->n", slopes, covariance, slopes)
+        left[np.argsort(-influence)[:count]] = 0
+    found = problem.outcome_deviations(model, weights, noise, rates, dropped=7)
+    assert np.allclose(found, [deviation(weights), deviation(left)], rtol=1e-4)
+
+
+def test_the_width_of_a_line_is_little(rng):
+    widths = {}
+    for kind in ("line", "depth"):
+        pair = make_hard_pair(kind, rng)
+        problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
+        widths[kind] = inlier_width(problem)
+    assert widths["line"] < 0.05 < 0.2 < widths["depth"]
+
+
+def test_cards_of_the_weights_name_the_evidence():
+    cards = sorted((Path(caransac.__file__).parent / "learned" / "weights").glob("*.json"))
+    named = [card["confidence"]["evidence"] for card in map(read_card, cards) if "confidence" in card]
+    assert len(named) >= 3
+    assert all(tuple(labels) == EVIDENCE for labels in named)
+
+
+def read_card(path):
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,60 @@
+"""When to stop."""
+
+import math
+
+import numpy as np
+import pytest
+
+from caransac import Options, Round
+from caransac.robust.loop.stopping import is_settled, samples_needed
+
+NUM_POINTS = 40
+
+
+def test_samples_needed_is_the_textbook_formula():
+    assert samples_needed(0.5, 5, 0.99) == pytest.approx(math.log(0.01) / math.log(1 - 0.5**5))
+    assert samples_needed(1.0, 5, 0.99) == 1
+    assert samples_needed(0.0, 5, 0.99) == math.inf
+    assert samples_needed(1e-9, 7, 0.99) > 1e50
+
+
+def record(samples, num_hypotheses, num_inliers=0):
+    """A round that drew these samples (S, 5), and whose best model has the first points as inliers."""
+    scores = (np.arange(NUM_POINTS) < num_inliers).astype(np.float32)
+    return Round(
+        samples=np.asarray(samples, np.int32).reshape(-1, 5),
+        num_hypotheses=num_hypotheses,
+        models=np.zeros((1, 3, 4)),
+        max_error=1.0,
+        msac_scores=scores[None],
+        state=np.zeros((NUM_POINTS, 1), np.float32),
+        probabilities=scores,
+        best=None,
+        noise=0.1,
+    )
+
+
+def test_the_points_of_the_first_round_tell_how_many_samples_are_needed():
+    everything, inliers = np.arange(40), np.arange(20)
+    options = Options()
+    needed = samples_needed(0.5, 5, options.success_probability)  # half of what was drawn first is right
+    prior, first = record([], 0), record(everything, 100)
+    for drawn, settled in ((math.floor(needed), False), (math.ceil(needed), True)):
+        rounds = [prior, first, record(inliers, drawn, num_inliers=20)]
+        assert is_settled(rounds, options) == settled
+        assert not is_settled(rounds, Options(early_stop=False))
+
+
+def test_the_prior_settles_nothing():
+    assert not is_settled([record([], 10**6)], Options())
+
+
+@pytest.mark.parametrize(("factor", "settled"), [(0.9, False), (1.1, True)])
+def test_two_rounds_are_enough_after_as_many_samples_as_are_needed(factor, settled):
+    needed = samples_needed(0.9, 5, Options().success_probability)
+    each = record(np.arange(40), int(factor * needed) + 1, num_inliers=36)
+    assert is_settled([record([], 0), each, each], Options()) == settled
+
+
+def test_one_round_is_not_enough_however_many_samples_it_had():
+    assert not is_settled([record([], 0), record(np.arange(40), 10**6, num_inliers=40)], Options())
