@@ -81,13 +81,16 @@ def test_jacobians_are_the_slopes_of_the_residuals():
     rays1, rays2, R, t, _ = scene(4, count=50, outlier_ratio=0.5)
     problem = Spherical.from_rays(*(each / np.linalg.norm(each, axis=1, keepdims=True) for each in (rays1, rays2)))
     model = np.concatenate([R, t[:, None]], axis=1)
-    residuals, slopes = problem.jacobian(model)
+    residuals, slopes = problem.model_kernels.jacobian(model, problem.correspondences)
     np.testing.assert_allclose(
         residuals**2, RAY_POSES.residuals_sq(model[None], problem.correspondences)[0], atol=1e-14
     )
     for k in range(5):
         step = np.eye(5)[k] * 1e-6
-        ahead, behind = (problem.jacobian(problem.retract(model, s))[0] for s in (step, -step))
+        ahead, behind = (
+            problem.model_kernels.jacobian(problem.model_kernels.retract(model, s), problem.correspondences)[0]
+            for s in (step, -step)
+        )
         np.testing.assert_allclose((ahead - behind) / 2e-6, slopes[:, k], atol=1e-5, rtol=1e-4)
     weights = np.random.default_rng(0).random(problem.num_points)
     expected = slopes.T @ (weights[:, None] * slopes)

@@ -10,6 +10,7 @@ from caransac.api import same_camera
 from caransac.api.same_camera import estimate_focal_pose
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
+from caransac.robust.cameras.refined import refined_cameras
 from caransac.robust.records import MatchInfo
 
 SIZE = (1024, 768)
@@ -52,7 +53,7 @@ def test_two_unknown_cameras_are_one_unless_two_explain_more(asked, seed, focal2
     problem, found = estimate_focal_pose(*points, uncertain(), uncertain(), None, MatchInfo(), Options())
     assert asked == [True, False]
     assert problem.shared == one
-    cameras = problem.refined_cameras(found.model, np.ones(600), found.noise)
+    cameras = refined_cameras(problem, found, problem.cameras)
     assert cameras[1].fx / cameras[0].fx == pytest.approx(focal2 / 900, rel=0.01 if one else 0.2)
 
 

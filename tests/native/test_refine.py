@@ -155,7 +155,8 @@ def test_single_precision_steps_reach_the_same_costs(problem, max_error_px):
     scene = problem.from_pixels(pair.points1, pair.points2, *cameras)
     max_error = max_error_px * scene.pixel
     samples = sample_uniform(np.flatnonzero(pair.inliers), scene.sample_size, 100, seed=0)
-    models = scene.best(scene.solve(samples), 32, max_error)
+    models = scene.solve(samples)
+    models = models[scene.model_kernels.top(models, scene.correspondences, max_error, 32)]
     costs = []
     for single_precision in (False, True):
         options = RefineOptions(

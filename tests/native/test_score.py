@@ -7,7 +7,6 @@ from scenes import contaminated_scene
 from caransac import Options, estimate_relative_pose, geometry, kernels
 from caransac.geometry import join_pose
 from caransac.kernels import FUNDAMENTALS, POSES
-from caransac.robust.problems import Problem
 from caransac.synthetic import make_pair
 
 pytestmark = pytest.mark.kernels
@@ -122,15 +121,15 @@ def test_spread_consensus_matches_its_definition(rng, kind, sharpness):
 @pytest.mark.parametrize("max_error_px", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("focal", [50.0, 1000.0, 50_000.0])
 def test_single_precision_ranking_does_not_harm_the_final_pose(monkeypatch, focal, max_error_px):
-    def best_in_double(self, models, k, max_error):
-        residuals_sq = self.model_kernels.residuals_sq(models, self.correspondences)
+    def promising_in_double(self, models, correspondences, max_error, count, options):
+        residuals_sq = self.residuals_sq(models, correspondences)
         totals = geometry.msac_scores(residuals_sq, max_error).sum(axis=1)
-        return models[np.argsort(-totals, kind="stable")[:k]]
+        return self.refine(models[np.argsort(-totals, kind="stable")[:count]], correspondences, options)[0]
 
     errors = {}
     for precision in ("single", "double"):
         if precision == "double":
-            monkeypatch.setattr(Problem, "best", best_in_double)
+            monkeypatch.setattr(kernels.ModelKernels, "promising", promising_in_double)
         errors[precision] = []
         for seed in range(8):
             pair = make_pair(600, outlier_ratio=0.5, noise_px=0.3 * max_error_px, seed=seed)

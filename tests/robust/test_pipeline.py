@@ -260,7 +260,7 @@ def draw_of(problem, info, prior, **options):
     options = Options(**options)
     scale, network = Scale.of(problem, "auto", options.tuning), PlantedNetwork(prior)
     steps = Steps(problem, scale, network, network.prior, info, options)
-    last = record_of(problem, problem.no_models, None, scale.first)
+    last = record_of(problem, problem.model_kernels.empty, None, scale.first)
     last = replace(last, probabilities=network.prior, num_hypotheses=0)
     return steps.draw(last), steps.draw(replace(last, num_hypotheses=options.samples_per_round))
 
@@ -285,8 +285,8 @@ def test_half_of_the_samples_of_homographies_go_by_score(rng):
 def test_samples_by_score_find_the_plane_that_does_not_look_right(monkeypatch, rng, by_score):
     points1, points2, scores, right = plane_matches(rng)
     problem, network = Homography.from_pixels(points1, points2), PlantedNetwork(np.where(right, 0.02, 0.99))
-    assert Homography.by_score == 0.5
-    monkeypatch.setattr(Homography, "by_score", by_score)
+    assert Homography.traits.by_score == 0.5
+    monkeypatch.setattr(Homography, "traits", replace(Homography.traits, by_score=by_score))
     side = np.zeros((len(points1), 36), np.float32)
     found = adapt(problem, network, side, MatchInfo(scores), Options(early_stop=False, adaptive_refinement=False))
     share = problem.inliers(found.rounds[-1].models[0], 2 * problem.pixel)[right].mean()

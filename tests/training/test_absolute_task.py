@@ -34,7 +34,7 @@ def query(root):
 @pytest.mark.parametrize("name", ["absolute", "absolute_focal"])
 def test_an_example_is_what_the_loop_solves(query, name, rng):
     example = make_query_example(query, name, rng)
-    assert example.problem.name == name and example.has_pose
+    assert example.problem.traits.confidence == name and example.has_pose
     found = adapt(example.problem, load_network("default"), example.side, example.info, Options())
     assert example.pose_error_deg(found.model) < 5
     assert np.mean((found.msac_scores > 0) == (example.labels > 0)) > 0.8

@@ -71,12 +71,12 @@ def test_the_replayed_step_is_that_of_the_refinement(network, example):
     """One Levenberg-Marquardt step of the kernel, from a little beside the optimum, is the step torch takes."""
     found = run(network, example)
     record, problem = found.rounds[-1], example.problem
-    model = problem.retract(found.model, 1e-4 * np.array([1, -2, 1, 3, -1]))
+    model = problem.model_kernels.retract(found.model, 1e-4 * np.array([1, -2, 1, 3, -1]))
     weights = match_weights(network.to_numpy(), record.probabilities, DEFAULT_TUNING.min_weight)
     scale = record.noise
     (stepped,) = problem.refine(model[None], RefineOptions(loss_scale=scale, max_steps=1), weights)
     step = refinement_step(network, example, model, record).detach().numpy()
-    assert np.abs(problem.retract(model, step) - stepped).max() < 0.05 * np.abs(stepped - model).max()
+    assert np.abs(problem.model_kernels.retract(model, step) - stepped).max() < 0.05 * np.abs(stepped - model).max()
 
 
 def test_the_pose_loss_moves_only_the_exponent(example):
@@ -92,7 +92,9 @@ def test_the_slope_of_the_pose_error(network, example):
     found = run(network, example)
     slope = pose_error_slope(example, found.model, 5)
     delta = 1e-4 * slope / np.linalg.norm(slope)
-    rise = example.pose_error_deg(example.problem.retract(found.model, delta)) - example.pose_error_deg(found.model)
+    rise = example.pose_error_deg(example.problem.model_kernels.retract(found.model, delta)) - example.pose_error_deg(
+        found.model
+    )
     assert rise == pytest.approx(slope @ delta, rel=0.05)
 
 

@@ -13,6 +13,8 @@ from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import AbsolutePoseResult
+from caransac.robust.assess.uncertainty import absolute_covariance
+from caransac.robust.cameras.refined import refined_camera
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Absolute
 from caransac.robust.records import MatchInfo
@@ -67,11 +69,11 @@ def estimate_absolute_pose(
         return AbsolutePoseResult(R=None, t=None, points2d=given2d, points3d=given3d, **common)
     R, t = split_pose(problem.public(found.model[None])[0])
     weights = problem.share((found.msac_scores > 0).astype(float))
-    covariance = problem.covariance(found.model, weights, found.noise)
+    covariance = absolute_covariance(problem, found.model, weights, found.noise)
     return AbsolutePoseResult(
         R=R,
         t=t,
-        camera=problem.refined_camera(found.model, covariance),
+        camera=refined_camera(problem, found.model, covariance),
         covariance=covariance,
         points2d=given2d,
         points3d=given3d,

@@ -16,7 +16,8 @@ from caransac.kernels import RELATIVE
 from caransac.options import Options
 from caransac.results import POSE_NUMBERS, Rival, Round, StopReason
 from caransac.robust.problems import Problem, with_intrinsics
-from caransac.robust.problems.base import log_scales_of
+from caransac.robust.problems.base import log_scales_of, spread_usable
+from caransac.robust.problems.relative import RelativePoseProblem
 from caransac.robust.records import Estimate
 
 
@@ -69,8 +70,10 @@ def report_common(
 ) -> CommonFields:
     """The fields all results share, over the points as given; `public` turns models (m, ...) into what results have."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
-    inliers = problem.spread(msac_scores) > 0
-    probabilities = None if found.probabilities is None else problem.spread(found.probabilities).astype(float)
+    inliers = spread_usable(msac_scores, problem.usable) > 0
+    probabilities = (
+        None if found.probabilities is None else spread_usable(found.probabilities, problem.usable).astype(float)
+    )
     kept = found.rounds if options.keep_trace else ()
     trace = tuple(_public_round(problem, each, public or problem.public) for each in kept)
     return {
@@ -96,7 +99,7 @@ class CovarianceFields(TypedDict):
     covariance_of: tuple[str, ...]
 
 
-def covariance_of(problem: Problem, found: Estimate) -> CovarianceFields:
+def covariance_of(problem: RelativePoseProblem, found: Estimate) -> CovarianceFields:
     """The covariance of a pose in degrees, and of the free parameters that were estimated with it."""
     if found.covariance is None:
         return {"covariance": None, "covariance_of": ()}
@@ -120,7 +123,7 @@ def rivals_of(problem: Problem, found: Estimate, public: Callable[[Array], Array
     assert found.model is not None
     models = found.rivalry.models
     answered = problem.distances(found.model) < found.max_error
-    own = problem.spread((problem.msac_scores(models, found.max_error) > 0) & ~answered) > 0
+    own = spread_usable((problem.msac_scores(models, found.max_error) > 0) & ~answered, problem.usable) > 0
     return tuple(Rival(model, each, float(each.mean())) for model, each in zip(public(models), own, strict=True))
 
 
@@ -133,8 +136,8 @@ def _public_round(problem: Problem, record: Round, public: Callable[[Array], Arr
         models=public(record.models),
         max_error=record.max_error / problem.pixel,
         noise=record.noise / problem.pixel,
-        msac_scores=problem.spread(record.msac_scores),
-        state=problem.spread(record.state.T).T,
-        probabilities=problem.spread(record.probabilities),
+        msac_scores=spread_usable(record.msac_scores, problem.usable),
+        state=spread_usable(record.state.T, problem.usable).T,
+        probabilities=spread_usable(record.probabilities, problem.usable),
         best=None if record.best is None else public(record.best[None])[0],
     )

@@ -29,7 +29,6 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
     (Essential, "solve", "solve"),
     (Fundamental, "solve", "solve"),
     (ModelKernels, "promising", "compare and refine"),
-    (Problem, "best", "score"),
     (steps, "rank_regions", "score"),
     (steps.Steps, "attend", "score"),
     (Problem, "msac_scores", "score"),

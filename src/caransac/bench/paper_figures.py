@@ -91,7 +91,7 @@ def draw_progression(pairs: Sequence[Pair]) -> Figure:
 
 def draw_directions(axes: Any, problem: Essential, samples: NDArray[np.int32], pair: Pair) -> None:
     """The baselines of the models of samples, as azimuth and elevation in degrees, coloured by MSAC score."""
-    models = problem.solve(samples) if len(samples) else problem.no_models
+    models = problem.solve(samples) if len(samples) else problem.model_kernels.empty
     if len(models):
         totals = problem.msac_scores(models, problem.pixel).sum(axis=1)
         order = np.argsort(totals, kind="stable")

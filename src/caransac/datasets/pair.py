@@ -15,6 +15,7 @@ from caransac.geometry import Array, Floats, join_pose
 from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Essential
+from caransac.robust.problems.base import spread_usable
 from caransac.synthetic import SyntheticPair
 
 RIGHT_PX = 1.0  # Sampson distance to the true geometry below which a match is right
@@ -98,7 +99,8 @@ class Pair:
         if self.R is None or self.t is None:
             return np.zeros(len(self.points1), np.float32)
         problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2)
-        return problem.spread(problem.inliers(join_pose(self.R, self.t), RIGHT_PX * problem.pixel).astype(np.float32))
+        right = problem.inliers(join_pose(self.R, self.t), RIGHT_PX * problem.pixel)
+        return spread_usable(right.astype(np.float32), problem.usable)
 
 
 @contextmanager

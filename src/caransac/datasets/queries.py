@@ -17,6 +17,7 @@ from caransac.geometry import Array, Floats, absolute_pose_error_deg, join_pose
 from caransac.geometry.triangulation import triangulate_matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Absolute
+from caransac.robust.problems.base import spread_usable
 
 RIGHT_PX = 2.0  # distance in the image to the true place below which a match is right: 3D points are noisy, too
 MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # of right matches that give 3D points
@@ -57,7 +58,8 @@ class Query:
             return np.zeros(len(self.points2d), np.float32)
         problem = Absolute.from_pixels(self.points2d, self.points3d, self.camera.exact)
         pose = problem.from_public(join_pose(self.R, self.t))
-        return problem.spread(problem.inliers(pose, RIGHT_PX * problem.pixel).astype(np.float32))
+        right = problem.inliers(pose, RIGHT_PX * problem.pixel)
+        return spread_usable(right.astype(np.float32), problem.usable)
 
     def error_deg(self, R: Array, t: Array) -> float:
         """Error of a pose: the larger of the rotation's, and the camera's distance seen from the median depth."""

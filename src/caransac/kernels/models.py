@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from caransac import _native
 from caransac._native import Correspondences, RefineOptions, Regions
 from caransac.geometry import Array, Floats
@@ -34,6 +36,11 @@ class ModelKernels:
     native: NativeKind
     shape: tuple[int, int]
     degrees_of_freedom: int
+
+    @property
+    def empty(self) -> Array:
+        """(0, ...) empty array of models."""
+        return np.empty((0, *self.shape))
 
     def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
         """Squared Sampson distances, symmetric transfer errors or reprojection errors of all points: (m, n)."""

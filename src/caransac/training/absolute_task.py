@@ -15,6 +15,7 @@ from caransac.geometry import Array, split_pose
 from caransac.learned.side_information import side_information
 from caransac.options import MaxError
 from caransac.robust.problems import Absolute
+from caransac.robust.problems.base import take_usable
 from caransac.robust.records import MatchInfo
 from caransac.synthetic.distributions import log_uniform
 from caransac.training.data import (
@@ -143,7 +144,7 @@ def make_query_example(
         rays=problem.correspondences,
         side=side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind),
         info=info,
-        labels=problem.restrict(labels),
+        labels=take_usable(labels, problem.usable),
         max_error_px=max_error_px,
         camera1=query.camera,
         camera2=query.camera,

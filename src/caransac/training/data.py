@@ -21,6 +21,7 @@ from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.options import MaxError, ScoreKind
 from caransac.robust.pipeline import describe_matches
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
+from caransac.robust.problems.base import take_usable
 from caransac.robust.problems.relative import choose_pose
 from caransac.robust.records import MatchInfo
 from caransac.synthetic import random_pair
@@ -110,7 +111,7 @@ def make_example(
     """
     calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     problem: Problem = calibrated
-    pixels1, pixels2 = calibrated.restrict(pair.points1), calibrated.restrict(pair.points2)
+    pixels1, pixels2 = (take_usable(points, calibrated.usable) for points in (pair.points1, pair.points2))
     if problem_name == "fundamental":
         problem = Fundamental.from_pixels(pixels1, pixels2)
     if problem_name == "guessed":
@@ -126,7 +127,7 @@ def make_example(
         rays=calibrated.correspondences,
         side=describe_matches(problem, info, layout),
         info=info,
-        labels=calibrated.restrict(pair.right_matches() if labels is None else labels),
+        labels=take_usable(pair.right_matches() if labels is None else labels, calibrated.usable),
         max_error_px=max_error_px,
         camera1=pair.camera1,
         camera2=pair.camera2,

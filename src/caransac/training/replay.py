@@ -146,7 +146,7 @@ def refinement_step(
 ) -> Tensor:
     """One damped step of the weighted refinement from a model, differentiable in alpha."""
     problem = example.problem
-    residuals, jacobian = problem.jacobian(model)
+    residuals, jacobian = problem.model_kernels.jacobian(model, problem.correspondences)
     residuals, jacobian = residuals.reshape(len(residuals), -1), jacobian.reshape(len(jacobian), -1, jacobian.shape[-1])
     lengths = np.linalg.norm(residuals, axis=1)
     squares = (lengths / record.noise) ** 2
@@ -170,7 +170,7 @@ def pose_error_slope(example: Example, model: Array, degrees_of_freedom: int) ->
     """Gradient of the pose error in degrees along the degrees of freedom of a model, by central differences."""
     steps = STEP * np.eye(degrees_of_freedom)
     ahead, behind = (
-        np.array([example.pose_error_deg(example.problem.retract(model, sign * step)) for step in steps])
+        np.array([example.pose_error_deg(example.problem.model_kernels.retract(model, sign * step)) for step in steps])
         for sign in (1, -1)
     )
     return np.asarray((ahead - behind) / (2 * STEP))

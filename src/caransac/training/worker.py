@@ -11,7 +11,7 @@ import torch
 
 from caransac.geometry import Array, Floats, rotation_angle_deg
 from caransac.learned.state_network import StateNetwork
-from caransac.robust.assess.confidence import evidence
+from caransac.robust.assess.evidence import run_evidence
 from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Homography
 from caransac.training.absolute_task import AbsoluteTask
@@ -97,7 +97,7 @@ class Worker:
         if found.model is None:
             return None
         problem = problem.through(found.k1)
-        numbers = evidence(network, problem, assess(problem, network, found, options), options).numbers
+        numbers = run_evidence(network, problem, assess(problem, network, found, options), options).numbers
         H, R = (None, None) if scene is None else (scene.H, scene.R)
         return numbers, is_right(example, H, found.model), is_rotation_right(example, R, found.model)
 
@@ -153,7 +153,7 @@ def bent_share(problem_name: str, scene: Restaged) -> float:
 
 def is_rotation_right(example: Example, R: Array | None, model: Array) -> bool | None:
     """Whether the rotation of a model is right; None of models without one."""
-    if not example.problem.has_rotation:
+    if not example.problem.traits.uncertainty:
         return None
     return R is not None and rotation_angle_deg(model[:, :3] @ R.T) < math.degrees(example.problem.outcome_limit)
 

@@ -11,6 +11,7 @@ import caransac
 from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
+from caransac.robust.problems.base import spread_usable
 
 Pose = tuple[Array, Array]
 
@@ -98,7 +99,7 @@ class DrawnPose(DrawnGeometry):
     def distances_px(self, model: Array) -> Array:
         """See `DrawnGeometry.distances_px`."""
         distances = self._problem.distances(self._refined(model)) / self._problem.pixel
-        return self._problem.spread(distances, np.inf)
+        return spread_usable(distances, self._problem.usable, np.inf)
 
     def num_inliers(self, model: Array) -> int:
         """See `DrawnGeometry.num_inliers`."""

@@ -18,14 +18,12 @@ from caransac.robust.assess.confidence import (
     CONFIDENCE_PARTS,
     ConfidenceFit,
     assess_confidence,
-    evidence,
-    inlier_width,
-    outcome_rates,
     products,
     untold_shift,
     withstands_lenses,
 )
-from caransac.robust.assess.evidence import EVIDENCE
+from caransac.robust.assess.evidence import EVIDENCE, inlier_width, outcome_rates, run_evidence
+from caransac.robust.assess.uncertainty import bent_by, information_of
 from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.robust.records import Estimate, MatchInfo
@@ -126,10 +124,10 @@ def test_the_shift_by_a_lens_is_what_it_does(rng):
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
     network = load_network("default")
     found = answer(problem, network, None)
-    said = evidence(network, problem, found, Options())
+    said = run_evidence(network, problem, found, Options())
     shifts = []
     for k1 in (-UNKNOWN_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION):
-        bent = problem.bent_by(k1)
+        bent = bent_by(problem, k1)
         direction = answer(bent, network, None).model[:, 3]
         shifts.append(np.arccos(np.clip(direction @ found.model[:, 3], -1, 1)))
         rays = pair.camera.pixels_to_rays(pair.points1)
@@ -156,7 +154,7 @@ def test_weights_without_a_confidence_say_so():
     network = StateNetwork({k: v for k, v in shipped.weights.items() if "confidence" not in k})
     found = answer(problem, network, pair.scores)
     assert confidence(network, problem, found) is None
-    numbers = evidence(network, problem, found, Options()).numbers
+    numbers = run_evidence(network, problem, found, Options()).numbers
     assert numbers.shape == (len(EVIDENCE),)
     assert np.isfinite(numbers).all()
     failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)
@@ -215,6 +213,13 @@ def test_few_matches_at_random_are_rarely_an_answer(count):
     assert believed <= 3
 
 
+def outcome_deviations(problem, model, weights, noise, dropped):
+    """Deviations of the outcome of a model, with and without the dropped matches."""
+    rates, prior = outcome_rates(problem, model), problem.prior_information
+    points = problem.correspondences
+    return problem.model_kernels.outcome_deviations(model, points, weights, rates, noise**2, prior, dropped)
+
+
 def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
     pair = make_hard_pair("line", rng)
@@ -222,7 +227,7 @@ def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
     depth = make_hard_pair("depth", rng)
     other = Essential.from_pixels(depth.points1, depth.points2, depth.camera, depth.camera)
     deviations = [
-        each.outcome_deviations(pose, np.ones(each.num_points), 0.5 * each.pixel, outcome_rates(each, pose), dropped=3)
+        outcome_deviations(each, pose, np.ones(each.num_points), 0.5 * each.pixel, dropped=3)
         for each, pose in ((problem, join_pose(pair.R, pair.t)), (other, join_pose(depth.R, depth.t)))
     ]
     assert deviations[0][1] > 5 * deviations[1][1]
@@ -243,18 +248,18 @@ def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class)
         problem = Fundamental.from_pixels(pair.points1, pair.points2)
         model = problem.solve(np.arange(7, dtype=np.int32)[None])[0]
     weights, rates, noise = rng.uniform(0, 1, 200), outcome_rates(problem, model), 0.5 * problem.pixel
-    slopes = problem.jacobian(model)[1]
+    slopes = problem.model_kernels.jacobian(model, problem.correspondences)[1]
 
     def deviation(weights):
-        information = problem.information(model, weights, noise)
+        information = information_of(problem, model, weights, noise)
         return np.sqrt(np.linalg.eigvalsh(rates.T @ np.linalg.solve(information, rates))[-1])
 
     left = weights.copy()
     for count in (4, 3):
-        covariance = np.linalg.inv(problem.information(model, left, noise))
+        covariance = np.linalg.inv(information_of(problem, model, left, noise))
         influence = left * np.einsum("ni,ij,nj->n", slopes, covariance, slopes)
         left[np.argsort(-influence)[:count]] = 0
-    found = problem.outcome_deviations(model, weights, noise, rates, dropped=7)
+    found = outcome_deviations(problem, model, weights, noise, dropped=7)
     assert np.allclose(found, [deviation(weights), deviation(left)], rtol=1e-4)
 
 

@@ -18,6 +18,7 @@ from caransac.geometry import (
     vector_from_rotation,
 )
 from caransac.kernels import RefineOptions
+from caransac.robust.assess.uncertainty import lens_response
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.synthetic import make_pair
 from caransac.synthetic.hard_scenes import CAMERA
@@ -66,7 +67,7 @@ def test_numbers_are_those_of_the_kernels(rng):
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     model = join_pose(pair.R, pair.t)
     step = 1e-6 * rng.normal(size=5)
-    R, t = split_pose(problem.retract(model, step))
+    R, t = split_pose(problem.model_kernels.retract(model, step))
     np.testing.assert_allclose(vector_from_rotation(R @ pair.R.T), step[:3], atol=1e-10)
     np.testing.assert_allclose(direction_basis(pair.t).T @ t, step[3:], atol=1e-10)
     vector = rng.normal(size=3)
@@ -205,10 +206,10 @@ def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
     if kind == "fundamental":  # points are centred by medians, which is not the middle of the lens
         model = problem.from_public(fundamental_from_essential(essential_from_pose(R, t), CAMERA.K, CAMERA.K))
     noise = 0.5 * problem.pixel
-    response = problem.lens_response(model, np.ones(problem.num_points), noise)
+    response = lens_response(problem, model, np.ones(problem.num_points), noise)
     options = RefineOptions(loss_scale=1e3, intrinsics=problem.intrinsics_prior(noise), min_decrease=1e-12)
     moved = bent.refine(model[None], options)[0]
-    directions = problem.outcomes(np.stack([model, problem.retract(model, k1 * response), moved]))
+    directions = problem.outcomes(np.stack([model, problem.model_kernels.retract(model, k1 * response), moved]))
     directions *= np.sign(directions @ directions[0])[:, None]
     predicted, found = directions[1] - directions[0], directions[2] - directions[0]
     if kind == "essential":

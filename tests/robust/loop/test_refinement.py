@@ -59,7 +59,7 @@ def test_the_loss_is_on_the_scale_of_the_noise(problem_class):
 
 def test_local_steps_look_no_farther_than_their_reach():
     problem, _, pose, inliers = scene(0.5, outlier_ratio=0.0, num_points=400)
-    rough = problem.retract(pose, 1e-4 * np.array([1, -1, 1, 1, 0]))
+    rough = problem.model_kernels.retract(pose, 1e-4 * np.array([1, -1, 1, 1, 0]))
     max_error = 2 * problem.pixel
     found = problem.refine(rough[None], local_steps(problem, max_error, problem.pixel, DEFAULT_TUNING))[0]
     near = problem.distances(rough) < 5**0.5 * max_error

@@ -70,7 +70,7 @@ def test_what_looks_wrong_counts_for_less(rng, prior_of_cluster, winner):
 def test_two_models_of_one_consensus_are_one(rng):
     problem, models, _ = two_motions(rng, 0.95)
     nearly = np.stack([models[0], models[0], models[1]])
-    nearly[1] = problem.retract(models[0], 1e-6 * np.ones(5))
+    nearly[1] = problem.model_kernels.retract(models[0], 1e-6 * np.ones(5))
     for tuning, count in ((DEFAULT_TUNING, 2), (Tuning(same_model=1.1), 3)):
         steps, last = steps_of(problem, 1e-3, tuning=tuning, top_models=3)
         assert len(steps.attend(nearly, last)) == count
@@ -87,7 +87,8 @@ def test_promising_models_are_the_best_of_likely_matches_refined(rng):
     assert found.shape == (8, 3, 4)
     errors = [pose_error_deg(*split_pose(model), R, t) for model in found]
     assert np.median(errors) < 0.2
-    before = [pose_error_deg(*split_pose(model), R, t) for model in problem.best(models, 8, 2e-3)]
+    best = kernels.POSES.top(models, problem.correspondences, 2e-3, 8)
+    before = [pose_error_deg(*split_pose(model), R, t) for model in models[best]]
     assert np.median(errors) < np.median(before)
     beside = steps.hypothesise(samples, replace(last, best=models[0]))
     assert np.array_equal(beside[0], models[0]) and np.array_equal(beside[1:], found), "the best one so far is kept"
@@ -102,12 +103,12 @@ def test_the_mean_is_of_poses_that_agree_by_their_consensus(rng):
         found = steps.average(replace(last, best=poses[0], models=np.array(poses[1:]).reshape(-1, 3, 4)))
         return pose_error_deg(*split_pose(found), R, t)
 
-    ahead, behind = (problem.retract(truth, sign * 0.005 * np.ones(5)) for sign in (1, -1))
+    ahead, behind = (problem.model_kernels.retract(truth, sign * 0.005 * np.ones(5)) for sign in (1, -1))
     assert mean([ahead, behind]) < 0.05 < 0.2 < mean([ahead]), "errors cancel"
-    worse = problem.retract(truth, -0.03 * np.ones(5))
+    worse = problem.model_kernels.retract(truth, -0.03 * np.ones(5))
     assert mean([ahead, worse]) == pytest.approx(mean([ahead]), rel=0.05), "less consensus counts for next to nothing"
     assert mean([ahead, worse], Tuning(mean_exponent=0.0)) > 1.2 * mean([ahead])
-    other = problem.retract(truth, np.array([0, 0, 0, 0.3, 0.3]))
+    other = problem.model_kernels.retract(truth, np.array([0, 0, 0, 0.3, 0.3]))
     assert mean([other, truth], Tuning(mean_exponent=0.0)) == mean([other]), "another answer has no part in it"
     nowhere = join_pose(R, -t)  # all points behind the cameras
     assert mean([nowhere]) == pose_error_deg(R, -t, R, t)

@@ -14,6 +14,7 @@ from caransac.geometry import (
 from caransac.kernels import pack
 from caransac.robust.loop.refinement import refine_weighted
 from caransac.robust.problems import Essential, Fundamental
+from caransac.robust.problems.base import spread_usable, take_usable
 from caransac.synthetic import make_pair
 
 
@@ -31,10 +32,15 @@ def case(request):
 
 def test_jacobians_are_the_slopes_of_the_distances_along_retraction(case):
     problem, model = case
-    residuals, jacobian = problem.jacobian(model)
+    residuals, jacobian = problem.model_kernels.jacobian(model, problem.correspondences)
     assert np.allclose(np.abs(residuals), problem.distances(model), atol=1e-9)
     for axis, slope in zip(np.eye(jacobian.shape[1]), jacobian.T, strict=True):
-        ahead, behind = (problem.jacobian(problem.retract(model, sign * 1e-6 * axis))[0] for sign in (1, -1))
+        ahead, behind = (
+            problem.model_kernels.jacobian(
+                problem.model_kernels.retract(model, sign * 1e-6 * axis), problem.correspondences
+            )[0]
+            for sign in (1, -1)
+        )
         difference = np.minimum(np.abs(ahead - behind - 2e-6 * slope), np.abs(ahead + behind - 2e-6 * slope))
         assert difference.max() < 1e-9
 
@@ -45,8 +51,7 @@ def test_a_subset_is_the_problem_of_some_of_its_points(case):
     sub = problem.subset(chosen)
     assert np.array_equal(sub.distances(model), problem.distances(model)[chosen])
     assert problem.num_points == 300
-    assert problem.no_models.shape == (0, *model.shape)
-    assert len(problem.best(problem.no_models, 3, problem.pixel)) == 0
+    assert problem.model_kernels.empty.shape == (0, *model.shape)
 
 
 def test_the_true_model_explains_the_inliers(case):
@@ -89,8 +94,8 @@ def test_matches_beyond_the_reach_of_a_lens_are_not_usable():
     problem = Essential.from_pixels(pixels1, pixels2, camera, camera)
     assert np.array_equal(np.flatnonzero(~problem.usable), [3, 30])
     assert problem.num_points == 48
-    assert np.array_equal(problem.restrict(np.arange(50)), np.delete(np.arange(50), [3, 30]))
-    spread = problem.spread(np.ones((2, 48)))
+    assert np.array_equal(take_usable(np.arange(50), problem.usable), np.delete(np.arange(50), [3, 30]))
+    spread = spread_usable(np.ones((2, 48)), problem.usable)
     assert np.array_equal(np.flatnonzero(spread[0] == 0), [3, 30])
     assert spread.shape == (2, 50)
 
@@ -107,7 +112,7 @@ def test_fundamental_matrices_come_back_in_pixels():
 
 def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
     pair = make_pair(10, seed=4)
-    K = np.diag([Fundamental.usual_focal, Fundamental.usual_focal, 1.0])
+    K = np.diag([Fundamental.traits.usual_focal, Fundamental.traits.usual_focal, 1.0])
     model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)
     problem = Fundamental(pack(pair.points1, pair.points2))
     angle = angle_between_deg(problem.outcomes(model[None])[0], pair.t)

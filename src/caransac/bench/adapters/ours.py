@@ -26,6 +26,7 @@ from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import weights_path
 from caransac.options import SAMPLES_PER_ROUND, MaxError, Options, in_rounds
 from caransac.robust.problems import Essential
+from caransac.robust.problems.base import take_usable
 from caransac.synthetic import PlanePair
 
 EIGHT_POINT, MIN_LINEAR = "eight-point", 8
@@ -109,7 +110,7 @@ def run_eight_point(
     if problem == "F":
         return Answer(matrix=eight_point(pair.points1, pair.points2, weights))
     rays = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
-    return Answer(matrix=eight_point(rays.points1, rays.points2, rays.restrict(weights)))
+    return Answer(matrix=eight_point(rays.points1, rays.points2, take_usable(weights, rays.usable)))
 
 
 def run_homography(pair: PlanePair, settings: RunSettings, **given: Any) -> Array | None:

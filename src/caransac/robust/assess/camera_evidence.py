@@ -24,7 +24,7 @@ from caransac.kernels import (
     most_likely,
     where,
 )
-from caransac.robust.problems import Absolute, Problem, with_intrinsics
+from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.records import Estimate
 from caransac.tuning import CAMERAS, Tuning
@@ -55,12 +55,12 @@ class CameraEvidence:
 def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence:
     """Refine the answer with free cameras. It must exist, with its probabilities."""
     assert found.model is not None and found.probabilities is not None
-    if not problem.has_exact_cameras:
+    if not problem.traits.exact_cameras:
         return CameraEvidence()
     chosen = most_likely(found.probabilities, tuning.compared_on)
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     max_error = tuning.max_error * found.noise  # that which tells models apart best
-    if isinstance(likely, Absolute):
+    if problem.traits.degeneracy == "one view":
         shift, deviation, gain = _free_in_space(likely, weights, found.model, max_error, found.noise)
     else:
         shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
@@ -140,7 +140,7 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
 
 
 def _free_in_space(
-    likely: Absolute, weights: Array, model: Array, max_error: float, noise: float
+    likely: Problem, weights: Array, model: Array, max_error: float, noise: float
 ) -> tuple[float, float, float]:
     """Of an absolute pose: shift and deviation as `_free_focal`, and the logarithm of the consensus that it gains."""
     points, unit_sq = likely.correspondences, CAMERAS.temper * noise**2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
@@ -9,7 +11,7 @@ from caransac.kernels import Correspondences, RefineOptions, plane_poses, where
 from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.loop.steps import likely_subset, quick_model
-from caransac.robust.problems import Absolute, Fundamental, Homography, Problem, Spherical
+from caransac.robust.problems import Absolute, Homography, Problem
 from caransac.robust.records import Degeneracy, Estimate
 from caransac.tuning import Tuning
 
@@ -28,11 +30,11 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
-    nothing = Degeneracy(None, 0.0, problem.no_models, CLEAR)
-    if found.model is None or found.msac_scores is None or isinstance(problem, Homography | Spherical):
+    nothing = Degeneracy(None, 0.0, problem.model_kernels.empty, CLEAR)
+    if found.model is None or found.msac_scores is None or problem.traits.degeneracy is None:
         return nothing
-    if isinstance(problem, Absolute):
-        return _flat_scene(problem, found, options.tuning)
+    if problem.traits.degeneracy == "one view":
+        return _flat_scene(cast("Absolute", problem), found, options.tuning)
     inliers = problem.subset(where(found.msac_scores > 0))
     deviation = found.noise / problem.median_error
     plane, max_error = Homography(inliers.correspondences), PLANE_REACH * deviation
@@ -47,7 +49,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)
     kind: DegeneracyKind | None = None
     if share >= PLANE_SHARE:
-        R = None if isinstance(problem, Fundamental) else _rotation(plane, H, max_error)
+        R = _rotation(plane, H, max_error) if problem.traits.degeneracy == "two views" else None
         kind = "planar" if R is None else "rotation"
     return Degeneracy(kind, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
 
@@ -86,7 +88,7 @@ def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degenerac
     if np.linalg.norm(np.subtract(*problem.outcomes(np.stack([other[0], found.model])))) > np.radians(OTHER_POSE_DEG):
         difference = found.msac_scores - problem.msac_scores(other, found.max_error)[0]
         margin = min(CLEAR, float(difference.sum() / max(np.linalg.norm(difference), 1.0)))
-    return Degeneracy(None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
+    return Degeneracy(None, share, other if margin < LARGEST_CHANCE else problem.model_kernels.empty, margin)
 
 
 def _second_poses(
@@ -98,8 +100,8 @@ def _second_poses(
     answer's consensus beyond another's comes in units of what the differences amount to if their signs mean nothing.
     """
     assert found.model is not None and found.msac_scores is not None
-    none = problem.no_models, np.empty(0)
-    if isinstance(problem, Fundamental):
+    none = problem.model_kernels.empty, np.empty(0)
+    if problem.traits.degeneracy == "uncalibrated":
         return none
     likely = likely_subset(problem, found.msac_scores, tuning.compared_on)
     weights = likely.inliers(found.model, found.max_error)

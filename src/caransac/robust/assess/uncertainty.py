@@ -1,13 +1,13 @@
-"""How far noise moves a pose: the covariance of what was fitted."""
+"""The uncertainty of an answer: covariances of poses and cameras, and the effect of lenses that nobody mentioned."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from caransac.geometry import Array, symmetric_inverse
-from caransac.kernels import RELATIVE, lens_information
-from caransac.robust.problems import Problem, with_intrinsics
-from caransac.robust.problems.base import LARGEST_SLOPE, not_steep
+from caransac.kernels import ABSOLUTE, ABSOLUTE_FOCAL_POSES, RELATIVE, change_lenses, lens_information
+from caransac.robust.problems import Absolute, Problem, with_intrinsics
+from caransac.robust.problems.base import posterior_information
 from caransac.robust.problems.lens_prior import LensPrior, slack_information
 from caransac.robust.records import Estimate
 from caransac.tuning import CAMERAS
@@ -20,6 +20,11 @@ CAUCHY_VARIANCE = 1.58
 # The fit makes residuals smaller, as if so many numbers had been fitted for each one, and matches got their weights by
 # their residuals. With both, 95 % ellipses hold 91 to 96 % of synthetic poses with exact cameras (table `covariance`).
 FITTED, CHOSEN = 4.0, 1.1
+LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
+VARIANCE_FACTOR = 8.0  # of real errors in what independent noise predicts: covers two in three training queries
+USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of an ordinary lens
+DISTORTION_STEP = 1e-4  # of finite differences
+RESPONDING = 512  # points that tell how lenses move a model, at most
 
 
 def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array | None:
@@ -35,12 +40,13 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
         weights: (n,) that the model was fitted with.
     """
     model = found.model
-    if model is None or not problem.has_rotation:
+    if model is None or not problem.traits.uncertainty:
         return None
     data = problem.model_kernels.information(model, problem.correspondences, weights)
     lightest = weights[weights > 0].min(initial=1.0)
     if not data.trace() < LARGEST_SLOPE**2 * lightest:  # the sum of squared slopes: some may be steep
-        weights = np.where(not_steep(problem.jacobian(model)[1]), weights, 0.0)
+        slopes = problem.model_kernels.jacobian(model, problem.correspondences)[1]
+        weights = np.where(np.einsum("nf,nf->n", slopes, slopes) < LARGEST_SLOPE**2, weights, 0.0)
         data = problem.model_kernels.information(model, problem.correspondences, weights)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
@@ -85,7 +91,7 @@ def _with_lenses(
     _add_radian(data)
     intrinsics, of_lenses, count = RELATIVE.intrinsics, RELATIVE.lenses, RELATIVE.with_lenses
     cameras, slack, lenses = np.zeros((3, count, count))
-    if fitted.has_exact_cameras:
+    if fitted.traits.exact_cameras:
         slack[intrinsics, intrinsics] = np.diag(slack_information())
     else:
         cameras[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = fitted.prior_information
@@ -122,3 +128,83 @@ def _sandwich(bread: Array, filling: Array) -> Array:
     product = np.asarray(inverse @ filling @ inverse)
     product[np.diag_indices(len(product))] = np.maximum(np.diag(product), 0.0)
     return product
+
+
+def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: bool) -> Array:
+    """Covariance (13, 13) of pose, intrinsics and k1 by information (13, 13) and what is known of the cameras.
+
+    Args:
+        problem: of cameras with uncertain lenses.
+        information: of the matches, by the degrees of freedom `RELATIVE`.
+        with_lens_prior: whether what is known of the lenses counts, too.
+    """
+    lens_prior = problem.lens_prior
+    assert lens_prior is not None
+    prior = np.zeros_like(information)
+    if problem.traits.exact_cameras:
+        prior[RELATIVE.intrinsics, RELATIVE.intrinsics] = np.diag(slack_information())
+    else:
+        prior[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = problem.prior_information
+    prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.information
+    free = np.isfinite(np.diag(prior))
+    if not with_lens_prior:
+        prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.same_information
+    kept = np.ix_(free, free)
+    covariance = np.zeros_like(information)
+    try:
+        covariance[kept] = np.linalg.inv(information[kept] + prior[kept])
+    except np.linalg.LinAlgError:  # matches that leave a number open
+        covariance[kept] = symmetric_inverse(information[kept] + prior[kept])
+    return covariance
+
+
+def absolute_covariance(problem: Absolute, model: Array, weights: Array, noise: float) -> Array:
+    """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
+
+    Of a rotation vector from the left and of the translation. Then, where they are uncertain, come the logarithm of
+    the focal length, and k1.
+    """
+    deviation, known = VARIANCE_FACTOR**0.5 * noise / problem.median_error, problem.camera_information
+    if problem.lens_prior is None:
+        information = information_of(problem, model, weights, deviation)
+    else:
+        information = ABSOLUTE_FOCAL_POSES.information(*problem.bent(model), weights) / deviation**2
+        information = posterior_information(information, np.diag([*np.zeros(ABSOLUTE.pose), *known]))
+    covariance = symmetric_inverse(information)
+    free = [k for k in (ABSOLUTE.focal(), ABSOLUTE.lens()) if np.isfinite(known[k - ABSOLUTE.pose])]
+    chosen = [*range(ABSOLUTE.pose), *free]
+    return problem.frame.covariance(covariance[np.ix_(chosen, chosen)], problem.public(model[None])[0])
+
+
+def information_of(problem: Problem, model: Array, weights: Array, noise: float) -> Array:
+    """Return the information (f, f) about a model from points of weights (n,) at a noise and from its prior."""
+    information = problem.model_kernels.information(model, problem.correspondences, weights)
+    return posterior_information(information / noise**2, problem.prior_information)
+
+
+def lens_response(problem: Problem, model: Array, weights: Array, noise: float) -> Array | None:
+    """Return how a model's degrees of freedom move with the radial distortion k1 of both lenses: (f,), to first order.
+
+    None if lenses are not assessed for the problem.
+
+    Args:
+        problem: the matches.
+        model: the model.
+        weights: (n,) weights of the points that it was fitted to.
+        noise: median distance of right matches.
+    """
+    if problem.traits.usual_focal is None or not problem.num_points:
+        return None
+    if problem.num_points > RESPONDING:
+        some = np.linspace(0, problem.num_points - 1, RESPONDING).astype(np.int32)
+        return lens_response(problem.subset(some), model, weights[some] * (problem.num_points / RESPONDING), noise)
+    bent, prior = bent_by(problem, DISTORTION_STEP).correspondences, problem.prior_information
+    response = problem.model_kernels.response(model, problem.correspondences, bent, weights, noise**2, prior)
+    return response / DISTORTION_STEP
+
+
+def bent_by(problem: Problem, k1: float) -> Problem:
+    """Return the problem with its points distorted by lenses of radial distortion k1."""
+    assert problem.traits.usual_focal is not None
+    own = k1 / problem.traits.usual_focal**2  # in the unit of the points
+    return problem.with_changes(correspondences=change_lenses(problem.correspondences, (own, own), (0.0, 0.0)))

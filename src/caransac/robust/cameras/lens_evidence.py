@@ -72,8 +72,7 @@ def fit_lenses(
     weights = weights[chosen]
     if len(chosen) <= problem.sample_size:
         return problem, last, None
-    likely = problem.subset(chosen)
-    likely.model_kernels = fits.model_kernels
+    likely = problem.subset(chosen).with_changes(model_kernels=fits.model_kernels)
     start = _Fit(with_intrinsics(last.best), likely, inf)
     freed, noise = start, last.noise
     for factor in LOSS_SCALES if lens_prior.is_as_given else (1.0,):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -21,14 +21,15 @@ from caransac.kernels import (
 )
 from caransac.kernels.degrees_of_freedom import OF_CAMERA
 from caransac.kernels.lens_poses import TwoNumbers
-from caransac.robust.cameras.refined import camera_covariance
-from caransac.robust.problems import Absolute, Essential, FocalPose, Problem
+from caransac.robust.assess.uncertainty import camera_covariance
+from caransac.robust.problems import Absolute, Problem
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.lens_prior import LensPrior, slack_information, slack_prior
+from caransac.robust.problems.relative import RelativePoseProblem
 from caransac.tuning import CAMERAS
 
 FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # of brief fits, which only need show where it leads
-SomeViews = TypeVar("SomeViews", Essential | FocalPose, Absolute)
+SomeViews = TypeVar("SomeViews", RelativePoseProblem, Absolute)
 
 
 class LensFits(Protocol):
@@ -68,14 +69,14 @@ class _Fits(Generic[SomeViews]):
 
     def options(self, loss_scale: float, noise: float, held: bool, brief: bool) -> RefineOptions:
         """How a model is refined, with what is known of its intrinsics: exact ones have some slack."""
-        unit, exact = self.unit(noise), self.problem.has_exact_cameras
+        unit, exact = self.unit(noise), self.problem.traits.exact_cameras
         prior = slack_prior(unit) if exact else self.problem.intrinsics_prior(noise)
         intrinsics = self.lenses.add_to(prior, unit, held=held)
         steps, decrease = (FIRST_STEPS, FIRST_DECREASE) if brief else (CAMERAS.fit_steps, CAMERAS.fit_min_decrease)
         return RefineOptions(loss_scale=loss_scale, max_steps=steps, min_decrease=decrease, intrinsics=intrinsics)
 
 
-class TwoViewFits(_Fits[Essential | FocalPose]):
+class TwoViewFits(_Fits[RelativePoseProblem]):
     """See `LensFits`: of the epipolar geometry of two views."""
 
     model_kernels: ClassVar[ModelKernels] = FOCAL_POSES
@@ -124,7 +125,7 @@ class OneViewFits(_Fits[Absolute]):
         """See `LensFits.covariance`."""
         bent, points = self.problem.bent(model)
         information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (CAMERAS.temper * self.unit(noise) ** 2)
-        known = slack_information() if self.problem.has_exact_cameras else self.problem.camera_information
+        known = slack_information() if self.problem.traits.exact_cameras else self.problem.camera_information
         camera, lens = ABSOLUTE.camera(), ABSOLUTE.lens()
         information[camera, camera] += np.diag(known[:OF_CAMERA])
         told = symmetric_inverse(information)[lens, lens]
@@ -135,6 +136,6 @@ def lens_fits(problem: Problem) -> LensFits | None:
     """How models are fitted with the lenses of a problem; None where these are exact, or not looked at."""
     if problem.lens_prior is None:
         return None
-    if isinstance(problem, Absolute):
-        return OneViewFits(problem)
-    return TwoViewFits(problem) if isinstance(problem, Essential | FocalPose) else None
+    if problem.traits.degeneracy == "one view":
+        return OneViewFits(cast("Absolute", problem))
+    return TwoViewFits(cast("RelativePoseProblem", problem))

@@ -33,8 +33,10 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
         samples = sampler.draw(drawn, options.samples_per_round)
         drawn += options.samples_per_round
         # 2. hypothesise: the most promising models refined on their own inliers (the LO step), next to the best so far
-        models = problem.best(problem.solve(samples), options.top_models, max_error)
-        models = problem.refine(models, local_steps(problem, max_error, noise, options.tuning))
+        steps = local_steps(problem, max_error, noise, options.tuning)
+        models = problem.model_kernels.promising(
+            problem.solve(samples), problem.correspondences, max_error, options.top_models, steps
+        )
         models = models if best is None else np.concatenate([best[None], models])
         if len(models) == 0:
             continue

@@ -80,7 +80,9 @@ class Scale:
             noise: the noise so far.
         """
         tuning = self.tuning
-        matches, median = likely.right_matches(model, tuning.noise_reach * noise)
+        matches, median = likely.model_kernels.right_matches(
+            model, likely.correspondences, tuning.noise_reach * noise, likely.error_dimensions
+        )
         matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
         share = matches / (matches + tuning.usual_matches)
         low, high = (factor * self.usual for factor in NOISE_RANGE)

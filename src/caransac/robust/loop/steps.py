@@ -117,7 +117,7 @@ class Steps:
         smaller error.
         """
         tuning, problem = self.options.tuning, self.problem
-        if last.best is None or not problem.has_mean or tuning.agreeing_deg == 0:
+        if last.best is None or not problem.traits.has_mean or tuning.agreeing_deg == 0:
             return last.best
         return problem.model_kernels.mean_of_agreeing(
             np.concatenate([last.best[None], last.models]),
@@ -133,19 +133,20 @@ def _choose_draw(problem: Problem, info: MatchInfo, options: Options) -> Draw:
     """Return the step that draws from the sampling pool and, for some problems, a share of the samples by score."""
     tuning = options.tuning
     quality = load_quality(options.sample_quality)
-    best_first = info.order() if problem.by_score > 0 and info.scores is not None else None
+    by_score = problem.traits.by_score
+    best_first = info.order() if by_score > 0 and info.scores is not None else None
     static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
 
     def draw(last: Round) -> Indices:
         first, num = last.num_hypotheses, options.samples_per_round
-        num_by_score = 0 if best_first is None else int(problem.by_score * num)
+        num_by_score = 0 if best_first is None else int(by_score * num)
         pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
         sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
         samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, num - num_by_score)
         if best_first is None or num_by_score == 0:
             return samples
         sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
-        return np.concatenate([samples, sampler.draw(int(first * problem.by_score), num_by_score)])
+        return np.concatenate([samples, sampler.draw(int(first * by_score), num_by_score)])
 
     return draw
 
@@ -177,6 +178,7 @@ def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float,
     models = problem.solve(sample_uniform(pool, problem.sample_size, QUICK_SAMPLES, seed=options.seed))
     if len(models) == 0:
         return None
-    models = problem.best(models, options.top_models, max_error)
-    models = problem.refine(models, local_steps(problem, max_error, noise, options.tuning))
-    return np.asarray(problem.best(models, 1, max_error)[0])
+    kernels, points = problem.model_kernels, problem.correspondences
+    steps = local_steps(problem, max_error, noise, options.tuning)
+    models = kernels.promising(models, points, max_error, options.top_models, steps)
+    return np.asarray(models[kernels.top(models, points, max_error, 1)[0]])

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
-from caransac.camera_priors import LARGEST_DEVIATION
-from caransac.geometry import Array, cross_matrix, symmetric_inverse
+from caransac.geometry import Array, cross_matrix
 from caransac.kernels import (
     ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
@@ -23,15 +22,15 @@ from caransac.kernels import (
     pack_space,
     three_point,
 )
-from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, intrinsics_of, with_intrinsics, with_prior
-from caransac.robust.problems.focal import CameraPrior, precision, solve_in_turns, with_model
+from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, Traits, with_intrinsics
+from caransac.robust.problems.focal import precision, solve_in_turns
 from caransac.robust.problems.lens_prior import LensPrior
+from caransac.robust.problems.relative import CameraPrior
 from caransac.tuning import CAMERAS
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-VARIANCE_FACTOR = 8.0  # of real errors in what independent noise predicts: covers two in three training queries
 FLAT = 0.01  # distance of points from their plane, in depths
 FRAME_REACH = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
 SPREAD_IN_MEDIANS = 1.6  # as of the points of an image
@@ -103,8 +102,7 @@ class Absolute(Problem):
         keypoints: (n,) the number of the keypoint of each match; None if all have their own.
     """
 
-    name = "absolute"
-    has_exact_cameras = True
+    traits = Traits(confidence="absolute", degeneracy="one view", exact_cameras=True)
     weights = "absolute"
     sample_size = 3
     error_dimensions = 2
@@ -145,9 +143,8 @@ class Absolute(Problem):
 
     def subset(self, index: Indices) -> Self:
         """See `Problem.subset`."""
-        chosen = super().subset(index)
-        chosen.keypoints = None if self.keypoints is None else self.keypoints[index]
-        return chosen
+        keypoints = None if self.keypoints is None else self.keypoints[index]
+        return super().subset(index).with_changes(keypoints=keypoints)
 
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
         """See `Problem.share`: a keypoint that was matched with several images has several points in space."""
@@ -210,34 +207,6 @@ class Absolute(Problem):
         """Information (4,) that is known of the camera: of log_scale, x, y and k1; infinity for what is exact."""
         return np.array([np.inf, np.inf, np.inf, precision(1.0, self.camera.distortion_deviation)])
 
-    def covariance(self, model: Array, weights: Array, noise: float) -> Array:
-        """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
-
-        Of a rotation vector from the left and of the translation. Then, where they are uncertain, come the logarithm of
-        the focal length, and k1.
-        """
-        deviation, known = VARIANCE_FACTOR**0.5 * noise / self.median_error, self.camera_information
-        if self.lens_prior is None:
-            information = self.information(model, weights, deviation)
-        else:
-            information = ABSOLUTE_FOCAL_POSES.information(*self.bent(model), weights) / deviation**2
-            information = with_prior(information, np.diag([*np.zeros(ABSOLUTE.pose), *known]))
-        covariance = symmetric_inverse(information)
-        free = [k for k in (ABSOLUTE.focal(), ABSOLUTE.lens()) if np.isfinite(known[k - ABSOLUTE.pose])]
-        chosen = [*range(ABSOLUTE.pose), *free]
-        return self.frame.covariance(covariance[np.ix_(chosen, chosen)], self.public(model[None])[0])
-
-    def refined_camera(self, model: Array, covariance: Array) -> Camera:
-        """The camera of a model, with the deviations that are left: as given where it was exact."""
-        camera, variances = self.camera, np.diag(covariance)[ABSOLUTE.pose :]
-        deviations = np.sqrt(np.maximum(variances, 0.0)).clip(max=LARGEST_DEVIATION).tolist()
-        intrinsics = intrinsics_of(with_intrinsics(model), 0)
-        if camera.focal_deviation > 0:
-            camera = with_model(camera, intrinsics, deviations[0])
-        if self.lens_prior is not None:
-            camera = camera.with_lens(self.lens_prior.k1[0] * exp(2 * intrinsics[0]), deviations[-1])
-        return camera
-
 
 class AbsoluteFocal(Absolute):
     """The same of a camera whose focal length is uncertain or unknown; models are [R | t | a | b], (3, 6).
@@ -245,8 +214,7 @@ class AbsoluteFocal(Absolute):
     The intrinsics a = (log_scale, x, y) are as those of `FocalPose`; b is zero, as the rays are seen through the lens.
     """
 
-    name = "absolute_focal"
-    has_exact_cameras = False
+    traits = Traits(confidence="absolute_focal", degeneracy="one view")
     model_kernels = ABSOLUTE_FOCAL_POSES
 
     @cached_property

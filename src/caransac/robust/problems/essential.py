@@ -5,6 +5,7 @@ from __future__ import annotations
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import Array
 from caransac.kernels import POSES, Indices, five_point_poses
+from caransac.robust.problems.base import Traits
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.relative import RelativePoseProblem, pack_rays
 
@@ -12,11 +13,14 @@ from caransac.robust.problems.relative import RelativePoseProblem, pack_rays
 class Essential(RelativePoseProblem):
     """Points are normalised image coordinates; models are poses [R | t], (3, 4)."""
 
-    name = "essential"
-    has_rotation = True
-    usual_focal = 1.0
-    has_mean = True
-    has_exact_cameras = True
+    traits = Traits(
+        confidence="essential",
+        degeneracy="two views",
+        uncertainty=True,
+        exact_cameras=True,
+        usual_focal=1.0,
+        has_mean=True,
+    )
     model_kernels = POSES
 
     @classmethod

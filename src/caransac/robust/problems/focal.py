@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import exp, inf
 
@@ -11,47 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera, mean_pixel
-from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose, symmetric_inverse
+from caransac.geometry import (
+    Array,
+    essential_from_pose,
+    fundamental_from_essential,
+    split_pose,
+    symmetric_inverse,
+)
 from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
-from caransac.robust.problems.base import USUAL_DISTORTION, intrinsics_of, log_scales_of, with_intrinsics, with_prior
+from caransac.robust.problems.base import Traits, intrinsics_of, log_scales_of, posterior_information, with_intrinsics
 from caransac.robust.problems.lens_prior import LensPrior
-from caransac.robust.problems.relative import RelativePoseProblem, pack_rays
+from caransac.robust.problems.relative import CameraPrior, RelativePoseProblem, pack_rays
 from caransac.tuning import CAMERAS
-
-# The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
-# as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
-# errors are then 0.9 of the deviation in the median, and 0.8 of them within two.
-STATED_TEMPER = CAMERAS.temper * CAMERAS.max_temper
-
-
-@dataclass(frozen=True)
-class CameraPrior:
-    """The prior of the intrinsics of a camera around those given, as deviations.
-
-    Attributes:
-        focal: of the logarithm of the focal length; 0 for exact.
-        centre: of the principal point, in focal lengths; 0 for exact.
-    """
-
-    focal: float
-    centre: float
-
-    @property
-    def unknown(self) -> bool:
-        """Whether nothing is known of the focal length."""
-        return self.focal >= UNKNOWN_FOCAL_DEVIATION
-
-    def log_scales(self, steps: tuple[float, ...]) -> list[float]:
-        """Focal lengths that samples are solved at, so many deviations from that given; it alone where it is sharp."""
-        return [step * self.focal for step in steps] if self.focal > CAMERAS.sharp else [0.0]
-
-    @classmethod
-    def of(cls, camera: Camera, centre_deviation: float) -> CameraPrior:
-        """What is known of a camera; one whose focal length is exact has an exact principal point, too."""
-        longer = max(camera.width, camera.height) or camera.mean_focal / UNKNOWN_FOCAL
-        uncertain = camera.focal_deviation > 0
-        return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if uncertain else 0.0)
 
 
 class FocalPose(RelativePoseProblem):
@@ -66,9 +37,7 @@ class FocalPose(RelativePoseProblem):
         guessed: whether not even the sizes of the images are known.
     """
 
-    name = "focal"
-    has_rotation = True
-    usual_focal = 1.0
+    traits = Traits(confidence="focal", degeneracy="two views", uncertainty=True, usual_focal=1.0)
     model_kernels = FOCAL_POSES
 
     def __init__(
@@ -81,8 +50,10 @@ class FocalPose(RelativePoseProblem):
     ) -> None:
         super().__init__(correspondences, mean_pixel(*cameras), usable, LensPrior.of(*cameras, shared))
         self.cameras, self.shared = cameras, shared
-        self._priors = CameraPrior.of(cameras[0], centre_deviation), CameraPrior.of(cameras[1], centre_deviation)
+        self.priors = CameraPrior.of(cameras[0], centre_deviation), CameraPrior.of(cameras[1], centre_deviation)
         self.guessed = centre_deviation > CAMERAS.centre_deviation
+        if self.guessed:
+            self.traits = replace(type(self).traits, confidence="guessed")
 
     @classmethod
     def from_pixels(
@@ -104,7 +75,7 @@ class FocalPose(RelativePoseProblem):
     def _log_scales(self) -> list[tuple[float, float]]:
         """Pairs of log_scale that samples are solved at."""
         steps = CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart
-        first, second = (prior.log_scales(steps) for prior in self._priors)
+        first, second = (prior.log_scales(steps) for prior in self.priors)
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
     def solve(self, samples: Indices) -> Array:
@@ -124,14 +95,14 @@ class FocalPose(RelativePoseProblem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
-            widths = (prior.focal * (CAMERAS.first_widening if prior.unknown else 1.0) for prior in self._priors)
+            widths = (prior.focal * (CAMERAS.first_widening if prior.unknown else 1.0) for prior in self.priors)
             return self._prior(CAMERAS.temper * noise**2, *widths)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
     def _deviations(self, model: Array) -> list[float]:
         """Deviations of the focal lengths whose Gaussian prior pulls a model as the prior of unknown cameras does."""
         found = []
-        for prior, log_scale in zip(self._priors, log_scales_of(model), strict=True):
+        for prior, log_scale in zip(self.priors, log_scales_of(model), strict=True):
             relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
             found.append(prior.focal * float((CAMERAS.tails + relative_sq) / (CAMERAS.tails + 1)) ** 0.5)
         return found
@@ -141,16 +112,11 @@ class FocalPose(RelativePoseProblem):
         return self._temper(model, weights, noise) * noise**2
 
     @property
-    def confidence_name(self) -> str:
-        """See `Problem.confidence_name`."""
-        return "guessed" if self.guessed else self.name
-
-    @property
     def free_parameters(self) -> dict[str, int]:
-        """See `Problem.free_parameters`: the logarithms of the focal lengths that are refined."""
+        """See `RelativePoseProblem.free_parameters`: the logarithms of the refined focal lengths."""
         if self.shared:
             return {"focal": RELATIVE.focal()}
-        return {f"focal{k + 1}": RELATIVE.focal(k) for k, prior in enumerate(self._priors) if prior.focal > 0}
+        return {f"focal{k + 1}": RELATIVE.focal(k) for k, prior in enumerate(self.priors) if prior.focal > 0}
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
@@ -159,7 +125,7 @@ class FocalPose(RelativePoseProblem):
     def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
         """The prior of deviations of the two log_scales, in units of the cost."""
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
-        first, second = self._priors
+        first, second = self.priors
         same_frame = self.shared and self._same_size()
         return IntrinsicsPrior(
             log_scale=(precision(own, focal1), precision(own, focal2)),
@@ -176,10 +142,10 @@ class FocalPose(RelativePoseProblem):
         """How much the prior counts: the more, the less the matches say about the focal length."""
         points = self.model_kernels.information(model, self.correspondences, weights)
         points /= CAMERAS.temper * noise**2
-        said = symmetric_inverse(with_prior(points, self._prior_information(focal_prior=False)))
+        said = symmetric_inverse(posterior_information(points, self._prior_information(focal_prior=False)))
         variances = np.diag(said)
         ratios = [
-            variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self._priors) if prior.focal > 0
+            variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal > 0
         ]
         return CAMERAS.temper * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
 
@@ -192,7 +158,7 @@ class FocalPose(RelativePoseProblem):
         """The same, with or without what is known of uncertain focal lengths."""
         diagonal = np.zeros(self.model_kernels.degrees_of_freedom)
         share = 0.5 if self.shared else 1.0
-        for camera, prior in enumerate(self._priors):
+        for camera, prior in enumerate(self.priors):
             focal = precision(share, prior.focal) if focal_prior or prior.focal == 0 else 0.0
             centre = precision(share, prior.centre)
             diagonal[RELATIVE.camera(camera)] = focal, centre, centre
@@ -203,25 +169,6 @@ class FocalPose(RelativePoseProblem):
                 both = [RELATIVE.focal(camera) + k for camera in range(2)]
                 together[np.ix_(both, both)] += np.array([[1, -1], [-1, 1]]) / deviation**2
         return together
-
-    def with_tails(self) -> FocalPose:
-        """The same with the prior of unknown cameras as wide as its tails."""
-        wide = self._copy()
-        wide._priors = (_with_tail(self._priors[0]), _with_tail(self._priors[1]))
-        return wide
-
-    def refined_cameras(self, model: Array, weights: Array, noise: float) -> tuple[Camera, Camera]:
-        """The cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
-        wide = self.with_tails()
-        covariance = symmetric_inverse(wide.information(model, weights, noise * STATED_TEMPER**0.5))
-        response = wide.lens_response(model, weights, noise)
-        bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
-        found = []
-        for index, camera in enumerate(self.cameras):
-            own, widest = RELATIVE.focal(index), wide._priors[index].focal
-            deviation = min(float(np.hypot(max(covariance[own, own], 0.0) ** 0.5, bias[own])), widest)
-            found.append(with_model(camera, intrinsics_of(model, index), deviation))
-        return found[0], found[1]
 
     def fundamentals(self, models: Array) -> Array:
         """The fundamental matrices (m, 3, 3) of pixels of models (m, 3, 6), of Frobenius norm one."""
@@ -264,11 +211,6 @@ def with_model(camera: Camera, intrinsics: Array, focal_deviation: float) -> Cam
     """A camera as given with the intrinsics (log_scale, x, y) of a model, and the deviation of its focal length."""
     log_scale, x, y = intrinsics
     return camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), focal_deviation)
-
-
-def _with_tail(prior: CameraPrior) -> CameraPrior:
-    """The prior of a camera with the tails of what is not known at all."""
-    return replace(prior, focal=max(prior.focal, CAMERAS.free_deviation)) if prior.unknown else prior
 
 
 def precision(weight: float, deviation: float) -> float:

@@ -6,15 +6,16 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import FUNDAMENTALS, Indices, seven_point
+from caransac.robust.problems.base import Traits
 from caransac.robust.problems.pixels import PixelProblem
 
 
 class Fundamental(PixelProblem):
     """Points are pixels, centred and with one scale for both images; models are matrices F, (3, 3)."""
 
-    name = "fundamental"
+    # An image is about two units wide.
+    traits = Traits(confidence="fundamental", degeneracy="uncalibrated", usual_focal=2.0)
     sample_size = 7
-    usual_focal = 2.0  # an image is about two wide
     model_kernels = FUNDAMENTALS
 
     def solve(self, samples: Indices) -> Array:
@@ -39,5 +40,5 @@ class Fundamental(PixelProblem):
     def outcomes(self, models: Array) -> Array:
         """See `Problem.outcomes`: the epipole in image 2, seen by a camera of ordinary focal length."""
         epipoles = np.linalg.svd(models)[0][:, :, 2]
-        directions = epipoles / (self.usual_focal, self.usual_focal, 1.0)
+        directions = epipoles / (2.0, 2.0, 1.0)
         return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

@@ -6,18 +6,19 @@ import numpy as np
 
 from caransac.geometry import Array, homogeneous
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
+from caransac.robust.problems.base import Traits
 from caransac.robust.problems.pixels import PixelProblem
 
 
 class Homography(PixelProblem):
     """Points are pixels, centred and with one scale for both images; models are matrices H with x2 ~ H x1, (3, 3)."""
 
-    name = "homography"
+    # Samples of four cost little, and likely matches are not always on the plane.
+    traits = Traits(confidence="homography", by_score=0.5)
     sample_size = 4
     outcome_limit = 0.01
     error_dimensions = 2
     median_error = 1.665
-    by_score = 0.5  # samples of four cost little, and likely matches are not always on the plane
     model_kernels = HOMOGRAPHIES
 
     def solve(self, samples: Indices) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import RAY_POSES, Indices, five_point, pack
+from caransac.robust.problems.base import Traits
 from caransac.robust.problems.relative import RelativePoseProblem
 
 # About the third axis: E = U diag(1, 1, 0) V^T has the rotations U Q V^T and U Q^T V^T.
@@ -20,8 +21,7 @@ class Spherical(RelativePoseProblem):
     Distances are angles in radians; what is a pixel elsewhere is a degree here.
     """
 
-    name = "essential"
-    has_mean = True
+    traits = Traits(confidence="essential", has_mean=True)
     model_kernels = RAY_POSES
 
     @classmethod

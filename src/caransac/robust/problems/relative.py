@@ -2,19 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from caransac.camera import Camera
+from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import Array, join_pose, poses_from_essential
 from caransac.kernels import Correspondences, calibrate, pack, positive_depths
 from caransac.robust.problems.base import Problem
+from caransac.tuning import CAMERAS
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+
+@dataclass(frozen=True)
+class CameraPrior:
+    """The prior of the intrinsics of a camera around those given, as deviations.
+
+    Attributes:
+        focal: of the logarithm of the focal length; 0 for exact.
+        centre: of the principal point, in focal lengths; 0 for exact.
+    """
+
+    focal: float
+    centre: float
+
+    @property
+    def with_tails(self) -> CameraPrior:
+        """The heavy-tailed prior of an unknown camera as a Gaussian as wide as its tails."""
+        return replace(self, focal=max(self.focal, CAMERAS.free_deviation)) if self.unknown else self
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing is known of the focal length."""
+        return self.focal >= UNKNOWN_FOCAL_DEVIATION
+
+    def log_scales(self, steps: tuple[float, ...]) -> list[float]:
+        """Focal lengths that samples are solved at, so many deviations from that given; it alone where it is sharp."""
+        return [step * self.focal for step in steps] if self.focal > CAMERAS.sharp else [0.0]
+
+    @classmethod
+    def of(cls, camera: Camera, centre_deviation: float) -> CameraPrior:
+        """What is known of a camera; one whose focal length is exact has an exact principal point, too."""
+        longer = max(camera.width, camera.height) or camera.mean_focal / UNKNOWN_FOCAL
+        uncertain = camera.focal_deviation > 0
+        return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if uncertain else 0.0)
 
 
 class RelativePoseProblem(Problem):
-    """Points are rays; models begin with a pose [R | t]."""
+    """Points are rays; models begin with a pose [R | t].
+
+    Attributes:
+        priors: of the intrinsics of the two cameras.
+    """
 
     sample_size = 5
+    priors: tuple[CameraPrior, CameraPrior] = (CameraPrior(0.0, 0.0), CameraPrior(0.0, 0.0))
+
+    def with_tails(self) -> Self:
+        """Return the problem with the priors of unknown cameras as wide as their tails."""
+        return self.with_changes(priors=(self.priors[0].with_tails, self.priors[1].with_tails))
+
+    @property
+    def free_parameters(self) -> dict[str, int]:
+        """Degrees of freedom beyond the pose that were estimated with it, by name."""
+        return {}
 
     def public(self, models: Array) -> Array:
         """See `Problem.public`: poses [R | t]."""
