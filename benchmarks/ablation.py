@@ -61,7 +61,6 @@ STAGES |= {
 NUMBERS: dict[str, tuple[Any, ...]] = {
     "working_set": (512, 2048),
     "usual_reach": (1.0, 4.0),
-    "usual_copies": ((0.0, 1), (1.0, ALL)),
     "pool_success": (0.5, 0.99),
     "min_pool": (7, 50),
     "static_ratio": (0.7, 0.9),

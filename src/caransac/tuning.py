@@ -19,11 +19,8 @@ class Tuning:
 
     Attributes:
         working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
-        usual_reach: distance that ordinary keypoints deviate by, in their deviations: about a pixel. Two matches
-            that close in every coordinate are copies, no further evidence. The threshold of the inliers that
-            are returned is not below: where most keypoints are more precise than usual, some right ones are not.
-        usual_copies: share of copies among the matches, and matches of one place, that ordinary detectors have and that
-            are left as they are (RootSIFT and ORB have shares up to 0.07).
+        usual_reach: minimum threshold of the returned inliers, divided by the usual deviation of a keypoint: about a
+            pixel. If most keypoints are more precise than usual, some right ones are not.
         pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
         min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), and behind the
@@ -59,7 +56,6 @@ class Tuning:
 
     working_set: int = 8192
     usual_reach: float = 2.0
-    usual_copies: tuple[float, int] = (0.1, 8)
     pool_success: float = 0.9
     min_pool: int = 15
     static_ratio: float = 0.8

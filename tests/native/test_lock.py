@@ -51,7 +51,6 @@ def calls():
         "calibrate": lambda: kernels.calibrate(many1, many2, np.ones((2, 4))),
         "normalise": lambda: kernels.normalise(many1, many2),
         "Regions": lambda: kernels.Regions(many, np.ones(len(many), np.float32), 7.0),
-        "originals": lambda: kernels.originals(many, np.arange(len(many), dtype=np.int32), 1e-4),
         "most_likely": lambda: kernels.most_likely(np.tile(np.linspace(0, 1, 10_000, dtype=np.float32), 300), 100_000),
         "inner_products": lambda: kernels.inner_products(np.ones((300, 40_000), "f"), np.ones(40_000, "f")),
         "widths": lambda: kernels.widths(many, len(many)),

@@ -42,8 +42,6 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
     (pipeline, "find_rivals", "rivals"),
     (pipeline, "pose_covariance", "confidence"),
     (pipeline, "assess_confidence", "confidence"),
-    (pipeline, "find_originals", "copies"),
-    (pipeline, "with_copies", "copies"),
     (pipeline, "widen", "all matches"),
     (estimators, "check_matches", "input and result"),
     (estimators, "report", "input and result"),

@@ -53,14 +53,6 @@ def most_likely(probabilities: Floats, count: int) -> Indices:
     return _native.most_likely(floats(probabilities), count)
 
 
-def originals(correspondences: Correspondences, order: Indices, reach: float) -> Indices:
-    """Of every match (n,) the one it is a copy of: the first in an order (n,) within reach in all four coordinates.
-
-    One that is no copy is its own original.
-    """
-    return _native.originals(correspondences, integers(order), reach)
-
-
 def inner_products(rows: Floats, row: Floats) -> Floats:
     """Inner products (m,) of rows (m, n) with one (n,): the same from any number of threads of any library."""
     return _native.inner_products(floats(rows), floats(row))

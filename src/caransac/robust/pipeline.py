@@ -20,7 +20,6 @@ from caransac.robust.assess.degeneracy import find_degeneracy
 from caransac.robust.assess.rivals import find_rivals
 from caransac.robust.assess.uncertainty import pose_covariance
 from caransac.robust.cameras.lens_evidence import fit_lenses
-from caransac.robust.copies import find_originals, with_copies
 from caransac.robust.loop.ca_ransac import ca_ransac, prior_round
 from caransac.robust.loop.lm_lo import lm_lo
 from caransac.robust.loop.refinement import match_weights
@@ -40,26 +39,16 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estim
         info: of the matches as given.
         options: see `Options`.
     """
-    # 1. prepare: of very many matches, those to work on
+    # 1. prepare: choose a working set if there are too many matches
     info = info.of_usable(problem.usable)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
-    # 2. prior, 3. rounds and 4. assess, as the method has them
-    found = _estimate_distinct(part, known, options)
+    # 2. prior, 3. rounds and 4. assess, by the method
+    found = METHODS[options.method](part, known, options)
     # 5. report on all matches
     if chosen is None:
         return found
     return widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
-
-
-def _estimate_distinct(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
-    """Estimate by the method that the options name, where copies of a match count once."""
-    originals, method = find_originals(problem, info, options.tuning), METHODS[options.method]
-    if originals is None:
-        return method(problem, info, options)
-    distinct, place = np.unique(originals, return_inverse=True)
-    found = method(problem.subset(distinct), info.take(distinct), options)
-    return with_copies(problem.through(found.k1), distinct, place, found)
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "arrays.h"
-#include "copies.h"
 #include "hot/kernels.h"
 #include "noise.h"
 
@@ -25,23 +24,6 @@ Out<int> most_likely(const In<float, Any>& probabilities, int count) {
     }
     const size_t size = chosen.size();
     return to_numpy(std::move(chosen), {size});
-}
-
-Out<int> originals_of(const Correspondences& correspondences, const In<int, Any>& order, double reach) {
-    const int n = correspondences.size();
-    require(reach > 0, "reach must be positive");
-    require(count_of(order.shape(0)) == n, "order must have every index once");
-    std::vector<int> ranks(order.data(), order.data() + n), found;
-    std::vector<bool> seen(n);
-    for (const int each : ranks) {
-        require(each >= 0 && each < n && !seen[each], "order must have every index once");
-        seen[each] = true;
-    }
-    {
-        LockRelease release;
-        found = originals(correspondences.columns(), ranks, reach);
-    }
-    return to_numpy(std::move(found), {static_cast<size_t>(n)});
 }
 
 Out<float> inner_products(const In<float, Any, Any>& rows, const In<float, Any>& row) {
@@ -67,7 +49,6 @@ std::pair<double, double> widths(const Correspondences& correspondences, int mos
 
 void bind_selection(nb::module_& m) {
     m.def("most_likely", &most_likely, "probabilities"_a, "count"_a);
-    m.def("originals", &originals_of, "correspondences"_a, "order"_a, "reach"_a);
     m.def("inner_products", &inner_products, "rows"_a, "row"_a);
     m.def("widths", &widths, "correspondences"_a, "most"_a);
 }
