@@ -81,10 +81,11 @@ def bend(pixels: Array) -> Array:
 
 def measure(found: RelativePoseResult, R: Array, t: Array) -> tuple[float, float, float]:
     """Squared Mahalanobis distance of the truth, and the errors of rotation and direction in their medians."""
-    off = np.degrees(np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t])
+    off = np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t]
     pose = found.covariance[:5, :5]
-    rotation = np.linalg.norm(off[:3]) / (MEDIANS[0] * found.rotation_deviation_deg / 3**0.5)
-    direction = np.linalg.norm(off[3:]) / (MEDIANS[1] * found.direction_deviation_deg / 2**0.5)
+    deviations = np.radians([found.rotation_deviation_deg, found.direction_deviation_deg])
+    rotation = np.linalg.norm(off[:3]) / (MEDIANS[0] * deviations[0] / 3**0.5)
+    direction = np.linalg.norm(off[3:]) / (MEDIANS[1] * deviations[1] / 2**0.5)
     return float(off @ np.linalg.solve(pose, off)), float(rotation), float(direction)
 
 

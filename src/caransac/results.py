@@ -32,7 +32,7 @@ GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fun
 Kind = TypeVar("Kind", bound="Result")
 
 SHARED = ("points1", "points2", "trace")  # what the results in a result have in common with it
-POSE_NUMBERS = ("rotation_x_deg", "rotation_y_deg", "rotation_z_deg", "direction_1_deg", "direction_2_deg")
+POSE_NUMBERS = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")
 SHAPES = {"R": (3, 3), "t": (3,), "E": (3, 3), "F": (3, 3), "H": (3, 3)}  # of what results hold, where they hold it
 
 
@@ -56,10 +56,6 @@ class Result:
             methods. A pose is right if its error is below 5°; a fundamental matrix, if the pose that it implies with
             the true cameras is; a homography, if its mean error at the corners of the matched region is below one per
             cent of the extent of the matches.
-        max_error_px: threshold of the inliers in pixels: the option, or with "auto" 3.5 times the noise, or more where
-            keypoints are more precise than usual.
-        noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
-            success, and from the classical methods.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.
         elapsed_s: wall-clock seconds of the call.
     """
@@ -72,8 +68,6 @@ class Result:
     consensus: float
     probabilities: Array | None
     confidence: float | None
-    max_error_px: float
-    noise_px: float | None
     trace: tuple[Round, ...] | None = field(metadata=FULL)
     elapsed_s: float
 
@@ -132,7 +126,22 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class TwoViewResult(Result):
+class PixelResult(Result):
+    """What every estimation from pixels reports.
+
+    Attributes:
+        max_error_px: threshold of the inliers in pixels: the option, or with "auto" four times the noise, or more if
+            keypoints are more precise than usual.
+        noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
+            success, and from the classical methods.
+    """
+
+    max_error_px: float
+    noise_px: float | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class TwoViewResult(PixelResult):
     """What every estimation from matches of two images reports.
 
     Attributes:
@@ -173,7 +182,7 @@ class TwoViewResult(Result):
 
     def _deviation_deg(self, part: slice) -> float | None:
         covariance = getattr(self, "covariance", None)
-        return None if covariance is None else float(np.sqrt(np.trace(covariance[part, part])))
+        return None if covariance is None else float(np.degrees(np.sqrt(np.trace(covariance[part, part]))))
 
     @cached_property
     def parallax_px(self) -> float | None:
@@ -204,7 +213,7 @@ class TwoViewResult(Result):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class AbsolutePoseResult(Result):
+class AbsolutePoseResult(PixelResult):
     """Absolute pose of a camera from 2D-3D matches: ``x = R X + t``.
 
     Attributes:
@@ -251,10 +260,10 @@ class RelativePoseResult(TwoViewResult):
         alternatives: other poses (R, t) that explain the matches as well, such as the second one of a plane.
         rivals: other poses, of many matches that the answer does not explain, the strongest first.
         rotation_confidence: probability that the error of the rotation is below 5°, from "ca-ransac".
-        covariance: (5, 5) or more, of the numbers that `covariance_of` names, where the noise is all that is wrong: the
-            rotation vector w of ``R_true = exp([w]x) R`` in degrees; the direction along the two columns of
-            `caransac.geometry.direction_basis(t)`, in degrees; focal lengths that were refined, relative to themselves.
-            None without success.
+        covariance: (5, 5) or more, of the numbers that `covariance_of` names, if noise is the only error: the rotation
+            vector w of ``R_true = exp([w]x) R`` in radians; the direction along the two columns of
+            `caransac.geometry.direction_basis(t)`, in radians; the logarithms of refined focal lengths. None without
+            success.
         covariance_of: the names of these numbers.
     """
 
@@ -269,6 +278,40 @@ class RelativePoseResult(TwoViewResult):
     rotation_confidence: float | None = None
     covariance: Array | None = None
     covariance_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RayPoseResult(Result):
+    """Relative pose of camera 2 from camera 1 by their rays: ``x2 = R x1 + t``.
+
+    The confidence is None: degeneracy, lenses and cameras are not assessed for rays.
+
+    Attributes:
+        R: (3, 3) rotation, None without success.
+        t: (3,) translation direction of length one, None without success.
+        E: (3, 3) essential matrix ``[t]x R``, None without success.
+        max_error_deg: threshold of the inliers: the largest angle to their epipolar planes, in degrees.
+        noise_deg: median angle of right matches to their epipolar planes in degrees, as "ca-ransac" estimates it; None
+            without success, and from the classical methods.
+        rays1: (N, 3) the given rays of camera 1, as unit vectors.
+        rays2: (N, 3) the given rays of camera 2, as unit vectors.
+    """
+
+    R: Array | None
+    t: Array | None
+    E: Array | None
+    max_error_deg: float
+    noise_deg: float | None
+    rays1: Array = field(metadata=FULL)
+    rays2: Array = field(metadata=FULL)
+
+    _derived: ClassVar[tuple[str, ...]] = ("num_matches", "rotation_deg")
+    _points: ClassVar[dict[str, int]] = {"rays1": 3, "rays2": 3}
+
+    @property
+    def rotation_deg(self) -> float | None:
+        """Angle of the rotation in degrees; None without success."""
+        return None if self.R is None else rotation_angle_deg(self.R)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -355,7 +398,9 @@ class GeometryResult(TwoViewResult):
         return values
 
 
-SomeResult = RelativePoseResult | FundamentalResult | HomographyResult | GeometryResult | AbsolutePoseResult
+SomeResult = (
+    RelativePoseResult | RayPoseResult | FundamentalResult | HomographyResult | GeometryResult | AbsolutePoseResult
+)
 
 
 def load_result(path: str | Path) -> SomeResult:

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from caransac import Options, estimate_relative_pose, estimate_relative_pose_from_rays
+from caransac import (
+    Options,
+    RayPoseResult,
+    estimate_relative_pose,
+    estimate_relative_pose_from_rays,
+    load_result,
+)
 from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.kernels import RAY_POSES, pack
 from caransac.robust.problems import Spherical
@@ -36,17 +42,34 @@ def test_poses_of_cameras_that_see_all_around(view_deg):
         assert pose_error_deg(result.R, result.t, R, t) < 0.4
         assert (result.inliers & inliers).sum() > 0.95 * inliers.sum()
         assert (result.inliers & ~inliers).sum() < 0.15 * (~inliers).sum()
-        assert 0.015 < result.noise_px < 0.1, "in degrees"
-        assert result.confidence > 0.5
-        assert result.camera1 is None
-        np.testing.assert_allclose(np.linalg.norm(result.points1, axis=1), 1)
+        assert 0.015 < result.noise_deg < 0.1
+        np.testing.assert_allclose(np.linalg.norm(result.rays1, axis=1), 1)
+
+
+@pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
+def test_what_is_not_assessed_has_no_confidence(method):
+    """A baseline of a hundredth of the depth tells no direction, and nothing about rays says so."""
+    result = estimate_relative_pose_from_rays(*scene(0)[:2], options=Options(method=method))
+    assert result.success and result.confidence is None
+
+
+def test_results_of_rays_are_saved_and_read(tmp_path):
+    rays1, rays2, *_ = scene(4)
+    found = estimate_relative_pose_from_rays(rays1, rays2, options=Options(keep_trace=True))
+    found.save(tmp_path / "rays.json")
+    again = load_result(tmp_path / "rays.json")
+    assert type(again) is RayPoseResult
+    for name in ("R", "t", "E", "rays1", "rays2", "inliers", "probabilities"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+    assert (again.max_error_deg, again.noise_deg) == (found.max_error_deg, found.noise_deg)
+    assert not hasattr(again, "max_error_px")
 
 
 def test_a_stated_angle_and_classical_methods():
     rays1, rays2, R, t, _ = scene(1)
     result = estimate_relative_pose_from_rays(rays1, rays2, max_error_deg=0.2)
     assert pose_error_deg(result.R, result.t, R, t) < 0.4
-    assert result.max_error_px == pytest.approx(0.2)
+    assert result.max_error_deg == pytest.approx(0.2)
     result = estimate_relative_pose_from_rays(rays1, rays2, options=Options(method="lm-lo"))
     assert pose_error_deg(result.R, result.t, R, t) < 0.4
 

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_matches, as_reals
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same
 from caransac.api.guessed_cameras import estimate_uncalibrated
-from caransac.api.result_fields import covariance_of, report, rivals_of
+from caransac.api.result_fields import covariance_of, lengths, report, report_common, rivals_of
 from caransac.api.same_camera import could_be_one, estimate_focal_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import MaxError, Options, ScoreKind
-from caransac.results import FundamentalResult, HomographyResult, RelativePose, RelativePoseResult
+from caransac.results import FundamentalResult, HomographyResult, RayPoseResult, RelativePose, RelativePoseResult
 from caransac.robust.cameras.profile import CameraProfile, camera_profile
 from caransac.robust.cameras.refined import refined_cameras
 from caransac.robust.pipeline import estimate_model
@@ -106,7 +106,7 @@ def estimate_relative_pose_from_rays(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     options: Options | None = None,
-) -> RelativePoseResult:
+) -> RayPoseResult:
     """Estimate the relative pose of two cameras from the rays of their matches, also of such that see all around.
 
     For spherical, catadioptric and any other central cameras, in any direction: distances are angles between rays and
@@ -122,8 +122,7 @@ def estimate_relative_pose_from_rays(
         options: see `Options`; its ``max_error_px`` has no meaning here and must be left at "auto".
 
     Returns:
-        The pose with ``x2 = R x1 + t``; the cameras are None, `points1` and `points2` the rays as unit vectors, and
-        `max_error_px` and `noise_px` are in degrees.
+        The pose with ``x2 = R x1 + t``. Its confidence is None: what it rests on is not assessed for rays.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
@@ -142,11 +141,18 @@ def estimate_relative_pose_from_rays(
         raise ValueError(str(error).replace("max_error_px", "max_error_deg")) from error
     problem = Spherical.from_rays(*units)
     found = estimate_model(problem, info, options)
-    common = report(units, problem, found, options, started)
-    if found.model is None:
-        return RelativePoseResult(R=None, t=None, E=None, **common)
-    R, t = split_pose(found.model)
-    return RelativePoseResult(R=R, t=t, E=essential_from_pose(R, t), degeneracy=found.degeneracy_kind, **common)
+    R, t = (None, None) if found.model is None else split_pose(found.model)
+    max_error, noise = lengths(problem, found)
+    return RayPoseResult(
+        R=R,
+        t=t,
+        E=None if R is None or t is None else essential_from_pose(R, t),
+        max_error_deg=max_error,
+        noise_deg=noise,
+        rays1=units[0],
+        rays2=units[1],
+        **report_common(problem, found, options, started),
+    )
 
 
 def estimate_fundamental(

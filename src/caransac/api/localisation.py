@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_points, as_rows, check_scores
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_options
-from caransac.api.result_fields import report_common
+from caransac.api.result_fields import report_pixels
 from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
@@ -65,7 +65,7 @@ def estimate_absolute_pose(
     problem = problem.through(found.k1)
     given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change
     if found.model is None or found.msac_scores is None:
-        common = report_common(problem, found, options, started)
+        common = report_pixels(problem, found, options, started)
         return AbsolutePoseResult(R=None, t=None, points2d=given2d, points3d=given3d, **common)
     R, t = split_pose(problem.public(found.model[None])[0])
     weights = problem.share((found.msac_scores > 0).astype(float))
@@ -77,5 +77,5 @@ def estimate_absolute_pose(
         covariance=covariance,
         points2d=given2d,
         points3d=given3d,
-        **report_common(problem, found, options, started),
+        **report_pixels(problem, found, options, started),
     )

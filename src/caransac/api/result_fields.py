@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,13 +31,18 @@ class CommonFields(TypedDict):
     consensus: float
     probabilities: Array | None
     confidence: float | None
-    max_error_px: float
-    noise_px: float | None
     trace: tuple[Round, ...] | None
     elapsed_s: float
 
 
-class TwoViewFields(CommonFields):
+class PixelFields(CommonFields):
+    """The fields that results from pixels share."""
+
+    max_error_px: float
+    noise_px: float | None
+
+
+class TwoViewFields(PixelFields):
     """The fields that results of two views share."""
 
     points1: Array
@@ -53,12 +57,30 @@ def report(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> TwoViewFields:
-    """The fields of results of two views, over the points as given; see `report_common`."""
+    """Return the fields of results of two views, over all given points; see `report_common`."""
     return {
-        **report_common(problem, found, options, started, public),
+        **report_pixels(problem, found, options, started, public),
         "points1": pixels[0].copy(),  # the caller's own arrays may change
         "points2": pixels[1].copy(),
     }
+
+
+def report_pixels(
+    problem: Problem,
+    found: Estimate,
+    options: Options,
+    started: float,
+    public: Callable[[Array], Array] | None = None,
+) -> PixelFields:
+    """Return the fields of results from pixels; see `report_common`."""
+    max_error, noise = lengths(problem, found)
+    return {**report_common(problem, found, options, started, public), "max_error_px": max_error, "noise_px": noise}
+
+
+def lengths(problem: Problem, found: Estimate) -> tuple[float, float | None]:
+    """Return threshold and noise in pixels, of rays in degrees; the noise is None unless it was estimated."""
+    noise = None if found.probabilities is None or found.model is None else found.noise / problem.pixel
+    return found.max_error / problem.pixel, noise
 
 
 def report_common(
@@ -85,8 +107,6 @@ def report_common(
         "consensus": float(msac_scores.sum()),
         "probabilities": probabilities,
         "confidence": found.confidence,
-        "max_error_px": found.max_error / problem.pixel,
-        "noise_px": None if found.probabilities is None or found.model is None else found.noise / problem.pixel,
         "trace": trace or None,
         "elapsed_s": time.perf_counter() - started,
     }
@@ -100,11 +120,11 @@ class CovarianceFields(TypedDict):
 
 
 def covariance_of(problem: RelativePoseProblem, found: Estimate) -> CovarianceFields:
-    """The covariance of a pose in degrees, and of the free parameters that were estimated with it."""
+    """Return the covariance of a pose and of the free parameters that were estimated with it, and their names."""
     if found.covariance is None:
         return {"covariance": None, "covariance_of": ()}
-    free, units = dict(problem.free_parameters), [math.degrees(1.0)] * len(POSE_NUMBERS)
-    units += [1.0] * len(free)
+    free = dict(problem.free_parameters)
+    units = [1.0] * (len(POSE_NUMBERS) + len(free))
     if problem.lens_prior is not None and found.model is not None:
         # k1 of the camera as given is of rays at its focal length.
         log_scales = log_scales_of(with_intrinsics(found.model))

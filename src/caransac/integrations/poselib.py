@@ -45,7 +45,7 @@ from caransac.integrations.poselib_settings import (
     options_from,
 )
 from caransac.options import Options, ScoreKind
-from caransac.results import AbsolutePoseResult, RelativePoseResult, Result
+from caransac.results import AbsolutePoseResult, PixelResult, RelativePoseResult
 
 REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
 
@@ -300,7 +300,7 @@ def _as_camera(camera: Any, name: str) -> _Camera:
     return as_camera(camera, name)
 
 
-def _info(found: Result, options: Options) -> dict[str, Any]:
+def _info(found: PixelResult, options: Options) -> dict[str, Any]:
     num_points = len(found.inliers)
     return {
         "refinements": -(-found.num_hypotheses // options.samples_per_round),

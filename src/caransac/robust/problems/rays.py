@@ -21,7 +21,7 @@ class Spherical(RelativePoseProblem):
     Distances are angles in radians; what is a pixel elsewhere is a degree here.
     """
 
-    traits = Traits(confidence="essential", has_mean=True)
+    traits = Traits(confidence=None, has_mean=True)
     model_kernels = RAY_POSES
 
     @classmethod
