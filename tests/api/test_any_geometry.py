@@ -8,8 +8,10 @@ import pytest
 
 import caransac
 from caransac import Camera, Options
+from caransac.api import estimators, guessed_cameras, same_camera
 from caransac.api.any_geometry import RULES
 from caransac.geometry import pose_error_deg, rotation_from_vector, sampson_sq
+from caransac.robust.pipeline import estimate_model
 from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 SIZE = CAMERA.width, CAMERA.height
@@ -90,6 +92,20 @@ def test_matches_of_nothing_give_nothing(rng):
         assert result.stop_reason in ("unsure", "no_consensus", "degenerate")
         assert not result.inliers.any()
         assert all(getattr(result, name) is None for name in ("R", "t", "E", "F", "H"))
+
+
+@pytest.mark.parametrize("known", [{}, {"image_size1": SIZE, "image_size2": SIZE}], ids=["nothing", "sizes"])
+def test_no_pipeline_runs_twice(known, rng, monkeypatch):
+    """Unrelated points make the rules ask for every estimate; no problem is estimated a second time."""
+    asked = []
+    for module in (estimators, guessed_cameras, same_camera):
+        monkeypatch.setattr(
+            module, "estimate_model", lambda problem, *rest: (asked.append(problem), estimate_model(problem, *rest))[1]
+        )
+    points1, points2 = rng.uniform(0, 1, (2, 200, 2)) * SIZE
+    assert caransac.estimate(points1, points2, **known).kind == "none"
+    kinds = [(type(problem).__name__, getattr(problem, "shared", None)) for problem in asked]
+    assert len(kinds) == len(set(kinds)) == 3
 
 
 @pytest.mark.parametrize("n", [0, 3, 6])

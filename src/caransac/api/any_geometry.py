@@ -100,10 +100,10 @@ class Estimates:
         return estimate_homography(flat1, flat2, **self.matches)
 
     @cached_property
-    def without_cameras(self) -> FundamentalResult:
-        """The fundamental matrix, whatever is known of the cameras."""
-        if isinstance(self.epipolar, FundamentalResult):
-            return self.epipolar
+    def without_cameras(self) -> FundamentalResult | None:
+        """The fundamental matrix without the given cameras; None if none were given, as `epipolar` is it then."""
+        if self.camera1 is None and self.camera2 is None:
+            return None
         sizes = self.sizes if self.both_sizes else {}
         return estimate_fundamental(self.points1, self.points2, **sizes, **self.matches)
 
@@ -197,7 +197,9 @@ def plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
 def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
     """The fundamental matrix, if it is reliable and the scene has depth: the cameras may be wrong."""
     found = estimates.without_cameras
-    return answers.fundamental(found) if policy.accepts(found) and found.degeneracy is None else None
+    if found is None or not policy.accepts(found) or found.degeneracy is not None:
+        return None
+    return answers.fundamental(found)
 
 
 def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # rules are called alike
