@@ -51,7 +51,7 @@ class Options:
         adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
             matches within ``max_error_px``.
         max_ratio: "lm-lo" and "lm-lo-u" only. Matches whose ratio (``score_kind="ratio"``) is not below are left out of
-            the estimation, as long as 20 remain. They still count in ``inliers``. A number above all ratios, say 2,
+            the estimation, as long as 15 remain. They still count in ``inliers``. A number above all ratios, say 2,
             keeps every match.
         early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
             ``rounds * samples_per_round`` hypotheses.

@@ -126,6 +126,12 @@ def test_images_of_the_database_need_no_file(scene, capsys):
     assert entry["camera"]["params"][0] == pytest.approx(views.camera.fx, rel=0.02)
 
 
+def test_a_camera_has_pixel_centres_at_integers_as_in_other_commands(scene, capsys):
+    folder, _ = scene
+    assert main(["localize", str(folder / "sparse"), "1.png", "--json", "--camera", "432,240,180"]) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["camera"]["params"] == [432, 240.5, 180.5], "COLMAP's, in the answer"
+
+
 def test_a_run_continues_where_it_was_interrupted(scene, capsys, tmp_path):
     folder, _ = scene
     out, queries = tmp_path / "poses.jsonl", ["0.png", "1.png", "3.png"]

@@ -28,10 +28,10 @@ MIN_CONFIDENCE = 0.5
 DESCRIPTION = """\
 Estimate the poses x = R X + t of images in a COLMAP model, each with a
 confidence. Features come from the database if it has the image, else from the
-image itself (SIFT; needs the extra 'images'). Pixels follow COLMAP, in --camera
-and in the answers: the centre of the top-left pixel is (0.5, 0.5). The exit code
-is 1 if an image was not localised or a confidence is below --min-confidence, and
-2 for a wrong call or file. Needs the extra 'colmap'."""
+image itself (SIFT; needs the extra 'images'). The centre of the top-left pixel is
+(0, 0) in --camera, as in all commands, and (0.5, 0.5) in the cameras of the answers,
+as in COLMAP. The exit code is 1 if an image was not localised or a confidence is
+below --min-confidence, and 2 for a wrong call or file. Needs the extra 'colmap'."""
 EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg                  database.db beside sparse
@@ -66,8 +66,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--camera",
         type=Camera.from_text,
         metavar="CAMERA",
-        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params in COLMAP's pixels, ±5%% behind it if the "
-        "focal length is uncertain (default: that of the database, else that of the model if it has only one, else "
+        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, ±5%% behind it if the focal length is "
+        "uncertain (default: that of the database, else that of the model if it has only one, else "
         "from EXIF data, else estimated)",
     )
     two_views.add_options(parser, Options()).add_argument(
@@ -109,7 +109,8 @@ def localize(arguments: argparse.Namespace) -> int:
 
 def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: argparse.Namespace) -> bool:
     """Localise an image, and tell; returns whether the answer can be relied on."""
-    features, camera = _look_at(path, model, arguments.camera)
+    given = None if arguments.camera is None else in_colmap_pixels(arguments.camera)
+    features, camera = _look_at(path, model, given)
     points2d, points3d, ratios = model.match(features)
     found = estimate_absolute_pose(points2d, points3d, camera, scores=ratios, score_kind="ratio", options=options)
     reliable = found.success and (found.confidence is None or found.confidence >= arguments.min_confidence)
