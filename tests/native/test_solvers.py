@@ -182,4 +182,4 @@ def test_samples_must_be_of_points(size):
         solver(points, np.zeros((3, 4), np.int32))
     for member in (-1, 9):
         with pytest.raises(ValueError, match="indices of correspondences"):
-            solver(points, [[member, *range(size - 1)]])
+            solver(points, np.array([[member, *range(size - 1)]], np.int32))

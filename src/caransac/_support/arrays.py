@@ -67,7 +67,7 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if array.dtype != np.float64:
         with np.errstate(over="ignore"):  # what only a long double holds becomes infinite, and is refused
             array = array.astype(np.float64)
-    array = np.ascontiguousarray(array)
+    array = np.require(array, requirements=("C", "ALIGNED"))  # as the compiled module reads them
     if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array

@@ -8,7 +8,6 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Correspondences, RefineOptions
 from caransac.geometry import Array
-from caransac.kernels._arrays import reals
 
 TwoNumbers = tuple[float, float]
 
@@ -37,9 +36,9 @@ def refine_lens_pose(
     Returns:
         The model (3, 6), k1 of its lenses, and the cost before and after.
     """
-    return _native.refine_lens_pose(reals(model), k1, rays, reals(weights), given, options)
+    return _native.refine_lens_pose(model, k1, rays, weights, given, options)
 
 
 def lens_information(model: Array, k1: TwoNumbers, rays: Correspondences, weights: Array) -> Array:
     """``J^T W J`` of the distances (13, 13): what rays say, at noise one, of the degrees of freedom `RELATIVE`."""
-    return _native.lens_information(reals(model), k1, rays, reals(weights))
+    return _native.lens_information(model, k1, rays, weights)

@@ -9,7 +9,6 @@ import numpy as np
 from caransac import _native
 from caransac._native import Activation, Correspondences, ScoreKind
 from caransac.geometry import Array, Floats
-from caransac.kernels._arrays import aligned, floats, reals
 
 Layer = tuple[Floats, Floats, Activation, bool]
 
@@ -21,7 +20,7 @@ def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
     residual. Arrays are single precision, layers at most 128 wide, x together at most 1024. x may be transposed
     or a slice: only blocks of rows are ever copied.
     """
-    return _native.mlp([aligned(np.asarray(part, np.float32)) for part in x], list(layers))
+    return _native.mlp([np.asarray(part, np.float32) for part in x], list(layers))
 
 
 class StateKernels:
@@ -47,14 +46,14 @@ class StateKernels:
 
     def first(self, side: Floats) -> tuple[Floats, Floats]:
         """States (n, c) and inlier probabilities (n,) from side information (n, d)."""
-        return self._native.first(floats(side))
+        return self._native.first(side)
 
     def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
         """States (n, c) and inlier probabilities (n,) after seeing scores (k, n), k from 1 to 1024.
 
         Of the same bits from any number of threads of any library.
         """
-        return self._native.update(floats(state), floats(msac_scores))
+        return self._native.update(state, msac_scores)
 
 
 def side_information(correspondences: Correspondences, scores: Array | None, score_kind: ScoreKind) -> Floats:
@@ -63,12 +62,12 @@ def side_information(correspondences: Correspondences, scores: Array | None, sco
     Returns:
         (n, 36).
     """
-    return _native.side_information(correspondences, None if scores is None else reals(scores), score_kind)
+    return _native.side_information(correspondences, scores, score_kind)
 
 
 def fourier_features(values: Array) -> Floats:
     """Numbers (n,) from 0 to 1.5, others cut to that, lifted to the sines and cosines of pi 2^i x / 1.5: (n, 16)."""
-    return _native.fourier_features(reals(values))
+    return _native.fourier_features(values)
 
 
 def neighbour_features(correspondences: Correspondences) -> Floats:

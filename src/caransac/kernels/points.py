@@ -5,7 +5,7 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Correspondences
 from caransac.geometry import Array, Floats
-from caransac.kernels._arrays import Indices, floats, integers, reals
+from caransac.kernels._arrays import Indices, integers
 
 
 def pack(points1: Array, points2: Array) -> Correspondences:
@@ -15,7 +15,7 @@ def pack(points1: Array, points2: Array) -> Correspondences:
     ``spreads`` says of either image where its points are, (2, 3): their centre and the spread around it, blind to a few
     absurd ones, and ``in_spreads`` gives the points relative to that.
     """
-    return _native.pack(reals(points1), reals(points2))
+    return _native.pack(points1, points2)
 
 
 def pack_space(points2d: Array, points3d: Array) -> Correspondences:
@@ -24,12 +24,12 @@ def pack_space(points2d: Array, points3d: Array) -> Correspondences:
     ``points1`` are those of the image and ``points2`` the 3D points; ``spreads`` and ``in_spreads`` have the first two
     coordinates of the centred 3D points.
     """
-    return _native.pack_space(reals(points2d), reals(points3d))
+    return _native.pack_space(points2d, points3d)
 
 
 def calibrate(pixels1: Array, pixels2: Array, intrinsics: Array) -> Correspondences:
     """Normalised image coordinates of pixels (n, 2) of two cameras, the rows fx, fy, cx, cy of intrinsics (2, 4)."""
-    return _native.calibrate(reals(pixels1), reals(pixels2), reals(intrinsics))
+    return _native.calibrate(pixels1, pixels2, intrinsics)
 
 
 def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, float]:
@@ -37,7 +37,7 @@ def normalise(pixels1: Array, pixels2: Array) -> tuple[Correspondences, Array, f
 
     Each image is centred by medians, and both are scaled alike.
     """
-    return _native.normalise(reals(pixels1), reals(pixels2))
+    return _native.normalise(pixels1, pixels2)
 
 
 def widths(correspondences: Correspondences, most: int) -> tuple[float, float]:
@@ -50,12 +50,12 @@ def widths(correspondences: Correspondences, most: int) -> tuple[float, float]:
 
 def most_likely(probabilities: Floats, count: int) -> Indices:
     """Indices (k,) of the `count` most probable points, ascending; of equal ones the first, and all if no more."""
-    return _native.most_likely(floats(probabilities), count)
+    return _native.most_likely(probabilities, count)
 
 
 def inner_products(rows: Floats, row: Floats) -> Floats:
     """Inner products (m,) of rows (m, n) with one (n,): the same from any number of threads of any library."""
-    return _native.inner_products(floats(rows), floats(row))
+    return _native.inner_products(rows, row)
 
 
 def sample_uniform(pool: Indices, size: int, count: int, *, seed: int, first: int = 0) -> Indices:

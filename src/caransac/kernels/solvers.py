@@ -5,7 +5,7 @@ from __future__ import annotations
 from caransac import _native
 from caransac._native import Correspondences
 from caransac.geometry import Array
-from caransac.kernels._arrays import Indices, integers, reals
+from caransac.kernels._arrays import Indices, integers
 
 
 def five_point(correspondences: Correspondences, samples: Indices) -> tuple[Array, Indices]:
@@ -69,7 +69,7 @@ def real_roots(coefficients: Array) -> Array:
     Returns:
         (m, 3) or (m, 10) roots in no particular order, the rest NaN.
     """
-    return _native.real_roots(reals(coefficients))
+    return _native.real_roots(coefficients)
 
 
 def plane_poses(H: Array, correspondences: Correspondences) -> Array:
@@ -77,4 +77,4 @@ def plane_poses(H: Array, correspondences: Correspondences) -> Array:
 
     Two for a plane, none for a rotation.
     """
-    return _native.Homographies.plane_poses(reals(H), correspondences)
+    return _native.Homographies.plane_poses(H, correspondences)

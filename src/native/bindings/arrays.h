@@ -18,6 +18,8 @@ namespace caransac {
 
 namespace nb = nanobind;
 
+// nanobind copies arrays of another type or order. Arrays must be aligned: those of callers are made so where they are
+// checked.
 template <class T, class... Shape>
 using In = nb::ndarray<const T, nb::shape<Shape{}...>, nb::c_contig, nb::device::cpu>;
 template <int N>
