@@ -105,7 +105,7 @@ def test_no_pipeline_runs_twice(known, rng, monkeypatch):
     points1, points2 = rng.uniform(0, 1, (2, 200, 2)) * SIZE
     assert caransac.estimate(points1, points2, **known).kind == "none"
     kinds = [(type(problem).__name__, getattr(problem, "shared", None)) for problem in asked]
-    assert len(kinds) == len(set(kinds)) == 3
+    assert 2 <= len(kinds) == len(set(kinds)) <= 3
 
 
 @pytest.mark.parametrize("n", [0, 3, 6])
