@@ -80,6 +80,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "local_steps": (3, 30),
     "min_weight": (0.0, 0.05),
     "wide_loss_scale": (1.0, 10.0),
+    "wide_gain": (0.0, 1.0),
     "wide_reach": (5.0, 50.0),
     "guessed_centre_deviation": (0.0, 0.1),
     "contradicted": (0.0, 1.0),

@@ -47,7 +47,10 @@ class Tuning:
         agreeing_deg: models whose outcome is within this angle of the best one's are averaged with it; 0 for none.
         mean_exponent: of the consensus in the weight of a model there: one with 2 % less counts for a third.
         min_weight: lighter matches are left out of the weighted refinement (the paper's).
-        wide_loss_scale: scale of the Cauchy loss of the refinement on all matches, beyond the working set, in noises.
+        wide_loss_scale: scale of a wide Cauchy loss, as a multiple of the noise: of the refinement on all matches,
+            beyond the working set, and of the final refinement if few wrong matches are near the model.
+        wide_gain: maximum ratio of the predicted variances (wide loss / loss at the noise) for which the final
+            refinement uses the wide loss; 0 for never.
         wide_reach: distance up to which matches count there, in noises.
         guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
             where the sizes of the images are not given, in the longer side of the box of the points; 0 for no cameras.
@@ -75,6 +78,7 @@ class Tuning:
     mean_exponent: float = 50.0
     min_weight: float = 1e-3
     wide_loss_scale: float = 3.0
+    wide_gain: float = 0.75
     wide_reach: float = 15.0
     guessed_centre_deviation: float = 0.2
     contradicted: float = 0.1
@@ -159,5 +163,6 @@ PAPER_TUNING = replace(
     usual_matches=math.inf,
     max_error=1.0,
     agreeing_deg=0.0,
+    wide_gain=0.0,
     guessed_centre_deviation=0.0,
 )

@@ -22,7 +22,7 @@ from caransac.robust.assess.uncertainty import pose_covariance
 from caransac.robust.cameras.lens_evidence import fit_lenses
 from caransac.robust.loop.ca_ransac import ca_ransac, prior_round
 from caransac.robust.loop.lm_lo import lm_lo
-from caransac.robust.loop.refinement import match_weights
+from caransac.robust.loop.refinement import loss_scale, match_weights
 from caransac.robust.loop.sampling import ProsacSampler, SelectiveSampler, UniformSampler
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
@@ -79,7 +79,8 @@ def _covariance(problem: Problem, network: StateNetwork, found: Estimate, option
     """The covariance of a pose by the weights of its last refinement."""
     assert found.model is not None
     weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
-    return pose_covariance(problem, found, weights)
+    scale = loss_scale(problem, found.model, weights, found.noise, options.tuning)
+    return pose_covariance(problem, found, weights, scale)
 
 
 def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:

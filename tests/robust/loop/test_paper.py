@@ -85,6 +85,7 @@ def test_it_differs_from_the_default_in_the_fields_that_the_docs_list():
         "usual_matches",
         "max_error",
         "agreeing_deg",
+        "wide_gain",
         "guessed_centre_deviation",
     }
 

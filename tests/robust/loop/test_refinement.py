@@ -6,11 +6,11 @@ import pytest
 from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector, split_pose
 from caransac.kernels import RefineOptions
 from caransac.learned.state_network import load_network
-from caransac.robust.loop.refinement import local_steps, match_weights, refine_weighted
+from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted
 from caransac.robust.loop.scale import Scale
-from caransac.robust.problems import Essential, Homography
+from caransac.robust.problems import Essential, Fundamental, Homography
 from caransac.synthetic import make_pair
-from caransac.tuning import DEFAULT_TUNING, Tuning
+from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING, Tuning
 
 
 def scene(noise_px, outlier_ratio=0.3, num_points=3000):
@@ -79,3 +79,19 @@ def test_wrong_matches_of_no_weight_do_not_move_the_model():
     weighted = refine_weighted(problem, pose, inliers.astype(float), noise)
     alone = refine_weighted(right, pose, np.ones(right.num_points), noise)
     assert np.allclose(weighted, alone, atol=1e-7)
+
+
+def test_the_final_loss_is_wide_if_that_predicts_a_smaller_variance(rng):
+    """Right matches alone are used better by a wide loss; wrong ones near the model are kept out by a narrow one."""
+    for share_near, wide in ((0.0, True), (0.7, False)):
+        pair = make_pair(1000, outlier_ratio=0.0, noise_px=0.5, seed=2)
+        moved = (rng.random(1000) < share_near)[:, None] * rng.uniform(-8, 8, (1000, 2))
+        problem = Essential.from_pixels(pair.points1, pair.points2 + moved, pair.camera1, pair.camera2)
+        pose, noise, weights = join_pose(pair.R, pair.t), 0.5 * 0.674 * problem.pixel, np.ones(1000)
+        factor = DEFAULT_TUNING.wide_loss_scale if wide else 1.0
+        assert loss_scale(problem, pose, weights, noise, DEFAULT_TUNING) == pytest.approx(factor * noise)
+        assert loss_scale(problem, pose, weights, noise, PAPER_TUNING) == noise
+        nothing = problem.subset(np.empty(0, np.int32))
+        assert loss_scale(nothing, pose, np.empty(0), noise, DEFAULT_TUNING) == noise
+        plain = Fundamental.from_pixels(pair.points1, pair.points2)
+        assert loss_scale(plain, np.eye(3), weights, noise, DEFAULT_TUNING) == noise, "not for free cameras"

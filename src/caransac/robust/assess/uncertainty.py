@@ -15,8 +15,8 @@ from caransac.tuning import CAMERAS
 # Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
 # more the prior of the cameras counts.
 CAUCHY_CURVATURE = 0.214
-# Variance of Cauchy's estimator at that scale, relative to the variance of least squares.
-CAUCHY_VARIANCE = 1.58
+# Variance of Cauchy's estimator at a scale of w noises, divided by that of least squares: 1 + 0.58 / w^1.8.
+CAUCHY_EXCESS, CAUCHY_POWER = 0.58, 1.8
 # The fit makes residuals smaller, as if so many numbers had been fitted for each one, and matches got their weights by
 # their residuals. With both, 95 % ellipses hold 91 to 96 % of synthetic poses with exact cameras (table `covariance`).
 FITTED, CHOSEN = 4.0, 1.1
@@ -27,7 +27,7 @@ DISTORTION_STEP = 1e-4  # of finite differences
 RESPONDING = 512  # points that tell how lenses move a model, at most
 
 
-def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array | None:
+def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scale: float | None = None) -> Array | None:
     """Covariance (f, f) of the degrees of freedom of a pose that was found, in radians; None of other models.
 
     The inverse of the information in the matches, at the noise that was found, and of what is known of the cameras.
@@ -38,6 +38,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
         problem: the matches.
         found: their estimate.
         weights: (n,) that the model was fitted with.
+        loss_scale: scale of the Cauchy loss that it was fitted with; None for the noise.
     """
     model = found.model
     if model is None or not problem.traits.uncertainty:
@@ -50,8 +51,9 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array) -> Array 
         data = problem.model_kernels.information(model, problem.correspondences, weights)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
+    width = 1.0 if loss_scale is None else loss_scale / found.noise
     variance = (
-        CAUCHY_VARIANCE
+        (1 + CAUCHY_EXCESS / width**CAUCHY_POWER)
         * CHOSEN
         * deviation_sq
         * max(count, 1e-9)

@@ -13,7 +13,7 @@ from caransac.learned.sample_quality import load_quality
 from caransac.learned.state_network import MatchStates
 from caransac.options import Options
 from caransac.results import Round
-from caransac.robust.loop.refinement import local_steps, match_weights, refine_weighted
+from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted
 from caransac.robust.loop.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
 from caransac.robust.loop.scale import Scale, likely_matches
 from caransac.robust.problems import Problem
@@ -106,9 +106,10 @@ class Steps:
         problem = self.problem
         if self.options.adaptive_refinement:
             weights = problem.share(match_weights(self.network, probabilities, self.options.tuning.min_weight))
-        else:
-            weights = problem.inliers(model, self.scale.max_error(noise)).astype(float)
-        return refine_weighted(problem, model, weights, noise)
+            scale = loss_scale(problem, model, weights, noise, self.options.tuning)
+            return refine_weighted(problem, model, weights, noise, scale)
+        inliers = problem.inliers(model, self.scale.max_error(noise))
+        return refine_weighted(problem, model, inliers.astype(float), noise)
 
     def average(self, last: Round) -> Array | None:
         """Return the answer: the mean of the best model and of those that agree with it, weighted by their consensus.
