@@ -170,7 +170,10 @@ def row_cells(name: str, rows: dict[str, dict[str, float]]) -> list[str]:
     if name == "default":
         return ["nothing", *(f"{row[k]:.2f}" for k in KEYS), "1"]
     label = f"{name}, beside {base_of(name)}" if number_of(name) in BESIDE else name
-    differences = [f"{row[key] - base[key]:+.2f} ± {row[f'{key}_interval']:.2f}" for key in KEYS[:2]]
+    differences = [
+        f"{row[key] - base[key]:+.2f}" + (f" ± {row[half]:.2f}" if (half := f"{key}_interval") in row else "")
+        for key in KEYS[:2]
+    ]
     return [label, *differences, f"{row['jumps'] - base['jumps']:+.2f}", f"{row['ms'] / base['ms']:.2f}"]
 
 

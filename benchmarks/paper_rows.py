@@ -75,7 +75,7 @@ def run_differences(folders: Sequence[str], quick: bool) -> dict[str, Any]:
     pairs = [pair for folder in folders for pair in read_ransac_tutorial(folder, max_pairs=count)]
     chosen = {name: changed for name, changed in ablation.STAGES.items() if name in difference_names()}
     with ProcessPoolExecutor(count_cores()) as pool:
-        rows = {name: ablation.run_row(pool, pairs, "E", changed, seeds) for name, changed in chosen.items()}
+        rows = {name: ablation.run_row(pool, pairs, "E", changed, seeds)[0] for name, changed in chosen.items()}
     return {"data": [data_name(Path(each)) for each in folders], "pairs": len(pairs), "seeds": seeds, "rows": rows}
 
 
