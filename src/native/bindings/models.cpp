@@ -307,8 +307,8 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("spread_consensus", &spread_consensus_of<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a)
         .def_static("top", &top_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "k"_a)
-        .def_static("promising", &promising_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
-                    "count"_a, "options"_a)
+        .def_static("promising", &promising_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a, "count"_a,
+                    "options"_a)
         .def_static("most_distinct", &most_distinct_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a, "count"_a, "same"_a)
         .def_static("right_matches", &right_matches_of<Kind>, "model"_a, "correspondences"_a, "near"_a, "dimensions"_a)
