@@ -18,7 +18,7 @@ SHIFTS = st.tuples(st.integers(-500, 500), st.integers(-500, 500))
 
 
 def options(scale=1.0):
-    return Options(max_error_px=THRESHOLD_PX * scale)
+    return Options(max_error_px=THRESHOLD_PX * scale, early_stop=False)
 
 
 def moved(camera, scale, shift):
