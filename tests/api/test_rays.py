@@ -48,7 +48,7 @@ def test_poses_of_cameras_that_see_all_around(view_deg):
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 def test_what_is_not_assessed_has_no_confidence(method):
-    """A baseline of a hundredth of the depth tells no direction, and nothing about rays says so."""
+    """Degeneracy, cameras and lenses are not assessed for rays, and a confidence without them would be too high."""
     result = estimate_relative_pose_from_rays(*scene(0)[:2], options=Options(method=method))
     assert result.success and result.confidence is None
 

@@ -36,7 +36,6 @@ class Steps:
         prior: Floats,
         info: MatchInfo,
         options: Options,
-        draw: Draw | None = None,
     ) -> None:
         """Prepare the steps.
 
@@ -48,12 +47,11 @@ class Steps:
             info: scores and features of the matches.
             options: see `Options`; ``state_update``, ``adaptive_sampling``, ``adaptive_refinement`` and
                 ``tuning.spread_ranking`` switch ablations.
-            draw: step that replaces the first one; None for the default.
         """
         self.problem, self.scale, self.network, self.options = problem, scale, network, options
         self.likely = likely_matches(problem, prior, options.tuning)
         self.regions = rank_regions(problem, prior, options.tuning)
-        self.draw = _choose_draw(problem, info, options) if draw is None else draw
+        self.draw = _choose_draw(problem, info, options)
 
     def hypothesise(self, samples: Indices, last: Round) -> Array:
         """Solve samples (S, sample_size) and refine the most promising models locally: (m, ...), the best so far first.
