@@ -1,5 +1,5 @@
-// The kinds of models, and the verbs that every kind has: read, write, score, rank, refine. A new kind of model is one
-// struct here.
+// The kinds of models, and the verbs that every kind has: read, write, score, rank, settle after steps on its manifold.
+// A new kind of model is one struct here and one `linearise` in linear_system.h.
 #pragma once
 
 #include <vector>
@@ -37,8 +37,8 @@ struct Oriented : Epipolar<Kind> {
         kernels().pose_scores(Kind::matrix(model).data(), rays_of(model), points, max_error_sq, out);
     }
     // The same in single precision, to compare models by.
-    template <class Model>
-    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+    template <class Model, class Points>
+    static void rough_scores(const Model& model, const Points& points, double max_error_sq, float* out) {
         kernels().rough_pose_scores(Kind::matrix(model).data(), rays_of(model), points.single_columns(), max_error_sq,
                                     out);
     }
@@ -53,7 +53,7 @@ struct Poses : Oriented<Poses> {
     static void write(const Model& model, double* to) { write_pose(model, to); }
     static Matrix3 matrix(const Model& model) { return essential_from_pose(model); }
     static Model model_of(const Manifold& manifold) { return manifold.pose(); }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+    static Model settled(const Manifold& at) { return {rotation_near(at.pose().rotation), at.pose().translation}; }
 };
 
 // Rows [R | t | a1 | a2] of relative poses with the intrinsics of their cameras.
@@ -65,7 +65,10 @@ struct FocalPoses : Oriented<FocalPoses> {
     static void write(const Model& model, double* to) { write_focal_pose(model, to); }
     static Matrix3 matrix(const Model& model) { return matrix_of(model); }
     static Model model_of(const Manifold& manifold) { return manifold.model(); }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+    static Model settled(const Manifold& at) {
+        const Model model = at.model();
+        return {{rotation_near(model.pose.rotation), model.pose.translation}, model.camera1, model.camera2};
+    }
 };
 
 struct Fundamentals : Epipolar<Fundamentals> {
@@ -79,10 +82,11 @@ struct Fundamentals : Epipolar<Fundamentals> {
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         kernels().msac_scores(model.data(), points, max_error_sq, out);
     }
-    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+    template <class Points>
+    static void rough_scores(const Model& model, const Points& points, double max_error_sq, float* out) {
         kernels().rough_msac_scores(model.data(), points.single_columns(), max_error_sq, out);
     }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+    static Model settled(const Manifold& at) { return at.matrix() / at.matrix().norm(); }
 };
 
 // x2 ~ H x1, measured by the symmetric transfer error.
@@ -99,7 +103,8 @@ struct Homographies {
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         kernels().homography_scores(model.both_ways(), points, max_error_sq, out);
     }
-    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+    template <class Points>
+    static void rough_scores(const Model& model, const Points& points, double max_error_sq, float* out) {
         msac_scores(model, points.columns(), max_error_sq, out);
     }
     static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
@@ -108,7 +113,7 @@ struct Homographies {
         for (const Model& model : models) both.push_back(model.both_ways());
         kernels().top_homographies(both.data(), static_cast<int>(both.size()), points, max_error_sq, k, index, totals);
     }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+    static Model settled(const Manifold& at) { return at; }
 };
 
 // Rows [R | t] of relative poses of rays all around.
@@ -125,7 +130,8 @@ struct RayPoses {
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         ray_scores(model, points, max_error_sq, out);
     }
-    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+    template <class Points>
+    static void rough_scores(const Model& model, const Points& points, double max_error_sq, float* out) {
         msac_scores(model, points.columns(), max_error_sq, out);
     }
     static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
@@ -135,7 +141,9 @@ struct RayPoses {
         const std::vector<int> order = largest_first(all);
         for (int i = 0; i < k; ++i) totals[i] = all[index[i] = order[i]];
     }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine(model); }
+    static Model settled(const Manifold& at) {
+        return Model({rotation_near(at.pose().rotation), at.pose().translation});
+    }
 };
 
 // x = R X + t of points in space, measured by the distance in the image. Rows [R | t] or, with the intrinsics of the
@@ -154,7 +162,8 @@ struct Absolutes {
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         kernels().reprojection_scores(model.projection(), points, max_error_sq, out);
     }
-    static void rough_scores(const Model& model, const Correspondences& points, double max_error_sq, float* out) {
+    template <class Points>
+    static void rough_scores(const Model& model, const Points& points, double max_error_sq, float* out) {
         kernels().rough_reprojection_scores(model.projection(), points.single_columns(), max_error_sq, out);
     }
     static void top(const std::vector<Model>& models, const Columns<float>& points, double max_error_sq, int k,
@@ -164,7 +173,11 @@ struct Absolutes {
         kernels().top_projections(projections.data(), static_cast<int>(projections.size()), points, max_error_sq, k,
                                   index, totals);
     }
-    static RefineReport refine(Refiner& refiner, Model& model) { return refiner.refine<kDegrees>(model); }
+    static Model settled(const Manifold& at) {
+        Model model = at.model();
+        model.pose.rotation = rotation_near(model.pose.rotation);
+        return model;
+    }
 };
 
 using AbsolutePoses = Absolutes<4, kAbsoluteDof>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <Eigen/Geometry>
 #include <Eigen/LU>
 #include <Eigen/SVD>
 
@@ -37,6 +38,10 @@ Matrix3 nearest_rotation(const Matrix3& matrix) {
     const Eigen::JacobiSVD<Eigen::Matrix3d> svd(matrix, Eigen::ComputeFullU | Eigen::ComputeFullV);
     const Eigen::Matrix3d turn = svd.matrixU() * svd.matrixV().transpose();
     return svd.matrixU() * Vector3(1, 1, turn.determinant()).asDiagonal() * svd.matrixV().transpose();
+}
+
+Matrix3 rotation_near(const Matrix3& rotation) {
+    return Eigen::Quaterniond(Eigen::Matrix3d(rotation)).normalized().toRotationMatrix();
 }
 
 Pose mean_pose(const std::vector<Pose>& poses, const std::vector<double>& weights) {

@@ -29,6 +29,9 @@ Matrix3 essential_from_pose(const Pose& pose);
 // The rotation nearest to a matrix.
 Matrix3 nearest_rotation(const Matrix3& matrix);
 
+// The rotation next to one that many steps have rounded: cheaper.
+Matrix3 rotation_near(const Matrix3& rotation);
+
 // The mean of poses that are close to each other, with weights that are not all zero; its translation has length one.
 Pose mean_pose(const std::vector<Pose>& poses, const std::vector<double>& weights);
 

@@ -1,49 +1,12 @@
-// Non-linear refinement of models: Levenberg-Marquardt on the robust Sampson cost.
+// Non-linear refinement of models: Levenberg-Marquardt on their robust cost.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "levenberg_marquardt.h"
-#include "manifolds.h"
-#include "ray_pose.h"
+#include "linear_system.h"
 
 namespace caransac {
-
-constexpr double kNoLoss = 1e50;  // scale of a truncated loss at which all residuals count in full
-
-// Correspondences and their weights, packed into columns of their own.
-class WeightedPoints {
-  public:
-    // The given points of a set; no weights are ones. Keeps its memory from one call to the next.
-    void gather(const Columns<double>& points, const double* weights, const int* index, int count);
-    Columns<double> columns() const {
-        return {column(1), column(2), column(3), column(4), count_, in_space_ ? column(5) : nullptr};
-    }
-    const double* weights() const { return column(0); }
-    // The points in single precision, once they have been rounded to it.
-    void round() { rounded_.assign(data_.begin(), data_.end()); }
-    Columns<float> single_columns() const {
-        const size_t stride = padded(count_);
-        const float* u1 = rounded_.data() + stride;
-        return {u1, u1 + stride, u1 + 2 * stride, u1 + 3 * stride, count_, in_space_ ? u1 + 4 * stride : nullptr};
-    }
-
-  private:
-    const double* column(int c) const { return data_.data() + static_cast<size_t>(c) * padded(count_); }
-    std::vector<double> data_;
-    std::vector<float> rounded_;
-    int count_ = 0;
-    bool in_space_ = false;
-};
-
-template <int kDof>
-Eigen::Matrix<double, kDof, kDof> symmetric(const double* upper_triangle) {
-    Eigen::Matrix<double, kDof, kDof> matrix;
-    for (int i = 0; i < kDof; ++i)
-        for (int j = i; j < kDof; ++j) matrix(i, j) = matrix(j, i) = *upper_triangle++;
-    return matrix;
-}
 
 // Refines one model after the other on the same points. Points without a positive weight or with absurd coordinates
 // take no part. The cost never rises: no step is taken that does not lower it, and none at all when fewer points than
@@ -52,33 +15,36 @@ class Refiner {
   public:
     // points: columns, read only here; weights: n numbers or null for ones.
     Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options);
+
+    // Kind: one of model_kinds.h.
+    template <class Kind>
+    RefineReport refine(typename Kind::Model& model) {
+        typename Kind::Manifold at(model);
+        if (options_.max_residual_sq > 0) {
+            scores_.resize(padded(usable_.columns().n));
+            Kind::rough_scores(Kind::model_of(at), usable_, options_.max_residual_sq, scores_.data());
+            select_scored();
+        }
+        const WeightedPoints& points = thinned();
+        RefineReport report{0, 0};
+        if (points.columns().n >= Kind::Manifold::kDof)
+            report = levenberg_marquardt(
+                at, options_, [&](const auto& model_near) { return linearise(model_near, points, options_); });
+        model = Kind::settled(at);
+        return report;
+    }
+
     // J^T W J of the residuals at a point of a manifold, dof x dof: what the points say about it, at noise one.
     template <class Manifold>
     Eigen::Matrix<double, Manifold::kDof, Manifold::kDof> information(const Manifold& at) const {
-        NormalEquations raw;
-        kernels().normal_equations(at.matrix().data(), at.jacobian().data(), Manifold::kDof, usable_.columns(),
-                                   usable_.weights(), Loss::kTruncated, kNoLoss, Precision::kDouble, raw);
-        return symmetric<Manifold::kDof>(raw.hessian);
+        RefineOptions without_loss;
+        without_loss.loss = Loss::kTruncated;
+        without_loss.loss_scale = 1e50;  // all residuals count in full
+        return linearise(at, usable_, without_loss).hessian;
     }
-    Eigen::Matrix<double, kHomographyDof, kHomographyDof> information(const HomographyManifold& at) const;
-    template <int kDof>
-    Eigen::Matrix<double, kDof, kDof> information(const AbsoluteManifold<kDof>& at) const {
-        return reprojection_information(at.model().projection(), kDof);
-    }
-    Eigen::Matrix<double, kPoseDof, kPoseDof> information(const RayManifold& at) const;
-    RefineReport refine(Pose& pose);
-    RefineReport refine(Matrix3& fundamental);
-    RefineReport refine(FocalPose& model);
-    RefineReport refine(HomographyManifold& homography);
-    // kDof: six for a pose alone, ten with the intrinsics of its camera.
-    template <int kDof>
-    RefineReport refine(AbsolutePose& model);
-    RefineReport refine(RayManifold& pose);
 
   private:
-    Eigen::MatrixXd reprojection_information(const Projection& projection, int dof) const;
-    template <class Score>
-    void select(Score score);
+    void select_scored();
     const WeightedPoints& thinned();
 
     RefineOptions options_;

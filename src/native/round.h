@@ -40,7 +40,7 @@ std::vector<typename Kind::Model> promising(std::vector<typename Kind::Model> mo
                                             const RefineOptions& options) {
     models = take(models, top_of<Kind>(models, correspondences, max_error, count));
     Refiner refiner(correspondences.columns(), nullptr, options);
-    for (auto& model : models) Kind::refine(refiner, model);
+    for (auto& model : models) refiner.template refine<Kind>(model);
     return models;
 }
 

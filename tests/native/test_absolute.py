@@ -157,7 +157,7 @@ def test_degenerate_samples_give_nothing_absurd(rng, degenerate):
 @KINDS
 def test_errors_and_scores_are_those_of_the_formula(rng, kind):
     correspondences, model, rays, points = scene(rng, ABSOLUTE_POSES, noise=0.01)
-    padded = np.zeros(kind.shape)
+    padded = np.zeros((3, kind.columns))
     padded[:, :4] = model
     padded[2, 3] = -0.5  # some points behind the camera
     expected = reprojection_errors_sq(*split_pose(padded[:, :4]), rays, points)

@@ -38,7 +38,7 @@ def calls(rng):
         lambda: kernels.Regions(points, counted, 7.0).cells,
     ]
     for kind in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES):
-        models = rng.normal(size=(3, *kind.shape))
+        models = rng.normal(size=(3, 3, kind.columns))
         calls += [
             lambda kind=kind, models=models: kind.residuals_sq(models, points),
             lambda kind=kind, models=models: kind.spread_consensus(models, points, 0.5, regions),

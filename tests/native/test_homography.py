@@ -117,7 +117,5 @@ def test_information_is_the_curvature_of_the_cost(rng):
             assert information[i, j] == pytest.approx(second / 2, rel=1e-3, abs=1e-4 * np.trace(information))
 
 
-def test_the_transfer_error_has_no_signed_derivative(rng):
-    H, points = plane(rng)
-    with pytest.raises(TypeError, match="sign"):
-        HOMOGRAPHIES.jacobian(H, points)
+def test_the_transfer_error_has_no_signed_derivative():
+    assert not hasattr(HOMOGRAPHIES, "jacobian")

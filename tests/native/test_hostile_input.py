@@ -43,11 +43,13 @@ def test_deviations_of_any_model_are_numbers(rng, kind, entry):
     rates, prior = rng.normal(size=(verbs.degrees_of_freedom, 3)), np.eye(verbs.degrees_of_freedom)
     prior[0, 0] = np.inf
     for dropped in (0, 7, 2**31 - 1):
-        found = verbs.outcome_deviations(np.full(verbs.shape, entry), points, np.ones(50), rates, 1.0, prior, dropped)
+        found = verbs.outcome_deviations(
+            np.full((3, verbs.columns), entry), points, np.ones(50), rates, 1.0, prior, dropped
+        )
         assert len(found) == 2
     for variance, count in ((0.0, 1), (np.nan, 1), (1.0, -1)):
         with pytest.raises(ValueError, match=r"variance|dropped"):
-            verbs.outcome_deviations(np.ones(verbs.shape), points, np.ones(50), rates, variance, prior, count)
+            verbs.outcome_deviations(np.ones((3, verbs.columns)), points, np.ones(50), rates, variance, prior, count)
 
 
 def test_features_of_any_coordinates_are_finite(rng):
@@ -61,7 +63,7 @@ def test_features_of_any_coordinates_are_finite(rng):
 @pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, HUGE, 1e-320, 0.0])
 def test_models_of_any_numbers_are_scored_and_refined(rng, kind, entry):
     verbs = KINDS[kind]
-    models = np.full((3, *verbs.shape), entry)
+    models = np.full((3, 3, verbs.columns), entry)
     for points in (kernels.pack(*rng.normal(size=(2, 50, 2))), huge_points(rng), kernels.pack(*np.empty((2, 0, 2)))):
         scores = verbs.msac_scores(models, points, 0.1)
         assert scores.shape == (3, len(points))
@@ -79,9 +81,9 @@ def test_models_of_any_numbers_are_scored_and_refined(rng, kind, entry):
 def test_indices_do_not_turn_into_others(rng, wrong):
     points = kernels.pack(*rng.normal(size=(2, 10, 2)))
     for solve, size in ((kernels.five_point, 5), (kernels.seven_point, 7), (kernels.four_point, 4)):
-        with pytest.raises(ValueError, match="32 bits"):
+        with pytest.raises(TypeError, match="incompatible"):
             solve(points, np.full((2, size), wrong))
-    with pytest.raises(ValueError, match="32 bits"):
+    with pytest.raises(TypeError, match="incompatible"):
         kernels.sample_uniform(np.full(9, wrong), 3, 1, seed=0)
 
 
@@ -143,7 +145,7 @@ def test_empty_networks_and_absurd_sizes_are_answered():
     with pytest.raises(ValueError, match="columns"):  # there is no weight to point at
         kernels.mlp([np.zeros((5, 0), np.float32)], [layer])
     for horizon in (5e-324, HUGE, np.inf):
-        samples = kernels.sample_prosac(np.arange(10), 3, 5, seed=0, first=2**62, horizon=horizon)
+        samples = kernels.sample_prosac(np.arange(10, dtype=np.int32), 3, 5, seed=0, first=2**62, horizon=horizon)
         assert all(len(set(sample)) == 3 for sample in samples.tolist())
 
 

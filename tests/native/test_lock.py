@@ -66,7 +66,7 @@ def calls():
     }
     ones = np.ones(len(many))
     for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):
-        name, regions = kind.native.__name__, kernels.Regions(points, np.ones(len(points), np.float32), 7.0)
+        name, regions = kind.__name__, kernels.Regions(points, np.ones(len(points), np.float32), 7.0)
         long |= {
             f"{name}.residuals_sq": lambda kind=kind, models=models: kind.residuals_sq(models[:3000], points),
             f"{name}.msac_scores": lambda kind=kind, models=models: kind.msac_scores(models[:3000], points, 1e-3),
@@ -130,7 +130,8 @@ def test_no_kernel_is_forgotten(calls):
     functions = {name for name in dir(_native) if callable(getattr(_native, name)) and name[0].islower()}
     verbs = {
         name
-        for name in dir(_native.Poses) + dir(_native.Fundamentals) + dir(_native.StateNetwork)
-        if not name.startswith("_")
+        for kind in (_native.Poses, _native.Fundamentals, _native.StateNetwork)
+        for name in dir(kind)
+        if not name.startswith("_") and callable(getattr(kind, name))
     }
     assert functions | verbs <= tested

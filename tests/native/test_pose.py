@@ -21,7 +21,7 @@ def test_the_true_pose_is_among_those_of_its_sample(rng):
 @pytest.mark.parametrize("count", [0, 1, 64, 150])
 def test_poses_are_those_of_the_essential_matrices_with_their_sample_in_front(rng, count):
     x1, x2, _, _, _ = contaminated_scene(rng, 100)
-    samples = kernels.sample_uniform(np.arange(100), 5, count, seed=0)
+    samples = kernels.sample_uniform(np.arange(100, dtype=np.int32), 5, count, seed=0)
     points = kernels.pack(x1, x2)
     expected, expected_sample = [], []
     for E, sample in zip(*kernels.five_point(points, samples), strict=True):

@@ -16,7 +16,7 @@ def scene_with_models(rng, num_points, num_samples=300):
     """Points, the same packed, and essential matrices, which FUNDAMENTALS score without cheirality."""
     x1, x2, R, t, _ = contaminated_scene(rng, num_points)
     points = kernels.pack(x1, x2)
-    samples = kernels.sample_uniform(np.arange(num_points), 5, num_samples, seed=1)
+    samples = kernels.sample_uniform(np.arange(num_points, dtype=np.int32), 5, num_samples, seed=1)
     models, _ = kernels.five_point(points, samples)
     return x1, x2, points, np.concatenate([models, geometry.essential_from_pose(R, t)[None]])
 
@@ -74,7 +74,7 @@ def test_single_precision_ranks_like_double_precision(rng):
 def test_poses_are_ranked_like_their_essential_matrices(rng):
     x1, x2, _, _, _ = contaminated_scene(rng, 300)
     points = kernels.pack(x1, x2)
-    poses, _ = kernels.five_point_poses(points, kernels.sample_uniform(np.arange(300), 5, 100, seed=1))
+    poses, _ = kernels.five_point_poses(points, kernels.sample_uniform(np.arange(300, dtype=np.int32), 5, 100, seed=1))
     matrices = geometry.essential_from_pose(*geometry.split_pose(poses))
     assert np.array_equal(POSES.top(poses, points, 1e-3, 20), FUNDAMENTALS.top(matrices, points, 1e-3, 20))
 

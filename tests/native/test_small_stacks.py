@@ -60,7 +60,7 @@ def test_kernels_run_on_small_stacks(rng):
     calls.append(lambda: kernels.three_point(space, np.ascontiguousarray(samples[:, :3])))
     for verbs in (POSES, FOCAL_POSES, FUNDAMENTALS, HOMOGRAPHIES, ABSOLUTE_POSES, ABSOLUTE_FOCAL_POSES):
         given = space if verbs in (ABSOLUTE_POSES, ABSOLUTE_FOCAL_POSES) else points
-        models = rng.normal(size=(2, *verbs.shape))
+        models = rng.normal(size=(2, 3, verbs.columns))
         calls += [
             lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions()),
             lambda verbs=verbs, models=models, p=given: verbs.refine(models, p, RefineOptions(single_precision=True)),

@@ -1,81 +1,59 @@
-"""Models against points: the same verbs for every kind of model, and on which side of the cameras points lie."""
+"""Kinds of models: the compiled verbs that all kinds share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac import _native
 from caransac._native import Correspondences, RefineOptions, Regions
 from caransac.geometry import Array, Floats
-from caransac.kernels._arrays import Indices
-from caransac.kernels.degrees_of_freedom import ABSOLUTE, RELATIVE
 
-NativeKind = (
-    type[_native.Poses]
-    | type[_native.Fundamentals]
-    | type[_native.FocalPoses]
-    | type[_native.RayPoses]
-    | type[_native.Homographies]
-    | type[_native.AbsolutePoses]
-    | type[_native.AbsoluteFocalPoses]
-)
+Indices = NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class ModelKernels:
-    """What can be done with one kind of model: the same verbs for all kinds.
+class ModelKernels(Protocol):
+    """The verbs of one kind of model: all are functions of the compiled class.
 
     Attributes:
-        native: the compiled functions.
-        shape: of one model.
-        degrees_of_freedom: of one model.
+        columns: columns of one model, which has three rows.
+        degrees_of_freedom: degrees of freedom of one model.
     """
 
-    native: NativeKind
-    shape: tuple[int, int]
+    columns: int
     degrees_of_freedom: int
 
-    @property
-    def empty(self) -> Array:
-        """(0, ...) empty array of models."""
-        return np.empty((0, *self.shape))
-
     def residuals_sq(self, models: Array, correspondences: Correspondences) -> Array:
-        """Squared Sampson distances, symmetric transfer errors or reprojection errors of all points: (m, n)."""
-        return self.native.residuals_sq(models, correspondences)
+        """Return squared Sampson distances, symmetric transfer errors or reprojection errors of all points: (m, n)."""
 
     def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
-        """MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n).
+        """Return the MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n).
 
         0 where r is not defined and, for poses, for a point behind a camera.
         """
-        return self.native.msac_scores(models, correspondences, max_error)
 
     def spread_consensus(
         self, models: Array, correspondences: Correspondences, max_error: float, regions: Regions
     ) -> Array:
-        """Consensus (m,) that counts evidence all over the images for more than a cluster of it.
+        """Return the consensus (m,) that prefers evidence all over the images to a cluster of it.
 
-        The sum, over the cells of a 16 x 16 grid on either image, of the square root of the total MSAC score in each,
-        scores weighted as the regions say.
+        The sum, over the cells of a 16 x 16 grid on each image, of the square root of the total MSAC score in the cell,
+        with scores weighted as the regions say.
         """
-        return self.native.spread_consensus(models, correspondences, max_error, regions)
 
     def top(self, models: Array, correspondences: Correspondences, max_error: float, k: int) -> Indices:
-        """Indices (min(k, m),) of the k models with the largest total MSAC consensus, largest first.
+        """Return the indices (min(k, m),) of the models with the largest total MSAC consensus, largest first.
 
-        Exactly what scoring all of them would give, but for cheirality; models that cannot reach the k best are
+        The result is that of scoring all of them, except for cheirality; models that cannot reach the k best are
         abandoned half-way.
         """
-        return self.native.top(models, correspondences, max_error, k)
 
     def promising(
         self, models: Array, correspondences: Correspondences, max_error: float, count: int, options: RefineOptions
     ) -> Array:
         """Return the `count` `top` models (m, ...), refined on the same points: (k, ...)."""
-        return self.native.promising(models, correspondences, max_error, count, options)
 
     def most_distinct(
         self,
@@ -86,70 +64,45 @@ class ModelKernels:
         count: int,
         same: float,
     ) -> Array:
-        """Up to `count` distinct models of the largest `spread_consensus`, largest first: (m, ...) -> (k, ...).
+        """Return up to `count` models of the largest `spread_consensus`, largest first: (m, ...) -> (k, ...).
 
-        Args:
-            models: (m, ...).
-            correspondences: the points.
-            max_error: threshold of the comparison.
-            regions: of the points.
-            count: models to keep, at most.
-            same: cosine of the scores at which two models count as one.
+        Of two models whose scores have a cosine of `same` or more, only the better one is returned.
         """
-        return self.native.most_distinct(models, correspondences, max_error, regions, count, same)
 
     def mean_of_agreeing(
         self,
-        poses: Array,
+        models: Array,
         correspondences: Correspondences,
         max_error: float,
         regions: Regions,
         reach: float,
         exponent: float,
     ) -> Array:
-        """The mean (3, 4) of the poses (m, 3, 4) whose translation is closer than `reach` to that of the first.
+        """Return the mean (3, 4) of the poses (m, 3, 4) whose translation is closer than `reach` to that of the first.
 
-        Args:
-            poses: (m, 3, 4), at least one.
-            correspondences: the points.
-            max_error: threshold of the consensus.
-            regions: of the points.
-            reach: distance of translations, which have length one.
-            exponent: of the `spread_consensus` in the weight of a pose; where none has any, the first is the answer.
+        The weight of a pose is its `spread_consensus` to the power `exponent`; if none has any, the first pose is
+        returned. Only relative poses with exact cameras have a mean.
         """
-        if not issubclass(self.native, _native.Poses | _native.RayPoses):
-            raise TypeError("only relative poses have a mean")
-        return self.native.mean_of_agreeing(poses, correspondences, max_error, regions, reach, exponent)
 
     def right_matches(
         self, model: Array, correspondences: Correspondences, near: float, dimensions: int
     ) -> tuple[float, float]:
-        """How many points within `near` of a model are more than wrong ones would be, and their median distance.
+        """Return the number of right matches within `near` of a model, and their median distance.
 
-        Wrong matches are as frequent at any distance (of one dimension; of two, the area grows with the square), right
-        ones are closer than half of `near`. Where there are none, 0 and `near`.
+        Wrong matches are equally frequent at any distance (in one dimension; in two, the area grows with the square),
+        right ones are closer than half of `near`. Without right matches the result is 0 and `near`.
         """
-        return self.native.right_matches(model, correspondences, near, dimensions)
 
     def refine(
         self, models: Array, correspondences: Correspondences, options: RefineOptions, weights: Array | None = None
     ) -> tuple[Array, Array]:
-        """Refine models by Levenberg-Marquardt on the robust Sampson cost; no cost ever rises.
+        """Refine models (m, ...) by Levenberg-Marquardt on their robust cost, with weights (n,) of the points.
 
-        Args:
-            models: (m, ...).
-            correspondences: what they are fitted to.
-            options: how.
-            weights: (n,) weights of the points, not negative; None weighs all alike.
-
-        Returns:
-            (m, ...) models, and (m, 2) the cost before and after.
+        Returns the models, and the cost (m, 2) before and after, which never rises.
         """
-        return self.native.refine(models, correspondences, weights, options)
 
     def information(self, model: Array, correspondences: Correspondences, weights: Array) -> Array:
-        """``J^T W J`` of `jacobian` with weights (n,): what the points say about a model, (f, f), at noise one."""
-        return self.native.information(model, correspondences, weights)
+        """Return ``J^T W J`` of `jacobian` with weights (n,): the information of the points (f, f) at noise one."""
 
     def outcome_deviations(
         self,
@@ -161,30 +114,23 @@ class ModelKernels:
         prior: Array,
         dropped: int,
     ) -> tuple[float, float]:
-        """Largest standard deviation of what a model says: the covariance of its degrees of freedom, carried over.
+        """Return the largest standard deviation of the outcome, also without some influential points.
 
         Args:
             model: the model.
-            correspondences: what it was fitted to.
+            correspondences: the points that it was fitted to.
             weights: (n,) their weights, not negative.
-            rates: (f, k) how what it says moves with each degree of freedom.
-            variance: of the residuals.
-            prior: (f, f) information that does not come from the points; infinity on the diagonal holds a number fixed.
-            dropped: points of the largest influence that may agree by chance.
-
-        Returns:
-            The deviation, and that without the dropped points; of homographies both are the first.
+            rates: (f, k) how the outcome moves with each degree of freedom.
+            variance: variance of the residuals.
+            prior: (f, f) information that does not come from the points; infinity on the diagonal fixes a number.
+            dropped: number of the most influential points, which may agree by chance; homographies drop none.
         """
-        return self.native.outcome_deviations(model, correspondences, weights, rates, variance, prior, dropped)
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
-        """Signed Sampson distances (n,) of a model and their derivatives (n, degrees of freedom) along `retract`.
+        """Return signed Sampson distances (n,) and their derivatives (n, f) along `retract`.
 
-        Of absolute poses, differences in the image (n, 2) and their derivatives (n, 2, degrees of freedom).
+        For absolute poses, differences in the image (n, 2) and their derivatives (n, 2, f). Homographies have none.
         """
-        if issubclass(self.native, _native.Homographies):
-            raise TypeError("the transfer errors of homographies have no sign to differentiate with")
-        return self.native.jacobian(model, correspondences)
 
     def response(
         self,
@@ -195,39 +141,42 @@ class ModelKernels:
         variance: float,
         prior: Array,
     ) -> Array:
-        """How a model's degrees of freedom follow its points to where they moved, to first order: (f,).
+        """Return how a model's degrees of freedom follow its points to where they moved, to first order: (f,).
 
-        For kinds with one residual. Arguments as those of `outcome_deviations`; matches whose slopes are absurd, or
-        whose residuals are no numbers where they moved, take no part.
+        Only for relative poses and fundamental matrices. Arguments as for `outcome_deviations`; matches with absurd
+        slopes, or without a residual where they moved, take no part.
         """
-        if issubclass(self.native, _native.Homographies | _native.AbsolutePoses | _native.AbsoluteFocalPoses):
-            raise TypeError("only epipolar geometry has one residual for each match")
-        return self.native.response(model, correspondences, moved, weights, variance, prior)
 
     def retract(self, model: Array, steps: Array) -> Array:
-        """The model small steps (..., f) along the degrees of freedom away: (..., 3, columns)."""
-        moved = self.native.retract(model, steps.reshape(-1, self.degrees_of_freedom))
-        return moved.reshape(*steps.shape[:-1], *self.shape)
+        """Return the models small steps (..., f) along the degrees of freedom away: (..., 3, columns)."""
+
+
+def _kind(compiled: object) -> ModelKernels:
+    """Return a compiled class as what it is used as."""
+    return cast(ModelKernels, compiled)
 
 
 # [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.
-POSES = ModelKernels(_native.Poses, (3, 4), RELATIVE.pose)
+POSES = _kind(_native.Poses)
 # [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera relative to the camera that the points were
 # normalised with: after the pose, three numbers for either camera.
-FOCAL_POSES = ModelKernels(_native.FocalPoses, (3, 6), RELATIVE.with_intrinsics)
+FOCAL_POSES = _kind(_native.FocalPoses)
 # [R | t] of rays as Lambert's azimuthal projection has them; residuals are angles in radians.
-RAY_POSES = ModelKernels(_native.RayPoses, (3, 4), RELATIVE.pose)
+RAY_POSES = _kind(_native.RayPoses)
 # F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
-FUNDAMENTALS = ModelKernels(_native.Fundamentals, (3, 3), 7)
+FUNDAMENTALS = _kind(_native.Fundamentals)
 # [R | t] of x = R X + t for 3D points X: three numbers turn, three move.
-ABSOLUTE_POSES = ModelKernels(_native.AbsolutePoses, (3, 4), ABSOLUTE.pose)
+ABSOLUTE_POSES = _kind(_native.AbsolutePoses)
 # [R | t | a | b] with the intrinsics a = (log_scale, x, y), b = (k1, 0, 0) of the camera relative to the camera that
 # the points were normalised with: after the pose, four numbers.
-ABSOLUTE_FOCAL_POSES = ModelKernels(_native.AbsoluteFocalPoses, (3, 6), ABSOLUTE.with_lenses)
+ABSOLUTE_FOCAL_POSES = _kind(_native.AbsoluteFocalPoses)
 # H with x2 ~ H x1, of Frobenius norm one, positive in front of the cameras; residuals are symmetric transfer errors.
-HOMOGRAPHIES = ModelKernels(_native.Homographies, (3, 3), 8)
+HOMOGRAPHIES = _kind(_native.Homographies)
+
+positive_depths = _native.Poses.positive_depths
+plane_poses = _native.Homographies.plane_poses
 
 
-def positive_depths(poses: Array, correspondences: Correspondences) -> Array:
-    """1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n)."""
-    return _native.Poses.positive_depths(poses, correspondences)
+def where(mask: NDArray[np.bool_]) -> Indices:
+    """Return the indices (k,) of the true entries of a mask (n,), ascending."""
+    return mask.nonzero()[0].astype(np.int32)

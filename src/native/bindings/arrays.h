@@ -47,10 +47,10 @@ class Buffer {
   public:
     explicit Buffer(size_t size) : data_(new T[size]) {}
     T* data() { return data_.get(); }
-    Out<T> to_numpy(std::initializer_list<size_t> shape) && {
+    Out<T> to_numpy(const std::vector<size_t>& shape) && {
         T* data = data_.get();
         nb::capsule owner(data_.release(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
-        return Out<T>(data, shape, owner);
+        return Out<T>(data, shape.size(), shape.data(), owner);
     }
 
   private:

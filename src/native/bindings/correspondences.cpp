@@ -142,17 +142,26 @@ void make_regions(Regions* self, const Correspondences& correspondences, const I
 void bind_correspondences(nb::module_& m) {
     nb::class_<Correspondences>(m, "Correspondences", "Correspondences packed once for all kernels; immutable.")
         .def("__len__", &Correspondences::size)
-        .def("subset", &subset, "index"_a)
-        .def("spreads", &spreads)
-        .def("in_spreads", &points_in_spreads, "spreads"_a)
+        .def("subset", &subset, "index"_a, "Return the correspondences of some indices.")
+        .def(
+            "spreads", &spreads,
+            "Return the centre of the points of each image and their spread around it, (2, 3), robust to a few absurd\n"
+            "ones.")
+        .def("in_spreads", &points_in_spreads, "spreads"_a, "Return the points relative to `spreads`.")
         .def_prop_ro(
-            "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::move)
-        .def_prop_ro("points2", [](const Correspondences& self) { return points(self, 1); }, nb::rv_policy::move);
+            "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::automatic)
+        .def_prop_ro("points2", [](const Correspondences& self) { return points(self, 1); }, nb::rv_policy::automatic);
 
-    m.def("pack", &pack, "points1"_a, "points2"_a);
-    m.def("pack_space", &pack_space, "points2d"_a, "points3d"_a);
-    m.def("calibrate", &calibrate, "pixels1"_a, "pixels2"_a, "intrinsics"_a);
-    m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a);
+    m.def("pack", &pack, "points1"_a, "points2"_a,
+          "Pack points (n, 2) and (n, 2), a match in each row; raise a ValueError if one is not finite.");
+    m.def("pack_space", &pack_space, "points2d"_a, "points3d"_a,
+          "Pack points (n, 2) of an image and the 3D points (n, 3) that they match, as `pack`.\n\n"
+          "`spreads` and `in_spreads` use the first two coordinates of the centred 3D points.");
+    m.def("calibrate", &calibrate, "pixels1"_a, "pixels2"_a, "intrinsics"_a,
+          "Pack the normalised image coordinates of pixels (n, 2) of two cameras: rows fx, fy, cx, cy of (2, 4).");
+    m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a,
+          "Pack (pixels - centre) * scale, numbers of about one; return that, the centres (2, 2) and the scale.\n\n"
+          "Each image is centred by medians, and both have the same scale.");
 
     nb::class_<Regions>(m, "Regions", "The cell of every correspondence in a grid over each image; immutable.")
         .def("__init__", &make_regions, "correspondences"_a, "weights"_a, "sharpness"_a)
@@ -164,7 +173,7 @@ void bind_correspondences(nb::module_& m) {
                 both.insert(both.end(), self.cells(1), self.cells(1) + n);
                 return to_numpy(std::move(both), {2, n});
             },
-            nb::rv_policy::move);
+            nb::rv_policy::automatic);
 }
 
 }  // namespace caransac

@@ -188,14 +188,22 @@ void bind_learned(nb::module_& m) {
     m.def("mlp", &mlp_rows, "x"_a, "layers"_a);
     nb::class_<StateNetwork>(m, "StateNetwork", "The state network with its weights packed.")
         .def("__init__", &make_state_network, "init"_a, "decoder"_a, "message"_a, "digest"_a, "update"_a)
-        .def("first", &first_states, "side"_a)
-        .def("update", &updated_states, "state"_a, "msac_scores"_a);
+        .def("first", &first_states, "side"_a,
+             "Return states (n, c) and inlier probabilities (n,) from side information (n, d).")
+        .def("update", &updated_states, "state"_a, "msac_scores"_a,
+             "Return states (n, c) and inlier probabilities (n,) after seeing scores (k, n), k from 1 to 1024.\n\n"
+             "The bits are the same from any number of threads of any library.");
     nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);
-    m.def("fourier_features", &fourier_features, "values"_a);
-    m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a);
-    m.def("neighbour_features", &neighbour_features, "correspondences"_a);
+    m.def("fourier_features", &fourier_features, "values"_a,
+          "Lift numbers (n,) from 0 to 1.5, others clipped, to the sines and cosines of pi 2^i x / 1.5: (n, 16).");
+    m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a,
+          "Return scores (n,), or none, lifted to 16 sines and cosines and two numbers for their kind, then\n"
+          "`neighbour_features`: (n, 36).");
+    m.def("neighbour_features", &neighbour_features, "correspondences"_a,
+          "Return how each match agrees with its spatial neighbours in each image: (n, 18); see neighbours.h.\n\n"
+          "Points are relative to their centre and spread in each image.");
 }
 
 }  // namespace caransac

@@ -161,7 +161,7 @@ std::vector<double> checked_weights(const Numbers& weights, const Correspondence
 // Refined models, and the cost (m, 2) before and after.
 template <class Kind>
 std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Correspondences& correspondences,
-                                            const std::optional<Numbers>& weights, const RefineOptions& options) {
+                                            const RefineOptions& options, const std::optional<Numbers>& weights) {
     require_dimensions(correspondences, Kind::kDimensions);
     const size_t m = count_of(models.shape(0));
     Buffer<double> refined(m * 3 * Kind::kColumns), costs(m * 2);
@@ -171,7 +171,7 @@ std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Co
         Refiner refiner(correspondences.columns(), weights ? own.data() : nullptr, options);
         for (size_t i = 0; i < m; ++i) {
             typename Kind::Model model = model_at<Kind>(models, i);
-            const RefineReport report = Kind::refine(refiner, model);
+            const RefineReport report = refiner.template refine<Kind>(model);
             Kind::write(model, refined.data() + 3 * Kind::kColumns * i);
             costs.data()[2 * i] = report.initial_cost;
             costs.data()[2 * i + 1] = report.cost;
@@ -282,11 +282,14 @@ Out<double> plane_poses(const ModelIn<Homographies>& model, const Correspondence
     return write_models<Poses>(poses);
 }
 
-// A model so many steps (k x dof) away.
+// Models steps (..., dof) away.
 template <class Kind>
-Out<double> retract(const ModelIn<Kind>& model, const In<double, Any, Dim<Kind::Manifold::kDof>>& steps) {
+Out<double> retract(const ModelIn<Kind>& model, const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& steps) {
     using Manifold = typename Kind::Manifold;
-    const size_t k = count_of(steps.shape(0));
+    const size_t last = steps.ndim() - 1;
+    require(steps.ndim() > 0 && steps.shape(last) == Manifold::kDof,
+            "steps must have a column for each degree of freedom");
+    const size_t k = count_of(steps.size() / Manifold::kDof);
     Buffer<double> moved(k * 3 * Kind::kColumns);
     {
         LockRelease release;
@@ -296,13 +299,18 @@ Out<double> retract(const ModelIn<Kind>& model, const In<double, Any, Dim<Kind::
             Kind::write(Kind::model_of(at.retract(step)), moved.data() + i * 3 * Kind::kColumns);
         }
     }
-    return std::move(moved).to_numpy({k, 3, Kind::kColumns});
+    std::vector<size_t> shape;
+    for (size_t i = 0; i < last; ++i) shape.push_back(steps.shape(i));
+    shape.insert(shape.end(), {3, Kind::kColumns});
+    return std::move(moved).to_numpy(shape);
 }
 
 template <class Kind>
 nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
-    return nb::class_<Kind>(m, name, doc)
-        .def_static("residuals_sq", &residuals_sq<Kind>, "models"_a, "correspondences"_a)
+    nb::class_<Kind> kind(m, name, doc);
+    kind.attr("columns") = Kind::kColumns;
+    kind.attr("degrees_of_freedom") = Kind::Manifold::kDof;
+    return kind.def_static("residuals_sq", &residuals_sq<Kind>, "models"_a, "correspondences"_a)
         .def_static("msac_scores", &msac_scores<Kind>, "models"_a, "correspondences"_a, "max_error"_a)
         .def_static("spread_consensus", &spread_consensus_of<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a)
@@ -312,7 +320,8 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("most_distinct", &most_distinct_models<Kind>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a, "count"_a, "same"_a)
         .def_static("right_matches", &right_matches_of<Kind>, "model"_a, "correspondences"_a, "near"_a, "dimensions"_a)
-        .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "weights"_a.none(), "options"_a)
+        .def_static("refine", &refine<Kind>, "models"_a, "correspondences"_a, "options"_a,
+                    "weights"_a.none() = nb::none())
         .def_static("information", &information<Kind>, "model"_a, "correspondences"_a, "weights"_a)
         .def_static("outcome_deviations", &outcome_deviations<Kind>, "model"_a, "correspondences"_a, "weights"_a,
                     "rates"_a, "variance"_a, "prior"_a, "dropped"_a)
@@ -339,14 +348,18 @@ void bind_models(nb::module_& m) {
     bind_epipolar<Poses>(m, "Poses", "Relative poses [R | t], 3 x 4.")
         .def_static("mean_of_agreeing", &mean_of_agreeing_poses<Poses>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a, "reach"_a, "exponent"_a)
-        .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a);
+        .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a,
+                    "Return 1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n).");
     bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
     bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of rays all around, 3 x 4.")
         .def_static("mean_of_agreeing", &mean_of_agreeing_poses<RayPoses>, "models"_a, "correspondences"_a,
                     "max_error"_a, "regions"_a, "reach"_a, "exponent"_a);
     bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.")
-        .def_static("plane_poses", &plane_poses, "model"_a, "correspondences"_a);
+        .def_static(
+            "plane_poses", &plane_poses, "model"_a, "correspondences"_a,
+            "Return the poses (k, 3, 4) of a homography (3, 3) of rays, with most points in front of the camera:\n"
+            "two for a plane, none for a rotation.");
     bind_absolute<AbsolutePoses>(m, "AbsolutePoses", "Absolute poses [R | t], 3 x 4.");
     bind_absolute<AbsoluteFocalPoses>(m, "AbsoluteFocalPoses",
                                       "Absolute poses and the intrinsics of their camera, 3 x 6.");

@@ -13,9 +13,15 @@ NB_MODULE(_native, m) {
     }
     nb::set_leak_warnings(
         false);  // libraries that keep modules alive to the end of the process are no concern of users
-    m.doc() = "Two-view geometry kernels; see caransac.kernels for the documented interface.";
-    m.def("instruction_set", [] { return kernels().instruction_set; }, "Instruction set the kernels run with.");
-    m.def("sources_digest", [] { return CARANSAC_SOURCES_DIGEST; }, "Digest of the sources it was compiled from.");
+    m.doc() = "Kernels of two-view geometry; see caransac.kernels.";
+    m.def(
+        "instruction_set", [] { return kernels().instruction_set; },
+        "Return the instruction set in use: \"baseline\", \"avx2\" or \"avx512\".\n\n"
+        "It is the best one of the CPU, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser "
+        "one.");
+    m.def(
+        "sources_digest", [] { return CARANSAC_SOURCES_DIGEST; },
+        "Return the digest of the C++ sources of the kernels, the same on every platform.");
     bind_correspondences(m);
     bind_solvers(m);
     bind_refine_options(m);

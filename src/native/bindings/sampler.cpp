@@ -40,8 +40,16 @@ Out<int> prosac(const Indices& pool, int size, int count, std::uint64_t seed, st
 }  // namespace
 
 void bind_sampler(nb::module_& m) {
-    m.def("sample_uniform", &uniform, "pool"_a, "size"_a, "count"_a, "seed"_a, "first"_a);
-    m.def("sample_prosac", &prosac, "pool"_a, "size"_a, "count"_a, "seed"_a, "first"_a, "horizon"_a);
+    const auto pool = "pool"_a.noconvert();  // indices of another type would silently become different ones
+    m.def(
+        "sample_uniform", &uniform, pool, "size"_a, "count"_a, nb::kw_only(), "seed"_a, "first"_a = 0,
+        "Return samples (count, size) of distinct members of a pool; every subset is equally likely.\n\n"
+        "Sample number first + i depends only on the seed and that number: batches can be drawn in any order, by any\n"
+        "number of threads and on any platform.");
+    m.def("sample_prosac", &prosac, pool, "size"_a, "count"_a, nb::kw_only(), "seed"_a, "first"_a = 0,
+          "horizon"_a = 200'000.0,
+          "Return samples as `sample_uniform`, from a growing prefix of a pool ordered best first (PROSAC).\n\n"
+          "After `horizon` samples the prefix is the whole pool.");
 }
 
 }  // namespace caransac

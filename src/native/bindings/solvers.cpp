@@ -121,12 +121,31 @@ Out<double> real_roots(const In<double, Any, Any>& coefficients) {
 }  // namespace
 
 void bind_solvers(nb::module_& m) {
-    m.def("five_point", &five_point, "correspondences"_a, "samples"_a);
-    m.def("five_point_poses", &five_point_poses, "correspondences"_a, "samples"_a);
-    m.def("seven_point", &seven_point, "correspondences"_a, "samples"_a);
-    m.def("four_point", &four_point, "correspondences"_a, "samples"_a);
-    m.def("three_point", &three_point, "correspondences"_a, "samples"_a);
-    m.def("real_roots", &real_roots, "coefficients"_a);
+    const auto samples = "samples"_a.noconvert();  // indices of another type would silently become different ones
+    m.def("five_point", &five_point, "correspondences"_a, samples,
+          "Return the essential matrices (m, 3, 3) through samples (S, 5) of calibrated correspondences.\n\n"
+          "Their Frobenius norm is sqrt(2). A sample has at most ten, a degenerate one none. Also returns (m,), the\n"
+          "sample of each.");
+    m.def("five_point_poses", &five_point_poses, "correspondences"_a, samples,
+          "Return the poses (p, 3, 4) of `five_point` that put their sample in front of both cameras, and (p,), the\n"
+          "sample of each.\n\n"
+          "At most one of the four poses of an essential matrix qualifies.");
+    m.def("seven_point", &seven_point, "correspondences"_a, samples,
+          "Return the fundamental matrices (m, 3, 3) through samples (S, 7) of correspondences.\n\n"
+          "Their Frobenius norm is one. A sample has at most three, a degenerate one none. Also returns (m,), the\n"
+          "sample of each.");
+    m.def("four_point", &four_point, "correspondences"_a, samples,
+          "Return the homographies (m, 3, 3) through samples (S, 4) of correspondences.\n\n"
+          "Their Frobenius norm is one. A degenerate or impossible sample has none. Also returns (m,), the sample of\n"
+          "each.");
+    m.def(
+        "three_point", &three_point, "correspondences"_a, samples,
+        "Return the absolute poses (m, 3, 4) through samples (S, 3) of 3D points and their image coordinates.\n\n"
+        "x ~ R X + t, with the sample in front of the camera. A sample has at most four, a degenerate one none. Also\n"
+        "returns (m,), the sample of each.");
+    m.def("real_roots", &real_roots, "coefficients"_a,
+          "Return the distinct real roots of cubics (m, 4) or of polynomials of degree ten (m, 11).\n\n"
+          "The constant term is first. The roots (m, 3) or (m, 10) have no order; the rest of a row is NaN.");
 }
 
 }  // namespace caransac

@@ -33,6 +33,7 @@
     entry(top_models) \
     entry(normal_equations) \
     entry(residual_jacobian) \
+    entry(loss_terms) \
     entry(lens_equations) \
     entry(transfer_errors_sq) \
     entry(homography_scores) \

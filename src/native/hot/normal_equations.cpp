@@ -158,4 +158,18 @@ void residual_jacobian(const double model[9], const Columns<double>& points, dou
     }
 }
 
+double loss_terms(const double* residuals, const double* weights, int n, Loss loss, double loss_scale, double* pull,
+                  double* curvature) {
+    const auto evaluate = loss == Loss::kTruncated ? evaluate_loss<Loss::kTruncated> : evaluate_loss<Loss::kCauchy>;
+    Doubles cost{};
+    for (int i = 0; i < n; i += kDoubles) {
+        const Doubles residual = load(residuals + i), weight = load(weights + i);
+        Doubles derivative, bend;
+        cost += weight * evaluate(residual * residual, loss_scale, derivative, bend);
+        store(pull + i, weight * derivative * residual);
+        store(curvature + i, weight * bend);
+    }
+    return sum(cost);
+}
+
 }  // namespace caransac::CARANSAC_ISA

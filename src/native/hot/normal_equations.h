@@ -33,5 +33,10 @@ void normal_equations(const double model[9], const double* jacobian, int dof, co
 // Signed Sampson distances (n) and their derivatives by the nine entries of the matrix (n x 9).
 void residual_jacobian(const double model[9], const Columns<double>& points, double* residual, double* jacobian);
 
+// For residuals r of any other kind, padded(n), zero in the padding as the weights: writes w rho'(r^2) r and w times
+// the curvature along r, and returns the cost.
+double loss_terms(const double* residuals, const double* weights, int n, Loss loss, double loss_scale, double* pull,
+                  double* curvature);
+
 }  // namespace CARANSAC_ISA
 }  // namespace caransac
