@@ -260,7 +260,7 @@ def draw_of(problem, info, prior, **options):
     options = Options(**options)
     scale, network = Scale.of(problem, "auto", options.tuning), PlantedNetwork(prior)
     steps = Steps(problem, scale, network, network.prior, info, options)
-    last = record_of(problem, problem.model_kernels.empty, None, scale.first)
+    last = record_of(problem, problem.no_models, None, scale.first)
     last = replace(last, probabilities=network.prior, num_hypotheses=0)
     return steps.draw(last), steps.draw(replace(last, num_hypotheses=options.samples_per_round))
 

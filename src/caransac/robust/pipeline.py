@@ -10,7 +10,6 @@ import numpy as np
 
 from caransac.geometry import Array, Floats
 from caransac.learned.network_layout import NetworkLayout
-from caransac.learned.sample_quality import load_quality
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
@@ -20,10 +19,11 @@ from caransac.robust.assess.degeneracy import find_degeneracy
 from caransac.robust.assess.rivals import find_rivals
 from caransac.robust.assess.uncertainty import pose_covariance
 from caransac.robust.cameras.lens_evidence import fit_lenses
+from caransac.robust.copies import find_distinct, with_copies
 from caransac.robust.loop.ca_ransac import ca_ransac, prior_round
 from caransac.robust.loop.lm_lo import lm_lo
 from caransac.robust.loop.refinement import loss_scale, match_weights
-from caransac.robust.loop.sampling import ProsacSampler, SelectiveSampler, UniformSampler
+from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, UniformSampler
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
 from caransac.robust.problems import Problem
@@ -31,34 +31,40 @@ from caransac.robust.records import Estimate, MatchInfo
 from caransac.robust.working_set import choose_working_set, widen
 
 
-def estimate_model(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
     """Estimate the model of a problem by the method that the options name.
 
     Args:
         problem: what to estimate.
         info: of the matches as given.
         options: see `Options`.
+        draw: returns the sampler to draw minimal samples with, given the problem and the sampler of the method. Use it
+            to choose among samples before they are solved. None keeps the sampler of the method.
     """
-    # 1. prepare: choose a working set if there are too many matches
+    # 1. prepare: work on one of each copy if most matches are copies, and on some if there are too many
     info = info.of_usable(problem.usable)
+    distinct, place = find_distinct(problem, info, options.tuning.max_copies)
+    if distinct is not None and place is not None:
+        found = estimate_model(problem.subset(distinct), info.take(distinct), options)
+        return with_copies(problem.through(found.k1), distinct, place, found)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
     # 2. prior, 3. rounds and 4. assess, by the method
-    found = METHODS[options.method](part, known, options)
+    found = METHODS[options.method](part, known, options, draw)
     # 5. report on all matches
     if chosen is None:
         return found
     return widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
 
 
-def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
     """CA-RANSAC with its trained weights, and the confidence of its answer."""
     network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
         return _too_few(problem, network, options)
     side = describe_matches(problem, info, network.layout)
-    found = adapt(problem, network, side, info, options)
+    found = adapt(problem, network, side, info, options, draw)
     problem = problem.through(found.k1)
     return assess_confidence(network, problem, assess(problem, network, found, options), options)
 
@@ -90,19 +96,32 @@ def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -
     )
 
 
-def adapt(problem: Problem, network: MatchStates, side: Floats, info: MatchInfo, options: Options) -> Estimate:
+def adapt(
+    problem: Problem,
+    network: MatchStates,
+    side: Floats,
+    info: MatchInfo,
+    options: Options,
+    draw: DrawStep | None = None,
+) -> Estimate:
     """CA-RANSAC by the given network from side information (n, d): what runs, and what training replays."""
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     prior = prior_round(problem, scale, *network.first(side))
     if problem.lens_prior is not None:
-        return _adapt_with_lenses(problem, network, scale, prior, info, options)
-    steps = Steps(problem, scale, network, prior.probabilities, info, options)
+        return _adapt_with_lenses(problem, network, scale, prior, info, options, draw)
+    steps = Steps(problem, scale, network, prior.probabilities, info, options, draw)
     rounds, settled = ca_ransac(problem, scale, [prior], steps, options)
     return conclude(problem, scale, rounds, settled, steps.average(rounds[-1]))
 
 
 def _adapt_with_lenses(
-    problem: Problem, network: MatchStates, scale: Scale, prior: Round, info: MatchInfo, options: Options
+    problem: Problem,
+    network: MatchStates,
+    scale: Scale,
+    prior: Round,
+    info: MatchInfo,
+    options: Options,
+    draw: DrawStep | None,
 ) -> Estimate:
     """CA-RANSAC where lenses are uncertain: they are fitted after the first round and again after the last.
 
@@ -110,7 +129,9 @@ def _adapt_with_lenses(
     not confirm that, or the first showed nothing, all rounds see the points through the lenses as given.
     """
     fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=network)
-    choose = partial(Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options)
+    choose = partial(
+        Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options, draw=draw
+    )
     steps = choose(problem)
     rounds, settled = ca_ransac(problem, scale, [prior], steps, replace(options, rounds=1))
     seen, first, _ = fit(problem, rounds[-1], brief=True)
@@ -156,7 +177,7 @@ def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool,
     return replace(nothing, stop_reason="no_consensus")
 
 
-def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
+def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
     """LM-LO on the matches that pass the ratio filter, the best ones first if they have scores."""
     if problem.num_points < problem.sample_size:
         scale = Scale.of(problem, options.max_error_px, options.tuning)
@@ -170,10 +191,9 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options) -> Estimate:
     passed = problem.subset(order)  # what is filtered out costs nothing
     progressive = info.scores is not None and options.method == "lm-lo"
     make_sampler = ProsacSampler if progressive else UniformSampler
-    sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
+    sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
     scale = Scale.of(passed, options.max_error_px, options.tuning)
-    quality = load_quality(options.sample_quality)
-    found = lm_lo(passed, scale, SelectiveSampler(sampler, passed, quality, options.oversampling), options)
+    found = lm_lo(passed, scale, sampler if draw is None else draw(passed, sampler), options)
     if found.model is None:
         return found
     # Matches that were filtered out may be inliers all the same.
@@ -209,7 +229,7 @@ def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estim
     )
 
 
-METHODS: dict[MethodName, Callable[[Problem, MatchInfo, Options], Estimate]] = {
+METHODS: dict[MethodName, Callable[[Problem, MatchInfo, Options, DrawStep | None], Estimate]] = {
     "ca-ransac": run_ca_ransac,
     "lm-lo": run_lm_lo,
     "lm-lo-u": run_lm_lo,

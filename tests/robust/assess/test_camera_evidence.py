@@ -7,7 +7,7 @@ from caransac.robust.assess.camera_evidence import CameraEvidence, check_cameras
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental
 from caransac.robust.records import MatchInfo
-from caransac.synthetic.hard_scenes import make_hard_pair
+from caransac_lab.synthetic.hard_scenes import make_hard_pair
 
 
 def evidence(kind, seed, problem=Essential):

@@ -28,7 +28,7 @@ from caransac.robust.pipeline import adapt, assess
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.robust.records import Estimate, MatchInfo
 from caransac.synthetic import make_pair
-from caransac.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
+from caransac_lab.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
 
 AUTO = Options(max_error_px="auto")
 
@@ -275,7 +275,7 @@ def test_the_width_of_a_line_is_little(rng):
 def test_cards_of_the_weights_name_the_evidence():
     cards = sorted((Path(caransac.__file__).parent / "learned" / "weights").glob("*.json"))
     named = [card["confidence"]["evidence"] for card in map(read_card, cards) if "confidence" in card]
-    assert len(named) >= 3
+    assert len(named) >= 2
     assert all(tuple(labels) == EVIDENCE for labels in named)
 
 

@@ -6,7 +6,7 @@ import pytest
 import caransac
 from caransac import Options
 from caransac.geometry import pose_error_deg
-from caransac.synthetic.hard_scenes import make_hard_pair
+from caransac_lab.synthetic.hard_scenes import make_hard_pair
 
 AUTO = Options(max_error_px="auto")
 

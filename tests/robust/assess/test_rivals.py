@@ -6,7 +6,7 @@ import pytest
 from caransac import Rival, estimate, estimate_fundamental, estimate_relative_pose
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
-from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
+from caransac_lab.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 
 def both_motions(seed=0, share=0.6):

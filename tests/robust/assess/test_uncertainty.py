@@ -21,7 +21,7 @@ from caransac.kernels import RefineOptions
 from caransac.robust.assess.uncertainty import lens_response
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.synthetic import make_pair
-from caransac.synthetic.hard_scenes import CAMERA
+from caransac_lab.synthetic.hard_scenes import CAMERA
 
 CHI_SQ_95 = 11.07  # of five degrees of freedom
 NAMES = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")

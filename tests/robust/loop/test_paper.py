@@ -18,7 +18,7 @@ from caransac.robust.records import MatchInfo
 from caransac.synthetic import make_pair
 from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING
 
-NETWORKS = ("paper", "paper-c", "paper-f", "paper-with-filter")
+NETWORKS = ("paper", "paper-c", "paper-f")
 
 
 @pytest.fixture(params=["essential", "fundamental"])
@@ -37,13 +37,12 @@ def run(request):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_networks_have_the_sizes_of_the_paper(name):
     network = load_network(name)
-    filtered = name == "paper-with-filter"  # 128 features and a residual of 16 numbers, concatenated before the MLP
     sizes = {
         part: [layers[0][0].shape[0], *(weight.shape[1] for weight, *_ in layers)]
         for part, layers in network.layers.items()
     }
     assert sizes == {
-        "init": [16 + (128 + 16) * filtered, 128, 128],
+        "init": [16, 128, 128],
         "decoder": [128, 64, 32, 1],
         "message": [128, 128, 128, 128],  # MLP3
         "digest": [128, 128, 128, 128],  # MLP2
@@ -67,7 +66,7 @@ def test_the_constants_are_those_of_the_paper():
     assert (options.rounds, options.samples_per_round, options.top_models, options.local_models) == (4, 256, 4, 4)
     assert (options.max_error_px, options.early_stop, options.seed) == (1.0, False, 7)
     assert options.state_update and options.adaptive_sampling and options.adaptive_refinement
-    assert options.oversampling == 1 and options.weights == "paper"
+    assert options.weights == "paper"
     tuning = options.tuning
     assert tuning is PAPER_TUNING
     assert (tuning.min_pool, tuning.pool_success, tuning.static_ratio) == (15, 0.9, 0.8)
@@ -78,6 +77,7 @@ def test_it_differs_from_the_default_in_the_fields_that_the_docs_list():
     default = asdict(DEFAULT_TUNING)
     changed = {name for name, value in asdict(PAPER_TUNING).items() if value != default[name]}
     assert changed == {
+        "max_copies",
         "working_set",
         "compared_on",
         "spread_ranking",
@@ -159,9 +159,6 @@ def test_features_of_another_width_are_refused(width):
     points = pair.points1, pair.points2, pair.camera1, pair.camera2
     with pytest.raises(ValueError, match=r"features must have shape \(N, 0\)"):
         caransac.estimate_relative_pose(*points, features=np.zeros((60, width)), options=Options.paper())
-    with pytest.raises(ValueError, match=r"features must have shape \(N, 129\)"):
-        options = Options.paper(weights="paper-with-filter")
-        caransac.estimate_relative_pose(*points, features=np.zeros((60, width)), options=options)
 
 
 def test_hopeless_matches_are_no_answer():

@@ -51,7 +51,7 @@ def test_a_subset_is_the_problem_of_some_of_its_points(case):
     sub = problem.subset(chosen)
     assert np.array_equal(sub.distances(model), problem.distances(model)[chosen])
     assert problem.num_points == 300
-    assert problem.model_kernels.empty.shape == (0, *model.shape)
+    assert problem.no_models.shape == (0, *model.shape)
 
 
 def test_the_true_model_explains_the_inliers(case):

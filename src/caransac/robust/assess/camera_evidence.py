@@ -27,7 +27,7 @@ from caransac.kernels import (
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.records import Estimate
-from caransac.tuning import CAMERAS, Tuning
+from caransac.tuning import CAMERAS, ERRORS, Tuning
 
 HELD = 1e6  # precision of what is held together
 NO_PRIOR = IntrinsicsPrior()
@@ -123,7 +123,7 @@ def _steps(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineO
 
 def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float, noise: float) -> tuple[float, float]:
     """Logarithm of the factor by which the focal length of both cameras changes where it is free, and its deviation."""
-    points, unit_sq = likely.correspondences, CAMERAS.temper * noise**2
+    points, unit_sq = likely.correspondences, ERRORS.cameras * noise**2
     prior = IntrinsicsPrior(
         log_scale=(unit_sq / CAMERAS.free_deviation**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
     )
@@ -143,7 +143,7 @@ def _free_in_space(
     likely: Problem, weights: Array, model: Array, max_error: float, noise: float
 ) -> tuple[float, float, float]:
     """Of an absolute pose: shift and deviation as `_free_focal`, and the logarithm of the consensus that it gains."""
-    points, unit_sq = likely.correspondences, CAMERAS.temper * noise**2
+    points, unit_sq = likely.correspondences, ERRORS.cameras * noise**2
     prior = IntrinsicsPrior(log_scale=(unit_sq / CAMERAS.free_deviation**2, 0.0), centre=(inf, inf), k1=(inf, 0.0))
     freed = with_intrinsics(model)[None]
     weights = likely.share(weights)

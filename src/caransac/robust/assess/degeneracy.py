@@ -30,7 +30,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
-    nothing = Degeneracy(None, 0.0, problem.model_kernels.empty, CLEAR)
+    nothing = Degeneracy(None, 0.0, problem.no_models, CLEAR)
     if found.model is None or found.msac_scores is None or problem.traits.degeneracy is None:
         return nothing
     if problem.traits.degeneracy == "one view":
@@ -88,7 +88,7 @@ def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degenerac
     if np.linalg.norm(np.subtract(*problem.outcomes(np.stack([other[0], found.model])))) > np.radians(OTHER_POSE_DEG):
         difference = found.msac_scores - problem.msac_scores(other, found.max_error)[0]
         margin = min(CLEAR, float(difference.sum() / max(np.linalg.norm(difference), 1.0)))
-    return Degeneracy(None, share, other if margin < LARGEST_CHANCE else problem.model_kernels.empty, margin)
+    return Degeneracy(None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
 
 
 def _second_poses(
@@ -100,7 +100,7 @@ def _second_poses(
     answer's consensus beyond another's comes in units of what the differences amount to if their signs mean nothing.
     """
     assert found.model is not None and found.msac_scores is not None
-    none = problem.model_kernels.empty, np.empty(0)
+    none = problem.no_models, np.empty(0)
     if problem.traits.degeneracy == "uncalibrated":
         return none
     likely = likely_subset(problem, found.msac_scores, tuning.compared_on)

@@ -17,13 +17,11 @@ from caransac.robust.assess.uncertainty import USUAL_DISTORTION, lens_response
 from caransac.robust.loop.refinement import match_weights
 from caransac.robust.problems import Problem
 from caransac.robust.records import Estimate
+from caransac.tuning import ERRORS
 
 SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
 FEW = 8  # matches: fewer of them that were likely say little
 STEP = 1e-6  # of finite differences
-# Real errors of the baseline's direction in units of the deviation that independent noise predicts. Of 3, 4 and 5, the
-# best calibrated on training pairs; lenses, poses taken for truth and outliers among the inliers make up the rest.
-ERRORS_IN_DEVIATION = 4.0
 # Wrong matches agree with a model by chance, and most of all with one that was free to choose them: where a scene
 # leaves two degrees of freedom (lines, planes without cameras, rotations), it goes through two of them exactly. An
 # answer must not rest on so few: those of the largest influence are taken away before its deviation is taken.
@@ -96,13 +94,14 @@ def run_evidence(network: StateNetwork, problem: Problem, found: Estimate, optio
     weights = match_weights(network, last.probabilities[index], options.tuning.min_weight)
     weights = fitted.share(weights)
     # As if the noise were larger by as much as real errors are: next to a prior, the information must not be too large.
-    noise = ERRORS_IN_DEVIATION * last.noise
+    error_in_deviation = ERRORS.outcome**0.5
+    noise = error_in_deviation * last.noise
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
     deviations = fitted.model_kernels.outcome_deviations(
         found.model, fitted.correspondences, weights, rates, noise**2, fitted.prior_information, dropped
     )
-    deviation, safe_deviation = (each / ERRORS_IN_DEVIATION for each in deviations)
+    deviation, safe_deviation = (each / error_in_deviation for each in deviations)
     shift = lens_shift(fitted, found.model, weights, last.noise, rates)
     rotation = (
         0.0 if found.covariance is None else float(np.trace(found.covariance[RELATIVE.rotation, RELATIVE.rotation]))

@@ -23,7 +23,7 @@ MIN_SHARE, MIN_MATCHES, MIN_EXCESS = 0.25, 20, 2.0
 
 def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     """The strongest model of the likely matches that an answer does not explain; the answer must have a prior."""
-    none = Rivalry(problem.model_kernels.empty, 0.0)
+    none = Rivalry(problem.no_models, 0.0)
     prior = found.prior
     if found.model is None or found.msac_scores is None or prior is None:
         return none
@@ -43,7 +43,7 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     beyond_chance, by_chance = _count(problem.subset(rest), best, max_error)
     share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
     told = share >= MIN_SHARE and beyond_chance >= max(MIN_MATCHES, MIN_EXCESS * by_chance)
-    return Rivalry(best[None] if told else problem.model_kernels.empty, share)
+    return Rivalry(best[None] if told else problem.no_models, share)
 
 
 def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:

@@ -10,18 +10,15 @@ from caransac.robust.problems import Absolute, Problem, with_intrinsics
 from caransac.robust.problems.base import posterior_information
 from caransac.robust.problems.lens_prior import LensPrior, slack_information
 from caransac.robust.records import Estimate
-from caransac.tuning import CAMERAS
+from caransac.tuning import ERRORS
 
 # Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
 # more the prior of the cameras counts.
 CAUCHY_CURVATURE = 0.214
 # Variance of Cauchy's estimator at a scale of w noises, divided by that of least squares: 1 + 0.58 / w^1.8.
 CAUCHY_EXCESS, CAUCHY_POWER = 0.58, 1.8
-# The fit makes residuals smaller, as if so many numbers had been fitted for each one, and matches got their weights by
-# their residuals. With both, 95 % ellipses hold 91 to 96 % of synthetic poses with exact cameras (table `covariance`).
-FITTED, CHOSEN = 4.0, 1.1
+FITTED = 4.0  # numbers, for each degree of freedom, as if the fit had made residuals smaller by so many
 LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
-VARIANCE_FACTOR = 8.0  # of real errors in what independent noise predicts: covers two in three training queries
 USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of an ordinary lens
 DISTORTION_STEP = 1e-4  # of finite differences
 RESPONDING = 512  # points that tell how lenses move a model, at most
@@ -54,7 +51,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scal
     width = 1.0 if loss_scale is None else loss_scale / found.noise
     variance = (
         (1 + CAUCHY_EXCESS / width**CAUCHY_POWER)
-        * CHOSEN
+        * ERRORS.weighted
         * deviation_sq
         * max(count, 1e-9)
         / max(count - FITTED * RELATIVE.pose, 0.5 * count, 1e-9)
@@ -62,7 +59,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scal
     # The refinement weighs the prior of the cameras by another factor than their deviations say.
     weight = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
     if problem.lens_prior is not None and not problem.lens_prior.is_as_given:
-        tempered = CAMERAS.temper * found.noise**2 / (CAUCHY_CURVATURE * variance)
+        tempered = ERRORS.cameras * found.noise**2 / (CAUCHY_CURVATURE * variance)
         return _with_lenses(problem, problem.lens_prior, model, weights / variance, weight, tempered)
     data /= variance
     _add_radian(data)
@@ -166,7 +163,7 @@ def absolute_covariance(problem: Absolute, model: Array, weights: Array, noise: 
     Of a rotation vector from the left and of the translation. Then, where they are uncertain, come the logarithm of
     the focal length, and k1.
     """
-    deviation, known = VARIANCE_FACTOR**0.5 * noise / problem.median_error, problem.camera_information
+    deviation, known = ERRORS.absolute**0.5 * noise / problem.median_error, problem.camera_information
     if problem.lens_prior is None:
         information = information_of(problem, model, weights, deviation)
     else:

@@ -20,13 +20,12 @@ from caransac.kernels import (
     refine_lens_pose,
 )
 from caransac.kernels.degrees_of_freedom import OF_CAMERA
-from caransac.kernels.lens_poses import TwoNumbers
 from caransac.robust.assess.uncertainty import camera_covariance
 from caransac.robust.problems import Absolute, Problem
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.lens_prior import LensPrior, slack_information, slack_prior
 from caransac.robust.problems.relative import RelativePoseProblem
-from caransac.tuning import CAMERAS
+from caransac.tuning import CAMERAS, ERRORS
 
 FIRST_STEPS, FIRST_DECREASE = 4, 1e-3  # of brief fits, which only need show where it leads
 SomeViews = TypeVar("SomeViews", RelativePoseProblem, Absolute)
@@ -42,7 +41,7 @@ class LensFits(Protocol):
 
     def fit(
         self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool
-    ) -> tuple[Array, TwoNumbers, float]:
+    ) -> tuple[Array, tuple[float, float], float]:
         """A model and its lenses, or the model only, refined on points of weights (n,); k1, and what it costs.
 
         A brief fit takes a few steps.
@@ -83,7 +82,7 @@ class TwoViewFits(_Fits[RelativePoseProblem]):
 
     def fit(
         self, model: Array, weights: Array, loss_scale: float, noise: float, *, held: bool, brief: bool
-    ) -> tuple[Array, TwoNumbers, float]:
+    ) -> tuple[Array, tuple[float, float], float]:
         """See `LensFits.fit`."""
         problem, lenses = self.problem, self.lenses
         options = self.options(loss_scale, noise, held, brief)
@@ -93,7 +92,7 @@ class TwoViewFits(_Fits[RelativePoseProblem]):
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         information = lens_information(model, self.lenses.k1, self.problem.correspondences, weights)
-        return camera_covariance(self.problem, information / (CAMERAS.temper * noise**2), with_lens_prior=False)[
+        return camera_covariance(self.problem, information / (ERRORS.cameras * noise**2), with_lens_prior=False)[
             RELATIVE.lenses, RELATIVE.lenses
         ]
 
@@ -112,7 +111,7 @@ class OneViewFits(_Fits[Absolute]):
         *,
         held: bool,
         brief: bool,  # noqa: ARG002  # of `LensFits`: a few steps do not reach a strong lens
-    ) -> tuple[Array, TwoNumbers, float]:
+    ) -> tuple[Array, tuple[float, float], float]:
         """See `LensFits.fit`: to the pixels, as the lens shows them."""
         problem = self.problem
         bent, points = problem.bent(model)
@@ -124,7 +123,7 @@ class OneViewFits(_Fits[Absolute]):
     def covariance(self, model: Array, weights: Array, noise: float) -> Array:
         """See `LensFits.covariance`."""
         bent, points = self.problem.bent(model)
-        information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (CAMERAS.temper * self.unit(noise) ** 2)
+        information = ABSOLUTE_FOCAL_POSES.information(bent, points, weights) / (ERRORS.cameras * self.unit(noise) ** 2)
         known = slack_information() if self.problem.traits.exact_cameras else self.problem.camera_information
         camera, lens = ABSOLUTE.camera(), ABSOLUTE.lens()
         information[camera, camera] += np.diag(known[:OF_CAMERA])

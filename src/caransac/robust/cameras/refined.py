@@ -16,12 +16,7 @@ from caransac.robust.problems.base import intrinsics_of, log_scales_of
 from caransac.robust.problems.focal import with_model
 from caransac.robust.problems.relative import RelativePoseProblem
 from caransac.robust.records import Estimate
-from caransac.tuning import CAMERAS
-
-# The deviation of a refined focal length: as if matches said less by this factor, the prior of an unknown camera were
-# as wide as its tails, and the lens were bent as lenses are. On training pairs as they are, cropped and zoomed, the
-# errors are then 0.9 of the deviation in the median, and 0.8 of them within two.
-STATED_TEMPER = CAMERAS.temper * CAMERAS.max_temper
+from caransac.tuning import ERRORS
 
 
 def refined_cameras(
@@ -41,10 +36,12 @@ def refined_cameras(
         return cameras if problem.traits.exact_cameras else _refined_focals(problem, found, cameras, weights)
     model = with_intrinsics(found.model)
     information = lens_information(model, lens_prior.k1, problem.correspondences, weights)
-    information /= CAMERAS.temper * found.noise**2
+    information /= ERRORS.cameras * found.noise**2
     variances = np.diag(camera_covariance(problem, information, with_lens_prior=True))
     stated = np.diag(
-        camera_covariance(problem.with_tails(), information * (CAMERAS.temper / STATED_TEMPER), with_lens_prior=True)
+        camera_covariance(
+            problem.with_tails(), information * (ERRORS.cameras / ERRORS.stated_cameras), with_lens_prior=True
+        )
     )
     back = []
     for index, camera in enumerate(cameras):
@@ -68,7 +65,7 @@ def _refined_focals(
     """Return the cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
     wide, model = problem.with_tails(), found.model
     assert model is not None
-    covariance = symmetric_inverse(information_of(wide, model, weights, found.noise * STATED_TEMPER**0.5))
+    covariance = symmetric_inverse(information_of(wide, model, weights, found.noise * ERRORS.stated_cameras**0.5))
     response = lens_response(wide, model, weights, found.noise)
     bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
     refined = []

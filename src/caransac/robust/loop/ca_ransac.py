@@ -72,7 +72,7 @@ def prior_round(problem: Problem, scale: Scale, state: Floats, probabilities: Fl
     return Round(
         samples=np.empty((0, problem.sample_size), np.int32),
         num_hypotheses=0,
-        models=problem.model_kernels.empty,
+        models=problem.no_models,
         max_error=scale.attention_error,
         msac_scores=np.empty((0, problem.num_points), np.float32),
         state=state,

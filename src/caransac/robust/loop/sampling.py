@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +11,6 @@ import numpy as np
 from caransac import kernels
 from caransac.geometry import Floats
 from caransac.kernels import Indices
-from caransac.learned.sample_quality import Quality
 from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
 
@@ -24,6 +24,10 @@ class Sampler(Protocol):
 
     def draw(self, first: int, count: int) -> Indices:
         """Samples first .. first + count - 1: (count, sample_size) indices of points."""
+
+
+# The matches, and the sampler that a method would use -> the sampler that it uses instead.
+DrawStep = Callable[[Problem, Sampler], Sampler]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,38 +54,6 @@ class ProsacSampler:
     def draw(self, first: int, count: int) -> Indices:
         """See `Sampler.draw`."""
         return kernels.sample_prosac(self.pool, self.sample_size, count, seed=self.seed, first=first)
-
-
-@dataclass(frozen=True, eq=False)
-class SelectiveSampler:
-    """The most promising of every so many samples of another sampler.
-
-    Attributes:
-        sampler: what draws.
-        problem: the points.
-        quality: what tells promising samples.
-        oversampling: samples drawn for every one that is kept.
-    """
-
-    sampler: Sampler
-    problem: Problem
-    quality: Quality
-    oversampling: int
-
-    @property
-    def pool(self) -> Indices:
-        """See `Sampler.pool`."""
-        return self.sampler.pool
-
-    def draw(self, first: int, count: int) -> Indices:
-        """See `Sampler.draw`."""
-        samples = self.sampler.draw(first * self.oversampling, count * self.oversampling)
-        if self.oversampling == 1:
-            return samples
-        points1, points2 = self.problem.points1, self.problem.points2
-        qualities = self.quality(points1.take(samples, axis=0), points2.take(samples, axis=0))
-        best = qualities.reshape(count, self.oversampling).argmax(axis=1)
-        return np.asarray(samples[self.oversampling * np.arange(count) + best])
 
 
 def sampling_pool(probabilities: Floats, sample_size: int, count: int, tuning: Tuning) -> Indices:

@@ -11,7 +11,7 @@ from caransac.options import MaxError
 from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
 
-NOISE_RANGE = 0.2, 20.0  # of exact points, and of points without a model, relative to the usual noise
+EXACT, HOPELESS = 0.2, 20.0  # noise of exact points and of points without a model, relative to the usual noise
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,16 @@ class Scale:
 
     Attributes:
         usual: noise of ordinary keypoints or, where the caller gave a threshold, the noise that it suits.
+        first: noise of the first round.
+        attention_error: threshold of the scores that the network attends to: the same in all rounds, as in training.
         fixed: threshold that the caller gave; None where it follows the noise.
         usual_reach: least threshold of the inliers that are returned, where it follows the noise.
         tuning: see `Tuning`.
     """
 
     usual: float
+    first: float
+    attention_error: float
     fixed: float | None
     usual_reach: float
     tuning: Tuning
@@ -35,17 +39,16 @@ class Scale:
         """The scale of a problem whose threshold is given in pixels, or to be found."""
         deviation = tuning.usual_deviation * problem.extent
         fixed = None if max_error_px == "auto" else max_error_px * problem.pixel
+        usual = deviation * problem.median_error if fixed is None else fixed / tuning.max_error
+        first = tuning.first_noise * usual
         return cls(
-            usual=deviation * problem.median_error if fixed is None else fixed / tuning.max_error,
+            usual=usual,
+            first=first,
+            attention_error=tuning.max_error * first if fixed is None else fixed,
             fixed=fixed,
             usual_reach=problem.error_dimensions**0.5 * tuning.usual_reach * deviation,
             tuning=tuning,
         )
-
-    @property
-    def first(self) -> float:
-        """The noise to start from."""
-        return self.tuning.first_noise * self.usual
 
     def search_error(self, noise: float) -> float:
         """The threshold at which models are compared and locally refined.
@@ -54,11 +57,6 @@ class Scale:
         explains more matches, these raise the noise, and a threshold in proportion would prefer the loose model again.
         """
         return self.tuning.max_error * min(noise, math.sqrt(self.first * noise))
-
-    @property
-    def attention_error(self) -> float:
-        """The threshold of the scores that the network attends to: the same in all rounds, as in training."""
-        return self.max_error(self.first)
 
     def max_error(self, noise: float) -> float:
         """The threshold of a model's support."""
@@ -85,9 +83,8 @@ class Scale:
         )
         matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
         share = matches / (matches + tuning.usual_matches)
-        low, high = (factor * self.usual for factor in NOISE_RANGE)
-        measured: float = self.usual ** (1 - share) * max(median, low) ** share
-        return min(measured, high if self.fixed is None else self.fixed)
+        measured: float = self.usual ** (1 - share) * max(median, EXACT * self.usual) ** share
+        return min(measured, HOPELESS * self.usual if self.fixed is None else self.fixed)
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:

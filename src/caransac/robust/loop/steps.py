@@ -9,12 +9,11 @@ import numpy as np
 
 from caransac.geometry import Array, Floats
 from caransac.kernels import Indices, Regions, most_likely, sample_uniform
-from caransac.learned.sample_quality import load_quality
 from caransac.learned.state_network import MatchStates
 from caransac.options import Options
 from caransac.results import Round
 from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted
-from caransac.robust.loop.sampling import ProsacSampler, Sampler, SelectiveSampler, UniformSampler, sampling_pool
+from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, UniformSampler, sampling_pool
 from caransac.robust.loop.scale import Scale, likely_matches
 from caransac.robust.problems import Problem
 from caransac.robust.records import MatchInfo
@@ -36,6 +35,7 @@ class Steps:
         prior: Floats,
         info: MatchInfo,
         options: Options,
+        draw: DrawStep | None = None,
     ) -> None:
         """Prepare the steps.
 
@@ -47,11 +47,12 @@ class Steps:
             info: scores and features of the matches.
             options: see `Options`; ``state_update``, ``adaptive_sampling``, ``adaptive_refinement`` and
                 ``tuning.spread_ranking`` switch ablations.
+            draw: see `pipeline.estimate_model`.
         """
         self.problem, self.scale, self.network, self.options = problem, scale, network, options
         self.likely = likely_matches(problem, prior, options.tuning)
         self.regions = rank_regions(problem, prior, options.tuning)
-        self.draw = _choose_draw(problem, info, options)
+        self.draw = _choose_draw(problem, info, options, draw)
 
     def hypothesise(self, samples: Indices, last: Round) -> Array:
         """Solve samples (S, sample_size) and refine the most promising models locally: (m, ...), the best so far first.
@@ -128,10 +129,9 @@ class Steps:
         )
 
 
-def _choose_draw(problem: Problem, info: MatchInfo, options: Options) -> Draw:
+def _choose_draw(problem: Problem, info: MatchInfo, options: Options, draw_step: DrawStep | None) -> Draw:
     """Return the step that draws from the sampling pool and, for some problems, a share of the samples by score."""
     tuning = options.tuning
-    quality = load_quality(options.sample_quality)
     by_score = problem.traits.by_score
     best_first = info.order() if by_score > 0 and info.scores is not None else None
     static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
@@ -141,7 +141,8 @@ def _choose_draw(problem: Problem, info: MatchInfo, options: Options) -> Draw:
         num_by_score = 0 if best_first is None else int(by_score * num)
         pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
         sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
-        samples = SelectiveSampler(sampler, problem, quality, options.oversampling).draw(first, num - num_by_score)
+        sampler = sampler if draw_step is None else draw_step(problem, sampler)
+        samples = sampler.draw(first, num - num_by_score)
         if best_first is None or num_by_score == 0:
             return samples
         sampler = ProsacSampler(best_first, problem.sample_size, options.seed)

@@ -26,7 +26,7 @@ from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, Traits
 from caransac.robust.problems.focal import precision, solve_in_turns
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.relative import CameraPrior
-from caransac.tuning import CAMERAS
+from caransac.tuning import CAMERAS, ERRORS
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -246,7 +246,7 @@ class AbsoluteFocal(Absolute):
         # Points in space tell a focal length far better than another image does: its prior is not tempered.
         return IntrinsicsPrior(
             log_scale=(precision(variance, self.camera_prior.focal), 0.0),
-            centre=(precision(CAMERAS.temper * variance, self.camera_prior.centre), 0.0),
+            centre=(precision(ERRORS.cameras * variance, self.camera_prior.centre), 0.0),
             k1=(np.inf, 0.0),
         )
 

@@ -53,7 +53,7 @@ class Traits:
 class Problem(ABC):
     """An estimation problem: normalised correspondences and the model operations that the loop needs.
 
-    Models are the rows of an array (m, *model_kernels.shape). Only the problem knows their meaning; the loops select
+    Models are the rows of an array (m, 3, columns). Only the problem knows their meaning; the loops select
     and stack them like any array.
 
     Attributes:
@@ -155,6 +155,11 @@ class Problem(ABC):
     def extent(self) -> float:
         """Root mean square distance of the points from their centre, robust to a few absurd ones."""
         return max(float(self.spreads[0, 2] + self.spreads[1, 2]) / 2, SMALLEST_EXTENT) if self.num_points else 1.0
+
+    @property
+    def no_models(self) -> Array:
+        """(0, ...) empty array of models."""
+        return np.empty((0, 3, self.model_kernels.columns))
 
     @property
     def num_points(self) -> int:

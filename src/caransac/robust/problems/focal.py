@@ -22,7 +22,7 @@ from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, In
 from caransac.robust.problems.base import Traits, intrinsics_of, log_scales_of, posterior_information, with_intrinsics
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.relative import CameraPrior, RelativePoseProblem, pack_rays
-from caransac.tuning import CAMERAS
+from caransac.tuning import CAMERAS, ERRORS
 
 
 class FocalPose(RelativePoseProblem):
@@ -96,7 +96,7 @@ class FocalPose(RelativePoseProblem):
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
             widths = (prior.focal * (CAMERAS.first_widening if prior.unknown else 1.0) for prior in self.priors)
-            return self._prior(CAMERAS.temper * noise**2, *widths)
+            return self._prior(ERRORS.cameras * noise**2, *widths)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
     def _deviations(self, model: Array) -> list[float]:
@@ -120,7 +120,7 @@ class FocalPose(RelativePoseProblem):
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """As `intrinsics_prior`, with the focal lengths held where they are."""
-        return self._prior(CAMERAS.temper * noise**2, 0.0, 0.0)
+        return self._prior(ERRORS.cameras * noise**2, 0.0, 0.0)
 
     def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
         """The prior of deviations of the two log_scales, in units of the cost."""
@@ -141,13 +141,13 @@ class FocalPose(RelativePoseProblem):
     def _temper(self, model: Array, weights: Array, noise: float) -> float:
         """How much the prior counts: the more, the less the matches say about the focal length."""
         points = self.model_kernels.information(model, self.correspondences, weights)
-        points /= CAMERAS.temper * noise**2
+        points /= ERRORS.cameras * noise**2
         said = symmetric_inverse(posterior_information(points, self._prior_information(focal_prior=False)))
         variances = np.diag(said)
         ratios = [
             variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal > 0
         ]
-        return CAMERAS.temper * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
+        return ERRORS.cameras * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
 
     @property
     def prior_information(self) -> Array:

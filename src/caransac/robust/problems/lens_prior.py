@@ -10,7 +10,7 @@ import numpy as np
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.kernels import RELATIVE, IntrinsicsPrior
-from caransac.tuning import CAMERAS
+from caransac.tuning import ERRORS
 
 # Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
 # well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
@@ -54,7 +54,7 @@ class LensPrior:
 
     def add_to(self, prior: IntrinsicsPrior, noise: float, *, held: bool = False) -> IntrinsicsPrior:
         """A prior of intrinsics, and what is known of the lenses at a noise; `held` keeps them as they are."""
-        weight = CAMERAS.temper * noise**2
+        weight = ERRORS.cameras * noise**2
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         first, second = (own / each**2 if each > 0 and not held else inf for each in self.deviations)
         return prior.with_lenses((first, second), weight / SAME_LENS**2 if self.shared else 0.0, self.given[0])
@@ -88,7 +88,7 @@ class LensPrior:
 
 def slack_prior(noise: float) -> IntrinsicsPrior:
     """The prior of intrinsics that are said to be exact, at a noise."""
-    weight = CAMERAS.temper * noise**2
+    weight = ERRORS.cameras * noise**2
     return IntrinsicsPrior(log_scale=(weight / FOCAL_SLACK**2,) * 2, centre=(weight / CENTRE_SLACK**2,) * 2)
 
 
