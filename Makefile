@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
+SOURCES := pyproject.toml lab/pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
 NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
-PYTHON_FILES := src/caransac tests examples benchmarks docs/pages.py
+PYTHON_FILES := src/caransac lab tests examples docs/pages.py
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .PHONY: help demo test pytest paper quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
@@ -22,6 +22,7 @@ $(VENV)/demo.stamp: $(SOURCES)
 $(VENV)/dev.stamp: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[dev]'
+	$(PIP) install --quiet --constraint constraints.txt --editable './lab[bench,train]'
 	touch $@ $(VENV)/demo.stamp
 
 demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches and from images; draws pictures and a report
@@ -33,7 +34,7 @@ pytest: $(VENV)/dev.stamp browser  ## only tests and examples
 	$(BIN)/python -m pytest -rs
 
 paper: $(VENV)/dev.stamp  ## every table and figure of the paper (docs/paper.md) on a few synthetic pairs: build/paper
-	$(BIN)/caransac bench synthetic:3 --paper all --timing-pairs 1 --out build/paper
+	$(BIN)/caransac-lab paper all --data synthetic:3 --timing-pairs 1 --out build/paper
 
 quick: $(VENV)/dev.stamp  ## only the fast tests, on all cores, in less than a minute on two: what to run while you work
 	$(BIN)/python -m pytest -m 'not slow' -n logical --maxprocesses 8 --dist worksteal
@@ -49,7 +50,7 @@ browser:  ## install Chromium for the tests in a browser, on Debian as root
 lint: $(VENV)/dev.stamp  ## ruff, mypy and clang-format, changing nothing
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
-	$(BIN)/mypy -p caransac
+	MYPYPATH=lab/src $(BIN)/mypy -p caransac -p caransac_lab
 	$(BIN)/mypy -p caransac --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
@@ -60,24 +61,24 @@ format: $(VENV)/dev.stamp  ## let ruff and clang-format rewrite the sources
 
 coverage: $(VENV)/dev.stamp  ## lines of the package that the tests run, branches included
 	$(PIP) install --quiet pytest-cov
-	$(BIN)/python -m pytest --cov=caransac --cov-branch --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --cov=caransac --cov=caransac_lab --cov-branch --cov-report=term:skip-covered
 
 audit: $(VENV)/dev.stamp  ## known vulnerabilities of what the extras installed
 	$(PIP) install --quiet pip-audit
 	$(BIN)/pip-audit --skip-editable --local
 
 bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
-	$(SINGLE_THREAD) $(BIN)/python benchmarks/kernels.py
-	$(SINGLE_THREAD) $(BIN)/python benchmarks/weights.py runtime
+	$(SINGLE_THREAD) $(BIN)/python -m caransac_lab.bench.studies.kernels
+	$(SINGLE_THREAD) $(BIN)/caransac-lab study runtime
 
 bench-speed: $(VENV)/dev.stamp  ## time, memory and accuracy next to the peers; with DATA='DIR ...' on real pairs, too
-	$(SINGLE_THREAD) $(BIN)/python benchmarks/speed.py $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)
+	$(SINGLE_THREAD) $(BIN)/caransac-lab study speed $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)
 
-# Every published figure from one commit: see benchmarks/publish.py. The wheel is part of it.
+# Every published figure from one commit: see caransac-lab publish --help. The wheel is part of it.
 .PHONY: publish publish-quick tables
 publish: $(VENV)/dev.stamp  ## all of benchmarks/results from a clean tree, with DATA=DIR; an hour, resumable; FULL=1: hours
 	$(MAKE) build/wheel.stamp || { rm -rf dist; echo "no wheel: its size is left out"; }
-	$(SINGLE_THREAD) $(BIN)/python benchmarks/publish.py $(if $(DATA),--data $(DATA)) $(if $(STEPS),--only $(STEPS)) \
+	$(SINGLE_THREAD) $(BIN)/caransac-lab publish $(if $(DATA),--data $(DATA)) $(if $(STEPS),--only $(STEPS)) \
 	    $(if $(FULL),--full)
 
 build/wheel.stamp: $(SOURCES)  # not of other sources than the figures
@@ -85,10 +86,10 @@ build/wheel.stamp: $(SOURCES)  # not of other sources than the figures
 	touch $@
 
 publish-quick: $(VENV)/dev.stamp  ## the same steps on little synthetic data, in minutes, into build/publish-quick
-	$(SINGLE_THREAD) $(BIN)/python benchmarks/publish.py --quick $(if $(STEPS),--only $(STEPS))
+	$(SINGLE_THREAD) $(BIN)/caransac-lab publish --quick $(if $(STEPS),--only $(STEPS))
 
 tables: $(VENV)/dev.stamp  ## the tables of README, docs and results anew from benchmarks/results
-	$(BIN)/python benchmarks/tables.py
+	$(BIN)/caransac-lab publish --tables
 
 $(VENV)/docs.stamp: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -106,7 +107,7 @@ KERNEL_TESTS := tests/native tests/robust/loop/test_sampling.py tests/learned/te
 # What leads to the kernels from outside: public calls and the readers of files.
 OUTER_TESTS := tests/api/test_estimators.py tests/api/test_hostile_arguments.py tests/api/test_homography.py \
     tests/api/test_any_geometry.py tests/io/test_matches.py tests/properties/test_any_arguments.py \
-    tests/learned/test_weights_file.py tests/datasets/test_npz.py tests/datasets/test_posebench.py \
+    tests/learned/test_weights_file.py lab/tests/datasets/test_npz.py lab/tests/datasets/test_posebench.py \
     tests/verification/test_colmap.py tests/verification/test_hloc.py
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
@@ -157,7 +158,7 @@ fuzz: $(FUZZ)/stamp build/fuzz/kernels  ## fuzz files, arguments and kernels for
 	@for name in kernels $(HARNESSES); do \
 	    mkdir -p build/fuzz/corpus/$$name tests/fuzz/corpus/$$name; \
 	    case $$name in kernels) run=build/fuzz/kernels;; *) run="$(FUZZ)/bin/python tests/fuzz/fuzz_$$name.py";; esac; \
-	    $(SINGLE_THREAD) $$run -max_total_time=$(EACH_SECONDS) -timeout=30 -rss_limit_mb=2048 -max_len=3000 -len_control=0 \
+	    PYTHONPATH=lab/src $(SINGLE_THREAD) $$run -max_total_time=$(EACH_SECONDS) -timeout=30 -rss_limit_mb=2048 -max_len=3000 -len_control=0 \
 	        -artifact_prefix=build/fuzz/$$name- -print_final_stats=1 build/fuzz/corpus/$$name tests/fuzz/corpus/$$name \
 	        > build/fuzz/$$name.log 2>&1 \
 	    && echo "$$name: $$(grep -a number_of_executed_units build/fuzz/$$name.log)" \
@@ -201,6 +202,8 @@ dist: $(RELEASE)/stamp  ## sdist and wheel in dist/, checked, and tested in an e
 
 installed: dist  ## the whole test suite against the wheel of dist/
 	$(INSTALL_WHEEL) --constraint constraints.txt "$$(ls dist/*.whl)[dev]"
+	$(RELEASE)/bin/python -m build --wheel --outdir dist/lab lab
+	$(INSTALL_WHEEL) --constraint constraints.txt "$$(ls dist/lab/*.whl)[bench,train]"
 	$(INSTALLED)/bin/python -m pytest -rs
 
 clean:  ## remove environments and build products

@@ -17,8 +17,8 @@ GUIDES = (
 )
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),
-    *("verification", "io.images", "io.descriptors", "io.matches", "viewer", "plot", "synthetic", "render", "datasets"),
-    *("io.adapters", "io.point_files", "learned.match_filter", "metrics", "geometry"),
+    *("verification", "io.images", "io.descriptors", "io.matches", "viewer", "plot", "synthetic"),
+    *("io.adapters", "io.point_files", "metrics", "geometry"),
 )
 
 # What both results have in common is written once, in their base class, which the package does not export.

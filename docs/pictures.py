@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 import caransac
 from caransac.io import images
-from caransac.render import render_pair
 from caransac.viewer import write_report
+from caransac_lab.render import render_pair
 
 DOCS = Path(__file__).parent
 DESKTOP = {"viewport": {"width": 1600, "height": 1336}, "device_scale_factor": 1.44}

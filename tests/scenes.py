@@ -25,7 +25,9 @@ def random_problems(rng, count, num_points):
 def solve(solver, x1, x2):
     """A solver of samples (S, k, 2): what it finds, and the sample of each."""
     count, size, _ = x1.shape
-    return solver(kernels.pack(x1.reshape(-1, 2), x2.reshape(-1, 2)), np.arange(count * size).reshape(count, size))
+    return solver(
+        kernels.pack(x1.reshape(-1, 2), x2.reshape(-1, 2)), np.arange(count * size, dtype=np.int32).reshape(count, size)
+    )
 
 
 def essentials(R, t):

@@ -5,39 +5,54 @@ from pathlib import Path
 
 import pytest
 
-from caransac.bench.adapters import ESTIMATORS
+import caransac
+import caransac_lab
+from caransac_lab.bench.adapters import ESTIMATORS
 
 tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
 ROOT = Path(__file__).parent.parent
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+PROJECTS = {
+    name: tomllib.loads((ROOT / path / "pyproject.toml").read_text())["project"]
+    for name, path in (("caransac", "."), ("caransac-lab", "lab"))
+}
+EXTRAS = PROJECTS["caransac"]["optional-dependencies"]
+LAB_EXTRAS = PROJECTS["caransac-lab"]["optional-dependencies"]
 
 
-def required(extra):
-    """Requirements of an extra, those of the extras it is made of included."""
-    for requirement in EXTRAS[extra]:
-        inner = re.fullmatch(r"caransac\[(.*)\]", requirement)
-        yield from (each for name in inner[1].split(",") for each in required(name)) if inner else (requirement,)
+def expand(requirements):
+    """Requirements, those of the extras of caransac that they name included."""
+    for requirement in requirements:
+        inner = re.match(r"caransac\[(.*)\]", requirement)
+        yield from (each for name in inner[1].split(",") for each in expand(EXTRAS[name])) if inner else (requirement,)
 
 
-def packages(extra):
-    return {re.match(r"[\w-]+", requirement)[0] for requirement in required(extra)}
+def of_lab(extra):
+    """Requirements of the lab with an extra."""
+    return list(expand([*PROJECTS["caransac-lab"]["dependencies"], *LAB_EXTRAS[extra]]))
+
+
+def packages(requirements):
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 
 def test_messages_and_guides_name_extras_that_exist():
-    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "lab/src").rglob("*.py")]
+    texts += [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "lab" / "README.md"]
     named = {
-        name
+        (part in ("caransac-lab", "./lab"), name)
         for path in texts
-        for names in re.findall(r"(?:install '(?:caransac|\.)\[|the extra ['`])([a-z,]+)", path.read_text())
+        for part, names in re.findall(
+            r"install (?:\. )?'(caransac|caransac-lab|\.|\./lab)\[([a-z,]+)\]", path.read_text()
+        )
         for name in names.split(",")
     }
     assert len(named) > 5
-    assert named <= set(EXTRAS)
+    assert named <= {(False, name) for name in EXTRAS} | {(True, name) for name in LAB_EXTRAS}
 
 
 def test_guides_install_from_the_repository():
     """Whoever reads them need not have the package yet, and it may be nowhere but here."""
-    for path in (*(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.ipynb")):
+    for path in (*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.ipynb")):
         assert "install 'caransac" not in path.read_text(), path
 
 
@@ -46,16 +61,17 @@ def test_the_readme_lists_the_extras():
     assert set(re.findall(r"`(\w+)`", listed)) == set(EXTRAS) - {"dev", "docs"}
 
 
-@pytest.mark.parametrize(
-    ("extra", "needed"),
-    [
-        ("images", {"opencv-python-headless", "pillow"}),
-        ("bench", {"h5py", "matplotlib", "opencv-python-headless", "rich"}),
-        ("train", {"h5py", "matplotlib", "rich", "torch"}),  # the run draws its curves
-    ],
-)
-def test_an_extra_holds_what_its_command_imports(extra, needed):
-    assert needed <= packages(extra)
+def test_an_extra_holds_what_its_command_imports():
+    assert packages(EXTRAS["images"]) >= {"opencv-python-headless", "pillow"}
+    assert packages(of_lab("bench")) >= {"h5py", "matplotlib", "opencv-python-headless", "rich"}
+    assert packages(of_lab("train")) >= {"h5py", "matplotlib", "rich", "torch"}  # the run draws its curves
+
+
+def test_the_lab_is_of_the_version_of_the_package():
+    assert PROJECTS["caransac-lab"]["version"] == caransac_lab.__version__ == caransac.__version__
+    (own,) = (each for each in PROJECTS["caransac-lab"]["dependencies"] if each.startswith("caransac["))
+    assert own.endswith(f"=={caransac.__version__}")
+    assert PROJECTS["caransac"]["dependencies"] == ["numpy>=1.24"]
 
 
 OPTIONAL = {"pysuperansac"}  # has one wheel: whoever wants it installs it as `missing` says
@@ -64,19 +80,18 @@ PEERS = [e for e in ESTIMATORS.values() if e.module != "caransac" and e.package 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda e: e.name)
 def test_the_benchmark_asks_for_peers_as_new_as_the_adapters_want(peer):
-    assert any(requirement.startswith(f"{peer.package}>={peer.min_version}") for requirement in required("bench"))
+    assert any(requirement.startswith(f"{peer.package}>={peer.min_version}") for requirement in of_lab("bench"))
 
 
 def test_the_tests_run_against_every_peer_that_has_a_wheel():
-    assert {e.package for e in ESTIMATORS.values() if e.module not in ("caransac", "gcransac_interface")} <= packages(
-        "dev"
-    )
+    peers = {e.package for e in ESTIMATORS.values() if e.module not in ("caransac", "gcransac_interface")}
+    assert peers <= packages([*expand(EXTRAS["dev"]), *of_lab("bench")])
 
 
 def test_the_readme_installs_extras_without_compiling_again():
     readme = (ROOT / "README.md").read_text()
     blocks = re.findall(r"^    pip install (.+?)(?:  +#.*)?$", readme, re.MULTILINE)
-    assert blocks[0] == "." and all(re.fullmatch(r"'caransac\[\w+\]'", block) for block in blocks[1:])
+    assert blocks[0] == "." and all(re.fullmatch(r"'(caransac|\./lab)\[\w+\]'", block) for block in blocks[1:])
     assert "does not compile again" in readme
 
 

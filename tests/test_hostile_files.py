@@ -13,12 +13,8 @@ from hostile import ODD_VALUES, change_bytes, change_database, change_h5, change
 from layouts import write_pair_list, write_posebench
 
 from caransac import Options, estimate_relative_pose
-from caransac.bench.filters import saved_filter
-from caransac.bench.journal import Journal
-from caransac.bench.protocol import Outcome
 from caransac.camera import Camera
 from caransac.cli import main
-from caransac.datasets import Pair, read_npz, read_pair_list, read_posebench, write_npz
 from caransac.given_cameras import as_camera
 from caransac.io.images import focal_from_exif, read_image, write_image
 from caransac.io.matches import Matches, parse_matches, read_matches, write_matches
@@ -30,6 +26,12 @@ from caransac.verification.hloc import read_cameras
 from caransac.verification.pair_records import BadPairError, PairReport
 from caransac.verification.pair_reports import write_pair_reports
 from caransac.verification.provenance import describe_kept
+from caransac_lab.bench.filters import saved_filter
+from caransac_lab.bench.journal import Journal
+from caransac_lab.bench.protocol import Outcome
+from caransac_lab.datasets import Pair, read_npz, read_pair_list, read_posebench, write_npz
+from caransac_lab.networks.sample_quality import load_quality
+from caransac_lab.networks.weights import find_weights
 
 pytestmark = pytest.mark.slow
 
@@ -175,19 +177,21 @@ def test_texts_with_other_words(valid, tmp_path, rng):
 @pytest.mark.parametrize("name", ["default", "filter", "sample-quality"])
 def test_weights_with_other_content(tmp_path, rng, name):
     path = tmp_path / "weights.npz"
-    options = {"default": {"weights": path}, "sample-quality": {"sample_quality": path, "oversampling": 2}}.get(name)
     for number in range(COUNT):
-        np.savez(path, **read_weights(name))
+        np.savez(path, **read_weights(find_weights(name)))
         if number % 2:
             change_npz(path, rng)
         else:
             path.write_bytes(change_bytes(path.read_bytes(), rng))
-        if options is None:
+        if name == "filter":
             refuses(lambda: saved_filter(f"mine={path}").apply(Pair.from_synthetic(PAIR, "0")))
+            continue
+        if name == "sample-quality":
+            refuses(lambda: load_quality(path))
             continue
         try:
             found = estimate_relative_pose(
-                PAIR.points1, PAIR.points2, PAIR.camera1, PAIR.camera2, options=Options(rounds=2, **options)
+                PAIR.points1, PAIR.points2, PAIR.camera1, PAIR.camera2, options=Options(rounds=2, weights=path)
             )
         except ValueError as error:
             assert "weights.npz" in str(error)
@@ -271,9 +275,9 @@ def test_options_of_odd_values():
         for value in (*ODD_VALUES, *ODD_NUMBERS):
             refuses(lambda name=name, value=value: Options(**{name: value}))
     options = Options(
-        samples_per_round=np.int16(300), oversampling=np.int16(300), rounds=np.uint8(200), seed=np.uint64(3)
+        samples_per_round=np.int16(300), top_models=np.int16(300), rounds=np.uint8(200), seed=np.uint64(3)
     )
-    assert options.samples_per_round * options.oversampling * options.rounds == 18_000_000
+    assert options.samples_per_round * options.top_models * options.rounds == 18_000_000
     assert {type(getattr(options, name)) for name in options.__slots__} <= {int, float, bool, str, Tuning}
 
 

@@ -27,8 +27,7 @@ LAYERS = [
     {"robust"},  # pipeline, working_set, copies
     {"api"},
     {"caransac"},  # the package itself: what users import
-    {"io", "synthetic", "render", "datasets", "viewer", "verification", "integrations"},
-    {"training", "bench"},
+    {"io", "synthetic", "viewer", "verification", "integrations"},
     {"cli"},
 ]
 PACKAGE = Path(caransac.__file__).parent
@@ -86,7 +85,7 @@ def test_imports_form_no_cycle():
 
 
 def test_there_are_few_layers():
-    assert len(LAYERS) <= 15
+    assert len(LAYERS) <= 14
 
 
 def test_support_knows_nothing_of_geometry():
@@ -107,10 +106,8 @@ def test_the_tests_mirror_the_packages():
 
 
 def test_a_module_name_means_one_thing():
-    # An adapter has the name of its library, as the drop-in has; a command's module, that of the command.
-    named = [file for file in FILES if file.parts[:2] != ("bench", "adapters") and file != Path("cli/bench.py")]
     modules = defaultdict(list)
-    for module in map(module_of, named):
+    for module in map(module_of, FILES):
         modules[module.rpartition(".")[2]].append(module)
     assert not {name: found for name, found in modules.items() if len(found) > 1}
 
@@ -132,6 +129,14 @@ def test_importing_pulls_in_nothing_and_using_it_numpy_alone():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {"caransac", "numpy"}
+
+
+def test_the_lab_is_never_imported():
+    for file in FILES:
+        for node in ast.walk(ast.parse((PACKAGE / file).read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(str(name).startswith("caransac_lab") for name in names), file
 
 
 def test_every_public_name_is_there_and_listed():

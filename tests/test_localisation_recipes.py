@@ -22,7 +22,7 @@ from caransac.cli import main
 from caransac.geometry import pose_error_deg, relative_pose
 from caransac.io.descriptors import match_vectors
 from caransac.io.images import detect, write_image
-from caransac.render import render_views
+from caransac_lab.render import render_views
 
 pytestmark = pytest.mark.slow
 

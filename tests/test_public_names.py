@@ -73,6 +73,12 @@ def test_moved_names_warn(name):
     assert found.__name__ == f"caransac.{caransac._MOVED[name]}"
 
 
+def test_modules_of_the_lab_say_where_they_are():
+    for name in ("bench", "datasets", "filter", "render", "training"):
+        with pytest.raises(AttributeError, match=f"{name}': it is in caransac-lab now"):
+            getattr(caransac, name)
+
+
 def test_names_that_should_have_gone_are_gone():
     minor = int(caransac.__version__.split(".")[1])
     assert minor < 3 or not caransac._MOVED, "their time is over"

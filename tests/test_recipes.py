@@ -12,8 +12,8 @@ import torch
 
 import caransac
 from caransac.geometry import pose_error_deg, rotation_angle_deg, rotation_from_vector
-from caransac.render import render_pair
 from caransac.synthetic import make_pair
+from caransac_lab.render import render_pair
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "matchers.md").read_text(encoding="utf-8")
 PACKAGE = "gluefactory.robust_estimators.relative_pose"

@@ -15,7 +15,8 @@ from caransac import result_format
 from caransac.geometry import Array, depths, epipolar_corrections, homogeneous, sampson_sq
 from caransac.geometry import essential_from_pose as essential
 from caransac.io.point_files import write_ply
-from caransac.synthetic import make_pair, random_plane
+from caransac.synthetic import make_pair
+from caransac_lab.synthetic import random_plane
 
 TRACED = caransac.Options(keep_trace=True)
 

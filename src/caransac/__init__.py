@@ -118,13 +118,14 @@ _MODULES = {
 
 # Names of an earlier version: where they are now. Each warns for one minor version, then it goes.
 _MOVED = {
-    "filter": "learned.match_filter",
     "images": "io.images",
     "lens": "geometry.lens",
     "matches": "io.matches",
     "parallax": "geometry.parallax",
     "types": "results",
 }
+# Modules of an earlier version that only the lab has.
+_IN_LAB = ("bench", "datasets", "filter", "render", "training")
 # What finds cameras found focal lengths only.
 _RENAMED = {"FocalEstimate": "CameraEstimate", "estimate_focal": "estimate_camera"}
 
@@ -142,6 +143,8 @@ def __getattr__(name: str) -> Any:
         if name in names:
             globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
             return found
+    if name in _IN_LAB:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is in caransac-lab now")
     if not name.startswith("__"):
         try:  # modules need no import of their own: caransac.geometry
             return import_module(f"{__name__}.{name}")

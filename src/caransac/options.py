@@ -17,6 +17,7 @@ ScoreKind = Literal["ratio", "confidence"]
 MaxError = float | Literal["auto"]
 
 SAMPLES_PER_ROUND = 256  # as in training
+IN_LAB = ("oversampling", "sample_quality")  # options of 0.2
 DEFAULT_WEIGHTS = "default"  # those of the package that were trained for the problem
 
 
@@ -24,9 +25,8 @@ DEFAULT_WEIGHTS = "default"  # those of the package that were trained for the pr
 class Options:
     """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
 
-    Every method uses ``method``, ``rounds``, ``samples_per_round``, ``oversampling``, ``sample_quality``,
-    ``max_error_px``, ``top_models``, ``early_stop``, ``success_probability`` and ``seed``; the others say who uses
-    them.
+    Every method uses ``method``, ``rounds``, ``samples_per_round``, ``max_error_px``, ``top_models``,
+    ``early_stop``, ``success_probability`` and ``seed``; the others say who uses them.
 
     Attributes:
         method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
@@ -36,11 +36,6 @@ class Options:
             those that were trained for the problem.
         rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
         samples_per_round: minimal samples in a batch.
-        oversampling: samples drawn for every one whose models are computed, the most promising by ``sample_quality``.
-            One keeps them all.
-        sample_quality: with ``oversampling``: "geometric" prefers samples that spread in both images; "sample-quality"
-            asks a network, with the weights in the package; a path, one with the weights of ``caransac train
-            --sample-quality``.
         max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, beyond which a match
             does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
@@ -66,8 +61,6 @@ class Options:
     weights: str | Path = DEFAULT_WEIGHTS
     rounds: int = 4
     samples_per_round: int = SAMPLES_PER_ROUND
-    oversampling: int = 1
-    sample_quality: str | Path = "geometric"
     max_error_px: MaxError = "auto"
     top_models: int = 4
     local_models: int = 24
@@ -83,6 +76,9 @@ class Options:
 
     def __new__(cls, **given: object) -> Options:
         """Refuse unknown names with a ValueError that suggests the nearest known one."""
+        for name in given:
+            if name in IN_LAB:
+                raise ValueError(f"the option {name!r} is in caransac-lab now: pass caransac_lab.networks.oversampling")
         refuse_unknown(given, [field.name for field in fields(cls)], "option")
         return object.__new__(cls)
 
@@ -99,21 +95,18 @@ class Options:
     def __post_init__(self) -> None:
         methods, method = get_args(MethodName), self.method
         _require(isinstance(method, str) and method in methods, "method", f"one of {', '.join(methods)}", method)
-        for name in ("rounds", "samples_per_round", "oversampling", "top_models", "local_models"):
+        for name in ("rounds", "samples_per_round", "top_models", "local_models"):
             value = getattr(self, name)
             _require(is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
             object.__setattr__(self, name, int(value))  # those of numpy would overflow
-        drawn = self.samples_per_round * self.oversampling  # all at once
-        _require(drawn <= 10**6, "samples_per_round * oversampling", "a million at most", drawn)
         for name, others in (("max_error_px", ("auto",)), ("max_ratio", ())):
             value = getattr(self, name)
             expected = " or ".join([f'"{other}"' for other in others] + ["a number from 1e-6 to 1e6"])
             named = isinstance(value, str) and value in others
             _require(named or (is_real(value) and 1e-6 <= value <= 1e6), name, expected, value)
             object.__setattr__(self, name, value if named else float(value))
-        for name in ("weights", "sample_quality"):
-            value = getattr(self, name)
-            _require(isinstance(value, str | Path) and str(value) not in ("", "."), name, "a name or a path", value)
+        value = self.weights
+        _require(isinstance(value, str | Path) and str(value) not in ("", "."), "weights", "a name or a path", value)
         for name in ("early_stop", "state_update", "adaptive_sampling", "adaptive_refinement", "keep_trace"):
             value = getattr(self, name)
             _require(isinstance(value, bool | np.bool_), name, "True or False", value)

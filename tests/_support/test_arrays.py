@@ -7,7 +7,6 @@ import torch
 import caransac
 from caransac import plot
 from caransac.io.matches import Matches
-from caransac.learned.match_filter import load_filter
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 
@@ -31,8 +30,8 @@ HOSTILE = [
 @pytest.mark.parametrize("points", HOSTILE, ids=lambda points: type(points).__name__)
 @pytest.mark.parametrize(
     "take",
-    [Matches, load_filter().judge, lambda *points: plot.draw_matches("never.png", *points, np.ones(10))],
-    ids=["Matches", "judge", "draw_matches"],
+    [Matches, lambda *points: plot.draw_matches("never.png", *points, np.ones(10))],
+    ids=["Matches", "draw_matches"],
 )
 def test_points_that_are_none_are_refused_by_name(take, points):
     with pytest.raises(ValueError, match="points1 must"):
@@ -42,15 +41,12 @@ def test_points_that_are_none_are_refused_by_name(take, points):
 
 
 def test_lists_and_integers_are_taken():
-    expected = load_filter().judge(POINTS, POINTS[::-1])
-    assert np.array_equal(load_filter().judge(POINTS.tolist(), POINTS[::-1].astype(int)).log_odds, expected.log_odds)
     assert Matches([[1, 2]], [[3, 4]], [0.5]).scores.dtype == float
 
 
 def test_scores_are_one_a_match():
-    for take in (Matches, load_filter().judge):
-        with pytest.raises(ValueError, match=r"scores must have shape \(10,\)"):
-            take(POINTS, POINTS, np.ones(9), "ratio")
+    with pytest.raises(ValueError, match=r"scores must have shape \(10,\)"):
+        Matches(POINTS, POINTS, np.ones(9), "ratio")
 
 
 PAIR = make_pair(200, outlier_ratio=0.3, seed=5)

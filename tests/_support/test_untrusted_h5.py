@@ -9,8 +9,8 @@ from bombs import ELSEWHERE, SECRET, deflated_zeros, little_memory, write_secret
 
 from caransac._support.untrusted_h5 import read_h5
 from caransac.cli import main
-from caransac.datasets import read_posebench
 from caransac.io.matches import read_matches
+from caransac_lab.datasets import read_posebench
 
 
 @pytest.fixture

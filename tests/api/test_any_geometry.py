@@ -12,7 +12,7 @@ from caransac.api import estimators, guessed_cameras, same_camera
 from caransac.api.any_geometry import RULES
 from caransac.geometry import pose_error_deg, rotation_from_vector, sampson_sq
 from caransac.robust.pipeline import estimate_model
-from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
+from caransac_lab.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 SIZE = CAMERA.width, CAMERA.height
 

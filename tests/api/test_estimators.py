@@ -196,7 +196,7 @@ def test_probabilities_tell_right_from_wrong():
 
 def test_missing_and_foreign_weights_are_refused(tmp_path):
     pair = make_pair(100)
-    with pytest.raises(ValueError, match="weights: no such file"):
+    with pytest.raises(ValueError, match="weights: the package has no weights 'nothing', only absolute"):
         solve("pose", pair, options=Options(weights="nothing"))
     np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
     (tmp_path / "empty.npz").touch()

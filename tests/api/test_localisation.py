@@ -243,7 +243,6 @@ def test_far_and_absurd_points_do_no_harm(rng):
         ({"scores": np.zeros(10)}, "score_kind"),
         ({"scores": np.zeros(9), "score_kind": "ratio"}, "scores must have shape"),
         ({"options": {"rounds": 3}}, "options must be"),
-        ({"options": Options(oversampling=2)}, "oversampling"),
     ],
 )
 def test_mistakes_are_named(change, message):

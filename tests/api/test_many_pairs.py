@@ -10,8 +10,9 @@ import pytest
 
 import caransac
 from caransac import Options
-from caransac.datasets import Pair
-from caransac.synthetic import make_pair, random_pair
+from caransac.synthetic import make_pair
+from caransac_lab.datasets import Pair
+from caransac_lab.synthetic import random_pair
 
 FEW = Options(rounds=2, samples_per_round=64)
 

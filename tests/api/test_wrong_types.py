@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import caransac
-from caransac import Camera, Matches, datasets, metrics, plot, render, synthetic, viewer
+from caransac import Camera, Matches, metrics, plot, synthetic, viewer
 from caransac.io import descriptors, images, matches
-from caransac.learned.match_filter import load_filter
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, choose_workers
+from caransac_lab import datasets, render
+from caransac_lab.networks.match_filter import load_filter
 
 NO_PATHS = [None, 7, 1.5, True, "", b"r.json", "a\0b", [], {}, object(), np.zeros(2)]
 NO_NUMBERS = [None, "5", b"5", [], {}, object(), 1j, np.nan, np.inf, 10**400, -1, np.zeros(2)]

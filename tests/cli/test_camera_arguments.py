@@ -11,8 +11,8 @@ from caransac.cli import camera_arguments, main
 from caransac.geometry import pose_error_deg
 from caransac.io import images
 from caransac.io.matches import Matches, read_matches, write_matches
-from caransac.render import render_pair
 from caransac.synthetic import make_pair
+from caransac_lab.render import render_pair
 
 FEW = ["--max-features", "2000"]
 SIZE = ["--image-size", "1024x768"]

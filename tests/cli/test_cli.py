@@ -47,7 +47,7 @@ def test_help_and_version(arguments, expected):
     assert expected in done.stdout
 
 
-@pytest.mark.parametrize("command", ["pose", "view", "verify", "demo", "train", "bench", "completion"])
+@pytest.mark.parametrize("command", ["pose", "view", "verify", "localize", "demo", "completion"])
 def test_help_shows_no_escapes(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
@@ -57,21 +57,27 @@ def test_help_shows_no_escapes(command, capsys):
 @pytest.mark.slow
 def test_a_reader_that_has_gone_is_no_error():
     with subprocess.Popen(
-        [sys.executable, "-m", "caransac", "bench", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "caransac", "completion", "fish"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
 
 
-@pytest.mark.parametrize("command", ["pose", "view", "verify", "demo", "train", "bench", "completion"])
+@pytest.mark.parametrize("command", ["pose", "view", "verify", "localize", "demo", "completion"])
 def test_unknown_options_show_the_usage_of_their_command(command, capsys):
     with pytest.raises(SystemExit) as stopped:
-        main([command, *{"completion": ["bash"], "train": ["--out", "."]}.get(command, []), "--colour"])
+        main([command, *{"completion": ["bash"], "localize": ["sparse", "query.jpg"]}.get(command, []), "--colour"])
     assert stopped.value.code == 2
     err = capsys.readouterr().err
     assert err.startswith(f"usage: caransac {command}")
     assert f"caransac {command}: error: unrecognized arguments: --colour\n" in err
+
+
+@pytest.mark.parametrize("command", ["train", "bench"])
+def test_commands_of_the_lab_say_where_they_are(command, capsys):
+    assert main([command, "--anything"]) == 2
+    assert f"'caransac {command}' is now 'caransac-lab {command}'" in capsys.readouterr().err
 
 
 def test_unknown_commands_are_refused(capsys):
@@ -89,8 +95,6 @@ def test_unknown_commands_are_refused(capsys):
         (["pose", "a", "b", "--jsn", "--hmtl", "c.html"], "--json and --html"),
         (["verify", "database.db", "--overwite"], "--overwrite"),
         (["verify", "database.db", "--min_inliers", "20"], "--min-inliers"),
-        (["bench", "--timming-pairs", "3"], "--timing-pairs"),
-        (["train", "--out", ".", "--stpes", "3"], "--steps"),
     ],
 )
 def test_misspelt_options_are_told_which_were_meant(arguments, meant, capsys):

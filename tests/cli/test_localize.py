@@ -13,7 +13,7 @@ from caransac.geometry import absolute_pose_error_deg, quaternion_from_rotation
 from caransac.geometry.triangulation import triangulate_matches
 from caransac.io.descriptors import match_vectors
 from caransac.io.images import detect, write_image
-from caransac.render import render_views
+from caransac_lab.render import render_views
 
 pytestmark = pytest.mark.slow
 QUERY = 2  # of the views: it is no part of the model

@@ -1,6 +1,5 @@
 """``--quiet`` of the commands that take long: results stay, progress and notes go."""
 
-import pytest
 from databases import make_database, some_pairs
 
 from caransac.cli import main
@@ -30,24 +29,3 @@ def test_verify_prints_the_summary_alone(tmp_path, capsys):
 def test_verify_still_says_what_went_wrong(tmp_path, capsys):
     assert main(["verify", str(tmp_path / "none.db"), "-q"]) == 2
     assert "none.db" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_bench_prints_the_table_alone(tmp_path, capsys):
-    methods = ("--methods", "LM-LO", "--timing-pairs", "0", "--workers", "1", "--out", str(tmp_path))
-    loud, quiet = run(capsys, "bench", "synthetic:1", *methods)
-    assert "| LM-LO " in quiet
-    assert quiet == loud
-
-
-def test_train_prints_where_the_weights_are(tmp_path, capsys, monkeypatch):
-    pytest.importorskip("torch", reason="needs torch")
-    from caransac.training import trainer
-
-    def train(_, out, *, progress, **__):
-        progress("train", 1, 1, {"train_loss": 0.5})
-        return out / "weights.npz"
-
-    monkeypatch.setattr(trainer, "train", train)
-    _, out = run(capsys, "train", "--out", str(tmp_path))
-    assert f"Weights: {tmp_path / 'weights.npz'}" in out

@@ -52,8 +52,8 @@ def one_input(data: bytes) -> None:
 
 def _run(decisions: harness.Decisions, given: dict) -> None:
     options = Options(**given)
-    cheap = min(options.rounds, 2), min(options.samples_per_round, 32), 1
-    options = dataclasses.replace(options, rounds=cheap[0], samples_per_round=cheap[1], oversampling=cheap[2])
+    cheap = min(options.rounds, 2), min(options.samples_per_round, 32)
+    options = dataclasses.replace(options, rounds=cheap[0], samples_per_round=cheap[1])
     count = decisions.choose(harness.LENGTHS)
     points = decisions.sensible_array(count, 2), decisions.sensible_array(count, 2)
     extra = {}

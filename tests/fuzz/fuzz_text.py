@@ -6,9 +6,9 @@ import h5py
 import harness
 
 with harness.instrument():
-    from caransac.datasets.pair_list import read_pair_list
     from caransac.io.matches import read_matches
     from caransac.verification.hloc import _read_pairs, read_cameras
+    from caransac_lab.datasets.pair_list import read_pair_list
 
 
 def _read_list(path: Path) -> None:

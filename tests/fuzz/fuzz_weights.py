@@ -8,10 +8,11 @@ import numpy as np
 
 with harness.instrument():
     from caransac import Camera, Options, estimate_relative_pose
-    from caransac.learned.match_filter import load_filter
-    from caransac.learned.sample_quality import load_quality
     from caransac.learned.state_network import load_network
-    from caransac.learned.weights_file import read_weights, weights_path
+    from caransac.learned.weights_file import read_weights
+    from caransac_lab.networks.match_filter import load_filter
+    from caransac_lab.networks.sample_quality import load_quality
+    from caransac_lab.networks.weights import find_weights
 
 POINTS = np.random.default_rng(0).uniform(0, 600, (2, 40, 2))
 CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
@@ -20,7 +21,7 @@ LOADERS = {"default": load_network, "filter": load_filter, "sample-quality": loa
 
 @functools.cache
 def _package(name: str) -> dict[str, np.ndarray]:
-    return read_weights(weights_path(name))
+    return read_weights(find_weights(name))
 
 
 def one_input(data: bytes) -> None:

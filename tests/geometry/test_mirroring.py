@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from caransac.geometry.mirroring import mirrored_share
-from caransac.synthetic import make_pair, random_plane
+from caransac.synthetic import make_pair
+from caransac_lab.synthetic import random_plane
 
 FLIPS = {"left and right": (-1, 1), "up and down": (1, -1)}
 

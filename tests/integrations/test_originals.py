@@ -14,8 +14,8 @@ from caransac.geometry import pose_error_deg
 from caransac.integrations import opencv
 from caransac.integrations import poselib as poselib_drop_in
 from caransac.integrations import pycolmap as pycolmap_drop_in
-from caransac.render import render_pair
 from caransac.synthetic import make_pair
+from caransac_lab.render import render_pair
 
 # What each drop-in answers in place of the original, and how to install that.
 REPLACED = {

@@ -7,8 +7,8 @@ import torch
 
 import caransac
 from caransac.geometry import pose_error_deg
-from caransac.render import render_pair
 from caransac.synthetic import make_pair
+from caransac_lab.render import render_pair
 
 SIZE = (640, 480)
 

@@ -15,7 +15,7 @@ import caransac
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, sampson_sq
 from caransac.io import images
-from caransac.render import render_pair
+from caransac_lab.render import render_pair
 
 
 @pytest.fixture(scope="module")

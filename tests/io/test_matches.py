@@ -7,10 +7,10 @@ import pytest
 
 import caransac
 from caransac.camera import Camera
-from caransac.datasets import Pair, read_npz, write_npz
 from caransac.geometry import pose_error_deg
 from caransac.io.matches import Matches, parse_matches, read_matches, write_matches
 from caransac.synthetic import make_pair
+from caransac_lab.datasets import Pair, read_npz, write_npz
 
 CAMERAS = (Camera("OPENCV", (500, 510, 320, 240, 0.1, 0.01, 0.001, 0), 640, 480), Camera("PINHOLE", (9, 8, 7, 6)))
 

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from caransac._support.files import replacing, save_arrays
-from caransac.learned.match_filter import load_filter
-from caransac.learned.sample_quality import load_quality
 from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import read_weights
 from caransac.robust.assess.evidence import EVIDENCE
 
-LOADERS = {"default": load_network, "filter": load_filter, "sample-quality": load_quality}
-every_kind = pytest.mark.parametrize("name", LOADERS)
+every_kind = pytest.mark.parametrize("name", ["default", "absolute"])
 
 
 @pytest.fixture
@@ -39,7 +36,7 @@ def write_beside(path, arrays):
 @every_kind
 @pytest.mark.parametrize("write", [write_in_place, write_beside])
 def test_a_file_that_has_changed_is_read_again(path, name, write):
-    load, arrays = LOADERS[name], read_weights(name)
+    load, arrays = load_network, read_weights(name)
     write(path, arrays)
     first, size = load(path), path.stat().st_size
     assert load(path) is load(str(path)) is first, "and otherwise it is not"
@@ -72,7 +69,7 @@ def test_numbers_that_are_not_finite_are_refused(path, name, value):
     with pytest.raises(
         ValueError, match=rf"weights\.npz holds numbers in {key} that are NaN, infinite or beyond 10,000"
     ):
-        LOADERS[name](path)
+        load_network(path)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +103,7 @@ def test_every_array_is_needed(path, name):
     for key in arrays:
         save_arrays(path, {other: array for other, array in arrays.items() if other != key})
         with pytest.raises(ValueError, match=rf"weights\.npz is not a caransac weights file: no array {key}$"):
-            LOADERS[name](path)
+            load_network(path)
 
 
 @pytest.mark.slow
@@ -119,19 +116,20 @@ def test_every_array_must_have_its_shape(path, name):
         for wrong in (np.zeros((3, 3, 3)), np.zeros(129)):
             save_arrays(path, arrays | {key: wrong})
             with pytest.raises(ValueError, match=r"weights\.npz is not a caransac weights file"):
-                LOADERS[name](path)
+                load_network(path)
 
 
-@every_kind
-def test_weights_of_another_kind_are_refused(name):
-    for other in set(LOADERS) - {name}:
-        with pytest.raises(ValueError, match=rf"{other}\.npz is not a caransac weights file"):
-            LOADERS[name](other)
-
-
-@every_kind
-def test_missing_files_are_named(tmp_path, name):
+def test_missing_files_are_named(tmp_path):
     (tmp_path / "folder.npz").mkdir()
-    for missing in ("nothing", tmp_path / "nothing.npz", tmp_path / "nothing", tmp_path / "folder.npz"):
+    for missing in (tmp_path / "nothing.npz", tmp_path / "nothing", tmp_path / "folder.npz"):
         with pytest.raises(ValueError, match=r"no such file: .*(nothing|folder)"):
-            LOADERS[name](missing)
+            load_network(missing)
+
+
+def test_unknown_names_are_told_which_part_has_them():
+    known = "absolute, default, paper, paper-c, paper-f"
+    with pytest.raises(ValueError, match=rf"^weights: the package has no weights 'nothing', only {known}$"):
+        load_network("nothing")
+    for name in ("filter", "filter-128", "with-filter", "paper-with-filter", "sample-quality"):
+        with pytest.raises(ValueError, match=rf"no weights '{name}', only {known}\. They are in caransac-lab: "):
+            load_network(name)

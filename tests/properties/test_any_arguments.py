@@ -125,14 +125,14 @@ def test_cameras_of_any_kind_are_taken_or_refused(camera1, camera2, size, same, 
 
 @given(values=st.dictionaries(st.sampled_from([*Options.__dataclass_fields__, "max_eror"]), ANYTHING, max_size=3))
 @example(values={"rounds": np.int8(100)})
-@example(values={"samples_per_round": np.int16(20_000), "oversampling": np.int16(20_000)})
+@example(values={"samples_per_round": np.int16(20_000), "top_models": np.int16(20_000)})
 def test_options_of_any_kind_are_taken_or_refused(values):
     try:
         options = Options(**values)
     except ValueError:
         return
     assert 1 <= options.rounds <= 10**6
-    assert 1 <= options.samples_per_round * int(options.oversampling) <= 10**6
+    assert 1 <= options.samples_per_round <= 10**6
 
 
 @given(

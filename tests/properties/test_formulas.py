@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from caransac import Camera, geometry, metrics
-from caransac.synthetic import make_pair, random_pair, random_plane
+from caransac.synthetic import make_pair
+from caransac_lab.synthetic import random_pair, random_plane
 
 pytestmark = pytest.mark.slow
 

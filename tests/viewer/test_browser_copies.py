@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import caransac
-from caransac.synthetic.hard_scenes import make_hard_pair
 from caransac.viewer import write_report
+from caransac_lab.synthetic.hard_scenes import make_hard_pair
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from canvases import ALL_ROUNDS, at, inside, lonely
 import caransac
 from caransac import Camera
 from caransac.geometry import homogeneous, rotation_angle_deg
-from caransac.synthetic.hard_scenes import CAMERA, make_hard_pair
 from caransac.viewer import write_report
+from caransac_lab.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 pytestmark = pytest.mark.slow
 

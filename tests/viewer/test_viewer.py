@@ -14,8 +14,7 @@ import pytest
 import caransac
 from caransac.camera import Camera
 from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq, split_pose
-from caransac.synthetic import make_pair
-from caransac.synthetic.plane_pair import transfer
+from caransac.synthetic import make_pair, transfer
 from caransac.viewer import write_report
 from caransac.viewer.report import SCRIPTS
 

@@ -18,7 +18,7 @@ from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import Options
 from caransac.robust.cameras.profile import CameraProfile
-from caransac.tuning import CAMERAS
+from caransac.tuning import ERRORS
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 
@@ -26,7 +26,7 @@ PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 # pinholes. Pooled curves are wide enough for a parabola through three of these to find their maxima.
 LOG_FOCALS = np.arange(np.log(0.35), np.log(2.8), 0.04)
 MOST_PAIRS = 200  # that are estimated; the error falls little beyond a few dozen
-# These three were chosen on the training scenes, as was `CameraTuning.temper`: matches of a pair err together.
+# These three were chosen on the training scenes, as was `ErrorFactors.cameras`: matches of a pair err together.
 WRONG = 0.3  # share of the pairs whose evidence is assumed to be of no worth, though it looks sure
 WIDE = 0.25  # deviation of log f beyond which a pair says nothing
 EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one
@@ -165,7 +165,7 @@ def pool_camera(profiles: Sequence[CameraProfile | None], camera: Camera, *, see
 
 def _pool_focals(told: Sequence[Array], num_pairs: int, camera: Camera, seed: int) -> CameraEstimate:
     """Only the focal length, from the log-likelihoods (k,) of the informative pairs; see `pool_camera`."""
-    likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / CAMERAS.temper)
+    likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / ERRORS.cameras)
     likelihoods /= likelihoods.mean(axis=1, keepdims=True)
     likelihoods = likelihoods[_is_informative(likelihoods)]
     count = len(likelihoods)

@@ -332,4 +332,4 @@ def _cameras(
 
 def _alternatives(problem: Problem, found: Estimate) -> Array:
     """Poses (k, 3, 4) that explain the matches as well as the answer."""
-    return problem.public(problem.model_kernels.empty if found.degeneracy is None else found.degeneracy.alternatives)
+    return problem.public(problem.no_models if found.degeneracy is None else found.degeneracy.alternatives)

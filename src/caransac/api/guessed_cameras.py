@@ -15,6 +15,7 @@ from caransac.geometry import Array
 from caransac.kernels import most_likely, pack
 from caransac.options import Options
 from caransac.robust.assess.camera_evidence import nearest_fundamental
+from caransac.robust.loop.sampling import DrawStep
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose, Fundamental
 from caransac.robust.records import Estimate, MatchInfo
@@ -22,16 +23,19 @@ from caransac.tuning import CAMERAS, Tuning
 
 
 def estimate_uncalibrated(
-    pixels1: Array, pixels2: Array, info: MatchInfo, options: Options
+    pixels1: Array, pixels2: Array, info: MatchInfo, options: Options, draw: DrawStep | None = None
 ) -> tuple[FocalPose | Fundamental, Estimate]:
-    """Estimate the fundamental matrix of pixels (N, 2): the problem whose model it is, and the estimate."""
+    """Estimate the fundamental matrix of pixels (N, 2): the problem whose model it is, and the estimate.
+
+    `draw` is that of `estimate_model`.
+    """
     plain = Fundamental.from_pixels(pixels1, pixels2)
     guessed = None if options.tuning.guessed_centre_deviation == 0 else guess_cameras(pixels1, pixels2, options.tuning)
     if guessed is not None:
-        found = estimate_model(guessed, info, options)
+        found = estimate_model(guessed, info, options, draw)
         if _is_determined(found) and _gain(guessed, plain, found, options.tuning) < options.tuning.contradicted:
             return guessed, found
-    return plain, estimate_model(plain, info, options)
+    return plain, estimate_model(plain, info, options, draw)
 
 
 def _is_determined(found: Estimate) -> bool:

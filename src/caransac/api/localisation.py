@@ -43,7 +43,7 @@ def estimate_absolute_pose(
         scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
-        options: see `Options`; ``oversampling`` must be 1.
+        options: see `Options`.
 
     Returns:
         The pose with ``x = R X + t``, the camera and the inliers; ``success`` is False, with a ``stop_reason``, when
@@ -58,8 +58,6 @@ def estimate_absolute_pose(
         raise ValueError(f"points2d and points3d must have the same length, got {len(pixels)} and {len(space)}")
     info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind))
     options = check_options(options)
-    if options.oversampling != 1:
-        raise ValueError(f"options: oversampling must be 1 for absolute poses, not {options.oversampling}")
     problem = Absolute.from_pixels(pixels, space, camera_or_unknown(camera, image_size, pixels))
     found = estimate_model(problem, info, options)
     problem = problem.through(found.k1)

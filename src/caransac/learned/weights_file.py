@@ -18,8 +18,9 @@ from caransac.kernels import Activation, Layer
 Weights = Mapping[str, Floats]
 
 FOLDER = Path(__file__).parent / "weights"
+IN_LAB = frozenset({"filter", "filter-128", "paper-with-filter", "sample-quality", "with-filter"})
 LARGEST_WEIGHT = 1e4  # trained ones are about one; far beyond, products of layers overflow to NaN
-KEPT = 24  # networks in memory at most: eight of each of the three kinds, were they used alike
+KEPT = 24  # networks in memory at most
 
 NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
 
@@ -73,7 +74,7 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
     """
     path = weights_path(name, argument)
     if not path.is_file():
-        raise ValueError(f"{argument}: no such file: {path}")
+        raise ValueError(_describe_missing(path, argument))
     try:
         with open_npz(path) as arrays, np.errstate(over="ignore"):  # what overflows is infinite, and refused below
             weights = {key: _as_weights(arrays[key], key) for key in arrays}
@@ -83,6 +84,15 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
         if not np.all(np.abs(array) <= LARGEST_WEIGHT):
             raise ValueError(f"{argument}: {path} holds numbers in {key} that are NaN, infinite or beyond 10,000")
     return weights
+
+
+def _describe_missing(path: Path, argument: str) -> str:
+    """The message about weights that are not there; it names the part of the project that has them."""
+    if path.parent != FOLDER:
+        return f"{argument}: no such file: {path}"
+    known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.npz")))
+    where = ". They are in caransac-lab: pass the path that caransac_lab.networks.weights.find_weights returns"
+    return f"{argument}: the package has no weights {path.stem!r}, only {known}{where if path.stem in IN_LAB else ''}"
 
 
 def _as_weights(array: NDArray[Any], key: str) -> Floats:
@@ -103,7 +113,7 @@ def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: s
     try:
         version = () if _is_of_package(name) else version_of(path)
     except OSError as error:
-        raise ValueError(f"{argument}: no such file: {path}") from error
+        raise ValueError(_describe_missing(path, argument)) from error
     return cast(LoadedNetwork, _load(str(path), make, argument, version))
 
 

@@ -1,0 +1,3 @@
+"""The lab of caransac: training, data sets, benchmarks, rendering, and the publication of results."""
+
+__version__ = "0.2.0"

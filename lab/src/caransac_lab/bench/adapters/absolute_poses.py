@@ -1,0 +1,106 @@
+"""Estimators of absolute poses, ours and the peers: each takes a query, a number of hypotheses and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import caransac
+from caransac.geometry import Array
+from caransac.options import MethodName, in_rounds
+from caransac_lab.bench.contract import ADAPTIVE_ITERATIONS, ADAPTIVE_SUCCESS_PROBABILITY
+from caransac_lab.datasets import Query
+
+Pose = tuple[Array, Array] | None
+Run = Callable[[Query, int | None, int], Pose]  # a query, hypotheses (None: the method stops by itself), the seed
+
+MAX_ERROR_PX = 2.0  # of the peers: the best of 1, 2, 4 and 8 on training scenes
+PEER_MAX_RATIO, FEWEST = 0.9, 20  # they get the matches below, best first, and so many at least
+
+
+def run_ours(query: Query, iterations: int | None, seed: int, *, method: MethodName = "ca-ransac") -> Pose:
+    """Ours through the public call."""
+    amount: dict[str, Any] = {"early_stop": False, **in_rounds(iterations)} if iterations else {}
+    options = caransac.Options(method=method, seed=seed, **amount)
+    kind = None if query.scores is None else query.score_kind
+    found = caransac.estimate_absolute_pose(
+        query.points2d, query.points3d, query.camera, scores=query.scores, score_kind=kind, options=options
+    )
+    return None if found.R is None or found.t is None else (found.R, found.t)
+
+
+def run_lm_lo(query: Query, iterations: int | None, seed: int) -> Pose:
+    """Our classical method."""
+    return run_ours(query, iterations, seed, method="lm-lo")
+
+
+def run_poselib(query: Query, iterations: int | None, seed: int) -> Pose:
+    """PoseLib with PROSAC."""
+    import poselib
+
+    query = _best_first(query)
+    settings = {"max_reproj_error": MAX_ERROR_PX, "progressive_sampling": True, "seed": seed}
+    settings |= {"max_iterations": iterations or ADAPTIVE_ITERATIONS, "success_prob": ADAPTIVE_SUCCESS_PROBABILITY}
+    settings |= {"min_iterations": iterations} if iterations else {}
+    pose, info = poselib.estimate_absolute_pose(query.points2d, query.points3d, query.camera.to_dict(), settings, {})
+    return (np.asarray(pose.R), np.asarray(pose.t)) if info["num_inliers"] > 3 else None
+
+
+def run_opencv(query: Query, iterations: int | None, seed: int) -> Pose:  # noqa: ARG001  # it always draws the same
+    """OpenCV's P3P, refined on its inliers."""
+    import cv2
+
+    query = _best_first(query)
+    found, rvec, tvec, inliers = cv2.solvePnPRansac(
+        query.points3d,
+        query.points2d,
+        query.camera.K,
+        None,
+        flags=cv2.SOLVEPNP_P3P,
+        iterationsCount=iterations or ADAPTIVE_ITERATIONS,
+        reprojectionError=MAX_ERROR_PX,
+        confidence=ADAPTIVE_SUCCESS_PROBABILITY,
+    )
+    if not found or inliers is None:
+        return None
+    kept = inliers.ravel()
+    rvec, tvec = cv2.solvePnPRefineLM(query.points3d[kept], query.points2d[kept], query.camera.K, None, rvec, tvec)
+    return np.asarray(cv2.Rodrigues(rvec)[0]), np.ravel(tvec)
+
+
+def run_colmap(query: Query, iterations: int | None, seed: int) -> Pose:
+    """COLMAP's LO-RANSAC, refined."""
+    import pycolmap
+
+    query = _best_first(query)
+    limit = iterations or ADAPTIVE_ITERATIONS
+    ransac: Any = {"max_error": MAX_ERROR_PX, "max_num_trials": limit, "random_seed": seed}
+    ransac |= {"min_num_trials": iterations} if iterations else {}
+    camera = pycolmap.Camera(**query.camera.to_dict())
+    found = pycolmap.estimate_and_refine_absolute_pose(query.points2d, query.points3d, camera, {"ransac": ransac}, {})  # type: ignore[arg-type]  # dicts are taken
+    if found is None:
+        return None
+    pose = found["cam_from_world"]
+    return np.asarray(pose.rotation.matrix()), np.asarray(pose.translation)
+
+
+METHODS: dict[str, tuple[Run, str]] = {  # and the module that each needs
+    "CA-RANSAC": (run_ours, "caransac"),
+    "LM-LO": (run_lm_lo, "caransac"),
+    "PoseLib": (run_poselib, "poselib"),
+    "COLMAP": (run_colmap, "pycolmap"),
+    "OpenCV P3P + LM": (run_opencv, "cv2"),
+}
+
+
+def _best_first(query: Query) -> Query:
+    """What a peer gets: the matches that pass a ratio filter, the best first."""
+    if query.scores is None:
+        return query
+    order = np.argsort(query.scores if query.score_kind == "ratio" else -query.scores, kind="stable")
+    if query.score_kind == "ratio":
+        order = order[: max(int((query.scores < PEER_MAX_RATIO).sum()), min(FEWEST, len(order)))]
+    return replace(query, points2d=query.points2d[order], points3d=query.points3d[order], scores=query.scores[order])

@@ -1,0 +1,69 @@
+"""The interface of pygcransac, which pymagsac shares: MAGSAC++ is built on GC-RANSAC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from caransac.geometry import Array
+from caransac.synthetic import PlanePair
+from caransac_lab.bench.contract import Answer, ProblemName, RunSettings
+from caransac_lab.datasets import Pair
+
+MIN_ITERATIONS = 50  # the libraries' own
+MIN_MATCHES = {"E": 8, "F": 10, "H": 8}  # pymagsac crashes on fewer
+PROSAC = 1
+
+
+def find_matrix(
+    library: Any,
+    pair: Pair,
+    problem: ProblemName,
+    settings: RunSettings,
+    image_sizes: Callable[[Pair], tuple[float, ...]],
+    **options: Any,
+) -> Answer | None:
+    """What a library finds with PROSAC sampling.
+
+    Args:
+        library: the module.
+        pair: the matches, best first.
+        problem: which of its functions to call.
+        settings: what every method is told.
+        image_sizes: sizes of both images that hold all points, in the library's order.
+        **options: the library's own.
+    """
+    if len(pair.points1) < MIN_MATCHES[problem]:
+        return None
+    options |= _common_options(settings)
+    matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
+    if problem == "F":
+        matrix, _ = library.findFundamentalMatrix(matches, *image_sizes(pair), **options)
+    else:
+        cameras = pair.camera1.K, pair.camera2.K
+        matrix, _ = library.findEssentialMatrix(matches, *cameras, *image_sizes(pair), **options)
+    return None if matrix is None else Answer(matrix=np.asarray(matrix, float))
+
+
+def find_homography(
+    library: Any, pair: PlanePair, settings: RunSettings, image_sizes: tuple[float, ...], **options: Any
+) -> Array | None:
+    """The homography a library finds with PROSAC sampling; arguments as in `find_matrix`."""
+    if len(pair.points1) < MIN_MATCHES["H"]:
+        return None
+    matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
+    H, _ = library.findHomography(matches, *image_sizes, **options | _common_options(settings))
+    return None if H is None else np.asarray(H, float)
+
+
+def _common_options(settings: RunSettings) -> dict[str, Any]:
+    fewest, most = settings.limits
+    return {
+        "probabilities": np.empty(0),
+        "sampler": PROSAC,
+        "conf": settings.success_probability,
+        "min_iters": MIN_ITERATIONS if fewest is None else fewest,
+        "max_iters": most,
+    }

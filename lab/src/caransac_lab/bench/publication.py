@@ -1,0 +1,234 @@
+"""What is published: the output folder of a run of the benchmark, and the result files of studies.
+
+A run writes results.json, table.md, table.csv and the plots. A study writes NAME.json, whose entry "made" names the
+command, commit, version and packages, and NAME.md, which its function ``as_markdown`` makes from the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import caransac
+from caransac._support.files import replacing
+from caransac_lab.bench import machine, plots, summary
+from caransac_lab.bench.adapters import ESTIMATORS, HOMOGRAPHY_ESTIMATORS
+from caransac_lab.bench.benchmark import TableRow
+from caransac_lab.bench.contract import Estimator
+from caransac_lab.bench.paper import PaperTable
+from caransac_lab.bench.plan import Plan
+from caransac_lab.bench.protocol import POLISH_PX
+from caransac_lab.bench.tables import as_markdown, count, make_tables
+
+RUN_RESULTS, MARKDOWN, CSV = "results.json", "table.md", "table.csv"
+RESULTS = machine.CLONE / "benchmarks" / "results"  # of the studies
+LEFT_OUT = 77  # exit code of a study that cannot run here, as its last line says
+FAILED = "failed"  # entry of a study with what went wrong: it is printed, and not published
+WIDTH, DIGITS = 120, 5  # of a line of JSON, and of a number
+Content = dict[str, Any]
+
+PLAIN = ("dataset", "problem", "method", "filter", "max_error_px", "iterations", "pairs", "failures", "crashes", "ms")
+
+
+def publish_run(
+    out: Path,
+    plan: Plan,
+    rows: Sequence[TableRow],
+    missing: Mapping[str, str],
+    *,
+    command: str,
+    paper: PaperTable | None = None,
+) -> dict[str, Any]:
+    """Write everything to a folder; returns the content of results.json."""
+    results = collect_results(plan, rows, missing, command)
+    summary.check(results)
+    with replacing(out / RUN_RESULTS) as path:
+        path.write_text(json.dumps(results, indent=1) + "\n")
+    with replacing(out / MARKDOWN) as path:
+        path.write_text(format_markdown(results, paper))
+    with replacing(out / CSV) as path:
+        write_csv(path, results)
+    plots.draw_all(out, rows, results)
+    return results
+
+
+def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, str], command: str) -> dict[str, Any]:
+    """What is published as results.json, of the shape `summary.SHAPE`."""
+    used: list[Estimator] = [row.method.estimator for row in rows]
+    return {
+        "schema": summary.SCHEMA,
+        "command": command,
+        "versions": machine.versions(used),
+        "machine": machine.describe(),
+        "protocol": {
+            "iterations": None if plan.budget_ms else plan.iterations,
+            "budget_ms": plan.budget_ms,
+            "seeds": plan.seeds,
+            "max_ratio": float(plan.max_ratio),
+            "polish_px": POLISH_PX,
+            "timing_pairs": plan.timing_pairs,
+            "tuned_on": None if plan.tune is None else "/".join(Path(plan.tune).parts[-2:]),
+            "tune_pairs": plan.tune_pairs,
+        },
+        "missing": dict(missing),
+        "rows": [summary.summarise_row(row) for row in rows],
+    }
+
+
+def format_markdown(results: Mapping[str, Any], paper: PaperTable | None = None) -> str:
+    """The tables, one per data set and problem, with the command and the conditions."""
+    parts = [f"`{results['command']}`\n"]
+    for table in make_tables(results, paper):
+        parts += [f"## {table.title}\n", as_markdown(table)]
+    parts.append("".join(f"- {note}\n" for note in describe_conditions(results, paper)))
+    return "\n".join(parts)
+
+
+def write_csv(path: Path, results: Mapping[str, Any]) -> None:
+    """One line per row, figures as mean and standard deviation."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*PLAIN, *(f"{name}{suffix}" for name in summary.FIGURES for suffix in ("", " std"))])
+        for row in results["rows"]:
+            values = [row["figures"][name][part] for name in summary.FIGURES for part in ("mean", "std")]
+            writer.writerow([*(row[name] for name in PLAIN), *values])
+
+
+def describe_conditions(results: Mapping[str, Any], paper: PaperTable | None) -> list[str]:
+    """What a reader of the tables must know: sentences."""
+    rules, place = results["protocol"], results["machine"]
+    notes = [
+        "Figures are means over scenes, the best ones bold; median and mean are those of the errors. The sign of the "
+        "translation counts, except in the figures called folded; a pair without an answer counts 180°.",
+        "Thresholds: "
+        + (
+            f"tuned on {rules['tuned_on']}, at most {count(rules['tune_pairs'], 'pair')} per scene."
+            if rules["tuned_on"]
+            else "each method's default."
+        ),
+    ]
+    if any(row["dataset"] == "synthetic" for row in results["rows"]):
+        notes.append(
+            "Synthetic pairs are of the kind that CA-RANSAC's weights were trained on: a first look, not a verdict."
+        )
+    if rules["budget_ms"]:
+        notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms per pair.")
+    if rules["seeds"] > 1:
+        notes.append(f"Mean ± standard deviation over {rules['seeds']} seeds.")
+    if not all(row["repeatable"] for row in results["rows"]):
+        notes.append("†: takes no seed; its figures vary from run to run.")
+    if not all(row["within_budget"] for row in results["rows"]):
+        notes.append("‡: takes longer than the budget however few its hypotheses.")
+    notes += [f"Missing: {name}: {why}." for name, why in results["missing"].items()]
+    if paper and not any(paper.figures(row["method"], frozenset(row["scenes"])) for row in results["rows"]):
+        notes.append(f"The paper's figures ({paper.title}) belong to other data and are not shown.")
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    if rules["timing_pairs"]:
+        notes.append(f"Times: median over at most {count(rules['timing_pairs'], 'pair')}, one thread, {place['cpu']}.")
+    notes.append(f"Commit {place['commit'] or 'unknown'}; {versions}; instruction set {place['instruction_set']}.")
+    return notes
+
+
+class LeftOutError(Exception):
+    """A study that cannot run here, with the reason."""
+
+
+def add_common(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add the options that all studies have."""
+    parser.add_argument("--quick", action="store_true", help="little data, to see that it works; needs --out to write")
+    default = f"benchmarks/results/{name}.json"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: {default}; the tables go beside it")
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """The command that makes a file; of folders the last three parts, as nobody else has them there."""
+    words, given = [], list(arguments)
+    while given:
+        word = given.pop(0)
+        if word == "--out":
+            given.pop(0)
+            continue
+        path = Path(word)
+        words.append("/".join(path.parts[-3:]) if path.is_absolute() else word)
+    return shlex.join(["caransac-lab", *words])
+
+
+def origin(arguments: Sequence[str]) -> Content:
+    """What the figures of a study come from, given its command line: to be asked before anything is measured."""
+    estimators = [each for each in (*ESTIMATORS.values(), *HOMOGRAPHY_ESTIMATORS.values()) if not each.missing]
+    about = {"command": command_of(arguments), "version": caransac.__version__}
+    return about | machine.describe() | {"versions": machine.versions(estimators)}
+
+
+def data_name(folder: Path) -> str:
+    """The name of a data set: the last two parts of its path."""
+    return "/".join(folder.resolve().parts[-2:])
+
+
+def dump(content: Any) -> str:
+    """JSON of few lines: whatever fits into one is one. Numbers have five digits, which is more than tables show."""
+    return _lines(_rounded(content), 0) + "\n"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _lines(value: Any, depth: int) -> str:
+    whole = json.dumps(value, ensure_ascii=False)
+    if depth + len(whole) <= WIDTH or not isinstance(value, dict | list):
+        return whole
+    inner, outer = " " * (depth + 1), " " * depth
+    if isinstance(value, list):
+        entries, ends = [_lines(each, depth + 1) for each in value], "[]"
+    else:
+        entries = [f"{json.dumps(name)}: {_lines(each, depth + 1)}" for name, each in value.items()]
+        ends = "{}"
+    lines = [inner + entries[0]]
+    for entry in entries[1:]:  # short ones share a line
+        if "\n" in lines[-1] + entry or len(lines[-1]) + len(entry) + 3 > WIDTH:
+            lines.append(inner + entry)
+        else:
+            lines[-1] += f", {entry}"
+    return ends[0] + "\n" + ",\n".join(lines) + f"\n{outer}{ends[1]}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def percent(count: float, total: int) -> str:
+    """A share for readers; empty where there is nothing to have a share of."""
+    return f"{100 * count / total:.1f}" if total else ""
+
+
+def footer(content: Content) -> str:
+    """By what a file was made."""
+    made = content["made"]
+    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+    return f"\n`{made['command']}`\n\nCommit {made['commit']}; {made['cpu']}, {made['instruction_set']}; {versions}.\n"
+
+
+def publish_study(path: Path | None, content: Content, format_study: Callable[[Content], str]) -> None:
+    """Print the tables; write them and the figures. The tables are made from what the file has."""
+    text = dump(content)
+    read = json.loads(text)
+    tables = format_study(read) + footer(read)
+    print(tables)
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for target, written in ((path, text), (path.with_suffix(".md"), tables)):
+        with replacing(target) as temporary:
+            temporary.write_text(written)

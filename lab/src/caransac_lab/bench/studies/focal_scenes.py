@@ -1,0 +1,158 @@
+"""Focal lengths pooled over the pairs of real scenes, and the poses they allow.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study focal_scenes DIR ... [--out FILE]
+
+Each DIR holds scenes of one camera each, in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every scene's
+focal length is pooled over its pairs, of which nothing but the sizes of the images is told; `sizes.json` in DIR names
+the sizes of scenes whose principal point is not the middle. Poses are then estimated with the true cameras ("exact"),
+without any ("unknown"), and with the pooled focal length, its deviation and the middle of the image ("pooled"); where
+the pool says unknown, these are the same. 1024 hypotheses; a failure counts 180 degrees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caransac import Camera, CameraEstimate, Options, estimate_camera, estimate_relative_pose
+from caransac.geometry import pose_error_deg
+from caransac.metrics import FAILURE_DEG, auc
+from caransac_lab.bench.publication import Content, data_name, table
+from caransac_lab.datasets import Pair, read_ransac_tutorial
+
+NAME = "focal_scenes"
+OPTIONS = Options(early_stop=False)
+SIZES = {"entry_p10": (1024, 683), "herz_jesus_p25": (1024, 683)}
+KINDS = ("unknown", "pooled", "exact")
+Size = tuple[int, int]
+
+
+def read_scenes(folder: Path, max_pairs: int) -> dict[str, list[Pair]]:
+    """The pairs of every scene whose images are of one camera; cameras have the sizes of their images."""
+    known = json.loads((folder / "sizes.json").read_text()) if (folder / "sizes.json").exists() else SIZES
+    scenes = defaultdict(list)
+    for pair in read_ransac_tutorial(folder, max_pairs=max_pairs):
+        sizes = [
+            known.get(pair.scene) or [round(2 * c + 1) for c in camera.K[:2, 2]]
+            for camera in (pair.camera1, pair.camera2)
+        ]
+        camera1, camera2 = (
+            replace(camera, width=width, height=height)
+            for camera, (width, height) in zip((pair.camera1, pair.camera2), sizes, strict=True)
+        )
+        scenes[pair.scene].append(replace(pair, camera1=camera1, camera2=camera2))
+    return scenes
+
+
+def size_of(camera: Camera) -> Size:
+    """The size of a camera's images."""
+    return camera.width, camera.height
+
+
+def pool(pairs: list[Pair]) -> CameraEstimate:
+    """The focal length of a scene."""
+    told = [
+        {
+            "points1": pair.points1,
+            "points2": pair.points2,
+            "scores": pair.scores,
+            "score_kind": pair.score_kind,
+            "image_size1": size_of(pair.camera1),
+            "image_size2": size_of(pair.camera2),
+        }
+        for pair in pairs
+    ]
+    return estimate_camera(told, size_of(pairs[0].camera1), options=OPTIONS)
+
+
+def assumed(found: CameraEstimate, size: Size) -> Camera:
+    """The pooled camera for an image that may be turned."""
+    width, height = size
+    params = (found.camera.fx, (width - 1) / 2, (height - 1) / 2)
+    return Camera("SIMPLE_PINHOLE", params, width, height, found.camera.focal_deviation)
+
+
+def pose_error(pair: Pair, camera1: Camera | None, camera2: Camera | None) -> float:
+    """Error in degrees of the pose of a pair with cameras, or with only the sizes of its images."""
+    result = estimate_relative_pose(
+        pair.points1,
+        pair.points2,
+        camera1,
+        camera2,
+        image_size1=size_of(pair.camera1),
+        image_size2=size_of(pair.camera2),
+        same_camera=True,
+        scores=pair.scores,
+        score_kind=pair.score_kind,
+        options=OPTIONS,
+    )
+    return pose_error_deg(result.R, result.t, pair.R, pair.t) if result.success else FAILURE_DEG
+
+
+def measure(pairs: list[Pair]) -> dict[str, Any]:
+    """The figures of a scene."""
+    started = time.perf_counter()
+    found = pool(pairs)
+    row: dict[str, Any] = {
+        "pairs": found.num_pairs,
+        "informative": found.num_informative,
+        "known": found.known,
+        "reason": found.reason,
+        "focal_error_percent": found.focal_px and round(100 * (found.focal_px / pairs[0].camera1.fx - 1), 2),
+        "deviation_percent": found.deviation and round(100 * found.deviation, 2),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    errors = defaultdict(list)
+    for pair in pairs:
+        errors["exact"].append(pose_error(pair, pair.camera1, pair.camera2))
+        errors["unknown"].append(pose_error(pair, None, None))
+        cameras = (assumed(found, size_of(camera)) for camera in (pair.camera1, pair.camera2))
+        errors["pooled"].append(pose_error(pair, *cameras))
+    for name, each in errors.items():
+        row |= {f"{name}_AUC5": round(auc(each, 5.0), 1), f"{name}_AUC1": round(auc(each, 1.0), 1)}
+    return row
+
+
+def describe(scene: str, row: dict[str, Any]) -> list[str]:
+    """A line of the table; the mean has neither pairs nor a focal length."""
+    areas = [f"{row[f'{kind}_AUC5']:.1f} / {row[f'{kind}_AUC1']:.1f}" for kind in KINDS]
+    if "pairs" not in row:
+        return [scene, "", "", *areas]
+    focal = f"{row['focal_error_percent']:+.1f} ± {row['deviation_percent']:.1f} %" if row["known"] else "unknown"
+    return [scene, f"{row['informative']} of {row['pairs']}", focal, *areas]
+
+
+def as_markdown(content: dict[str, Any]) -> str:
+    """The table for readers."""
+    lines = (
+        describe(f"{name}, {scene}", row) for name, rows in content["tables"].items() for scene, row in rows.items()
+    )
+    text = "# Focal lengths of real scenes, pooled over their pairs\n\n"
+    text += "`caransac-lab study focal_scenes --help` says what was run; the last three columns are AUC@5 / AUC@1.\n\n"
+    return text + table(["scene", "pairs that determine it", "focal error", "unknown", "pooled", "exact"], lines)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("--max-pairs", type=int, default=120, metavar="N", help="per scene (default: %(default)s)")
+
+
+def study(arguments: argparse.Namespace) -> Content:
+    """Measure all tables."""
+    tables = dict[str, Any]()
+    for folder in arguments.folders:
+        rows = tables[data_name(folder)] = {}
+        for scene, pairs in read_scenes(folder, 2 if arguments.quick else arguments.max_pairs).items():
+            rows[scene] = measure(pairs)
+            print(*describe(f"{data_name(folder)}, {scene}", rows[scene]), sep="  ", flush=True)
+        keys = [f"{kind}_AUC{limit}" for kind in KINDS for limit in (5, 1)]
+        rows["mean"] = {key: round(float(np.mean([row[key] for row in rows.values()])), 1) for key in keys}
+    return {"tables": tables}

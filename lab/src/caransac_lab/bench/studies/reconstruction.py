@@ -1,0 +1,179 @@
+"""A reconstruction from rendered images, with the pairs verified by caransac and by COLMAP.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study reconstruction
+
+Renders views of scenes whose cameras are known, extracts and matches SIFT features with pycolmap without verification,
+copies the database, verifies one copy each, and runs COLMAP's incremental mapper on all. Needs the extra 'bench'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import shutil
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pycolmap
+
+from caransac import Options
+from caransac.geometry import pose_error_deg, relative_pose
+from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
+from caransac_lab.bench.publication import FAILED, Content, table
+from caransac_lab.render import RenderedViews, SceneName, render_views
+
+NAME = "reconstruction"
+WIDTHS: dict[SceneName, int] = {"boxes": 640, "courtyard": 800}  # pixels, of the images of a scene
+COLUMNS = {
+    "registered": "images",
+    "verified_pairs": "pairs",
+    "inliers": "inliers",
+    "points": "points",
+    "reprojection_px": "reprojection error, px",
+    "median_pose_error_deg": "median pose error, °",
+    "worst_pose_error_deg": "worst",
+    "verification_s": "verification, s",
+    "mapping_s": "mapping, s",
+}
+EXPLANATION = """\
+The same images, features and matches for all. Times are processor time of one thread for the verification, without the
+start of the programs, and of all threads for the mapper. COLMAP's threshold is its default, 4 px; that of
+`caransac verify` is 3 px by default. Pose errors are those between all pairs of registered images.
+"""
+
+
+def make_database(folder: Path, views: RenderedViews, *, with_focal: bool = True) -> Path:
+    """Write the images, extract features, and match them without verification; returns the database.
+
+    Without the focal length, COLMAP puts a guess into the database and says so.
+    """
+    images, database = folder / "images", folder / "matched.db"
+    images.mkdir()
+    for number, image in enumerate(views.images):
+        pycolmap.Bitmap.from_array(image).write(str(images / f"{number:03d}.png"))
+    focal, cx, cy = views.camera.params
+    params = f"{focal},{cx + 0.5},{cy + 0.5}" if with_focal else ""  # COLMAP's pixels
+    reader = pycolmap.ImageReaderOptions(camera_model="SIMPLE_PINHOLE", camera_params=params)
+    pycolmap.extract_features(database, images, camera_mode=pycolmap.CameraMode.SINGLE, reader_options=reader)
+    options = pycolmap.FeatureMatchingOptions(skip_geometric_verification=True)
+    pycolmap.match_exhaustive(database, matching_options=options)
+    return database
+
+
+def verify_by_caransac(database: Path, max_error_px: float) -> None:
+    """What ``caransac verify DATABASE --max-error PX --workers 1`` does."""
+    source = ColmapDatabase(database)
+    options = VerificationOptions(estimation=Options(max_error_px=max_error_px))
+    with open_executor() as (executor, in_flight):
+        verify(source, executor, options, in_flight=in_flight)
+    source.close()
+
+
+def verify_by_colmap(database: Path, workers: int) -> None:
+    """COLMAP's own verification with its default options, among them a threshold of 4 px."""
+    pycolmap.geometric_verification(database, pycolmap.GeometricVerifierOptions(num_threads=workers))
+
+
+TOOLS = {
+    "COLMAP": partial(verify_by_colmap, workers=1),
+    "caransac, 2 px": partial(verify_by_caransac, max_error_px=2.0),
+    "caransac, 3 px": partial(verify_by_caransac, max_error_px=3.0),
+    "caransac, 4 px": partial(verify_by_caransac, max_error_px=4.0),
+}
+
+
+def reconstruct(database: Path, images: Path, out: Path, views: RenderedViews) -> dict[str, Any]:
+    """Run the mapper; how many images it registered, and how far the poses between them are from the truth."""
+    out.mkdir()
+    options = pycolmap.IncrementalPipelineOptions(random_seed=0)
+    models = pycolmap.incremental_mapping(database, images, out, options)
+    if not models:
+        return {"registered": 0}
+    model = max(models.values(), key=lambda m: m.num_reg_images())
+    poses = {}
+    for image_id in model.reg_image_ids():
+        image = model.images[image_id]
+        matrix = image.cam_from_world().matrix()
+        poses[int(Path(image.name).stem)] = matrix[:, :3], matrix[:, 3]
+    errors = []
+    for first, second in itertools.combinations(sorted(poses), 2):
+        found = relative_pose(*poses[first], *poses[second])
+        errors.append(pose_error_deg(*found, *views.relative_pose(first, second)))
+    return {
+        "models": len(models),
+        "registered": len(poses),
+        "points": model.num_points3D(),
+        "reprojection_px": round(model.compute_mean_reprojection_error(), 3),
+        "focal_error_percent": round(100 * abs(focal_of(model) / views.camera.fx - 1), 3),
+        "median_pose_error_deg": round(float(np.median(errors)), 4),
+        "worst_pose_error_deg": round(max(errors), 4),
+    }
+
+
+def focal_of(model: pycolmap.Reconstruction) -> float:
+    """The focal length of the one camera of a reconstruction."""
+    (camera,) = model.cameras.values()
+    return float(camera.mean_focal_length())
+
+
+def count_pairs(database: Path) -> dict[str, int]:
+    """Verified pairs and their inliers."""
+    with pycolmap.Database.open(database) as opened:
+        return {"verified_pairs": opened.num_verified_image_pairs(), "inliers": opened.num_inlier_matches()}
+
+
+def compare(scene: SceneName, num_views: int, width: int, seed: int) -> dict[str, Any]:
+    """The figures of all tools on one scene, by their names."""
+    views = render_views(num_views, width=width, height=3 * width // 4, seed=seed, scene=scene)
+    rows: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        matched = make_database(folder, views)
+        for number, (tool, run) in enumerate(TOOLS.items()):
+            database = folder / f"{number}.db"
+            shutil.copyfile(matched, database)
+            started = time.process_time()
+            run(database)
+            verification_s = round(time.process_time() - started, 2)
+            started = time.process_time()
+            rows[tool] = {"verification_s": verification_s, **count_pairs(database)}
+            rows[tool] |= reconstruct(database, folder / "images", folder / str(number), views)
+            rows[tool]["mapping_s"] = round(time.process_time() - started, 2)
+    return rows
+
+
+def as_markdown(content: dict[str, Any]) -> str:
+    """The comparison as a document."""
+    text = f"# COLMAP's mapper after either verification\n\n{EXPLANATION}"
+    for scene, found in content["scenes"].items():
+        text += f"\n## {scene}: {found['views']} views, {found['width']} x {3 * found['width'] // 4}\n\n"
+        rows = ([tool, *(str(row.get(name, "")) for name in COLUMNS)] for tool, row in found["rows"].items())
+        text += table(["", *COLUMNS.values()], rows)
+    return text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--views", type=int, default=12, metavar="N", help="images per scene (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the scenes (default: %(default)s)")
+
+
+def study(arguments: argparse.Namespace) -> Content:
+    """Measure all tables."""
+    pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
+    num_views, widths = (5, {"boxes": 320}) if arguments.quick else (arguments.views, WIDTHS)
+    scenes = {
+        scene: {"views": num_views, "width": width, "rows": compare(scene, num_views, width, arguments.seed)}
+        for scene, width in widths.items()
+    }
+    bad = [
+        f"{scene}, {tool}: an image or a pose is lost"
+        for scene, found in scenes.items()
+        for tool, row in found["rows"].items()
+        if tool != "COLMAP" and not (row["registered"] == num_views and row["worst_pose_error_deg"] < 0.5)
+    ]
+    return {"seed": arguments.seed, "scenes": scenes, FAILED: bad}

@@ -1,0 +1,238 @@
+"""Speed: time, memory and accuracy of the same runs, next to the peers.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study speed [--data DIR ...] [--only PART ...]
+
+scale     synthetic matches of the study `dense`, 200 to 1,000,000, and 5 to 90 % right ones among 2000
+pairs     real pairs of every DIR, poses (E) and fundamental matrices (F): ratios of times; accuracy over time
+parts     where the time of an estimate goes, on the pairs of every DIR
+kernels   operations and bytes per second of the main kernels, next to what numpy reaches on this processor
+threads   pairs per second of every DIR with one and with two threads
+
+Methods run in turn on every pair, in one process with one thread; times are medians of the processor's. Memory is that
+of a run in a process of its own. Peers get the matches with a ratio below 0.85, best first, and have their answers
+refined on the inliers; their times contain both. CA-RANSAC gets all matches and finds its threshold. Parts and threads
+are measured on the wall clock, the fastest of several runs. `--only` runs some parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caransac.geometry import pose_error_deg
+from caransac.metrics import FAILURE_DEG, summarise
+from caransac_lab.bench.plots import draw_points, save_svg
+from caransac_lab.bench.protocol import Job, estimate, pose_of_fundamental, undistorted
+from caransac_lab.bench.publication import Content, table
+from caransac_lab.bench.studies.dense import OURS, RUNS, make_matches
+from caransac_lab.bench.studies.dense import measure as measure_apart
+from caransac_lab.bench.studies.speed_methods import DEFAULT, FULL, RATIOS, is_ours, make_jobs
+from caransac_lab.bench.studies.speed_parts import (
+    kernels_text,
+    parts_text,
+    run_kernels,
+    run_parts,
+    run_threads,
+    threads_text,
+)
+from caransac_lab.datasets import Pair, open_dataset
+
+NAME = "speed"
+COUNTS, SHARES = (200, 500, 1000, 2000, 5000, 10_000, 50_000, 200_000, 1_000_000), (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)
+MIDDLE, HALF, NOISE_PX = 2000, 0.5, 1.0  # of the matches, where the other is varied
+SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # synthetic pairs, up to so many matches
+TIMES_MS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+ABOUT = """\
+Medians of milliseconds of the processor; one thread; methods in turn in one process. `caransac-lab study speed --help`
+says what was run. Whether others used the machine it cannot know: that moves milliseconds, ratios less, and threads
+most of all.
+The best of a table of leads is the best of several settings on the same pairs; some tenths may be chance.
+
+CA-RANSAC and LM-LO without a number stop early; with one, they draw all hypotheses. PoseLib without a number stops
+after 100 iterations at the earliest, with one it does not stop early. USAC_DEFAULT without a number stops at a
+probability of 0.9999 within 10,000 iterations, "1024" is 0.99999 within 1024, other numbers are limits that it nearly
+always exhausts. The other peers stop as USAC_DEFAULT without a number does. Answers of peers are refined by our own
+code, which is fast; "+ PoseLib's LM" is USAC_DEFAULT (0.99999 within 1024) with `cv2.recoverPose` and
+`poselib.refine_relative_pose` instead, as in a program without caransac. An empty cell of a table of
+leads: no method is so fast.
+"""
+FIGURES = {"AUC5": "AUC@5", "AUC1": "AUC@1"}
+
+
+def run_timed(job: Job, pair: Pair) -> tuple[float, float]:
+    """Pose error in degrees, and milliseconds of the processor."""
+    started = time.process_time()
+    try:
+        found = estimate(job, pair)
+    except Exception:  # a peer may raise anything, and that is its failure, not ours
+        if job.method.estimator.module == "caransac":
+            raise
+        found = None
+    ms = 1e3 * (time.process_time() - started)
+    if found is None:
+        return FAILURE_DEG, ms
+    error = pose_error_deg(*(found.pose or pose_of_fundamental(found.matrix, pair)), pair.R, pair.t)
+    return error if np.isfinite(error) else FAILURE_DEG, ms
+
+
+def run_scale(quick: bool) -> list[dict[str, Any]]:
+    """One row per number of matches and share of right ones: medians of every method."""
+    cells = [(count, HALF) for count in COUNTS] + [(MIDDLE, share) for share in SHARES]
+    if quick:
+        cells = [(500, HALF), (MIDDLE, 0.9)]
+    rows = []
+    for count, share in cells:
+        seeds = 1 if quick else next(number for most, number in SEEDS if count <= most)
+        found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for seed in range(seeds):
+            made = make_matches(count, NOISE_PX, share, seed)
+            for label, run in RUNS.items():
+                started = time.process_time()
+                pose = run(made["points1"], made["points2"])
+                ms = 1e3 * (time.process_time() - started)
+                found[label].append((FAILURE_DEG if pose is None else pose_error_deg(*pose, made["R"], made["t"]), ms))
+        apart = measure_apart(list(RUNS), count, NOISE_PX, share, (0,))
+        for label, runs in found.items():
+            error, ms = np.median(runs, axis=0).tolist()
+            memory = None if apart[label] is None else apart[label]["memory_mb"]
+            rows.append({"matches": count, "right": share, "method": label, "ms": ms, "deg": error, "mb": memory})
+        print("scale", count, share, {row["method"]: round(row["ms"], 1) for row in rows[-len(RUNS) :]}, flush=True)
+    return rows
+
+
+def run_pairs(data: Mapping[str, list[Pair]]) -> list[dict[str, Any]]:
+    """One row per data set, problem and method: median milliseconds, AUC@5 and AUC@1 as means over the scenes."""
+    rows = []
+    for name, pairs in data.items():
+        for problem in ("E", "F"):
+            jobs = make_jobs(problem)
+            for job in jobs:
+                run_timed(job, pairs[0])  # loads what it needs
+            runs = [(pair.scene, job.method.label, *run_timed(job, pair)) for pair in pairs for job in jobs]
+            for job in jobs:
+                label = job.method.label
+                mine = [(scene, error, ms) for scene, method, error, ms in runs if method == label]
+                scenes = [[e for _, e, _ in group] for _, group in groupby(mine, lambda run: run[0])]
+                means = {key: float(np.mean([summarise(errors)[key] for errors in scenes])) for key in FIGURES}
+                ms = [ms for *_, ms in mine]
+                spent = {"ms": float(np.median(ms)), "mean_ms": float(np.mean(ms)), "pairs": len(mine)}
+                rows.append({"data": name, "problem": problem, "method": label} | spent | means)
+            print("pairs", name, problem, flush=True)
+    return rows
+
+
+def best_within(rows: Sequence[dict[str, Any]], ms: float, figure: str, ours: bool) -> dict[str, Any] | None:
+    """The most accurate of our or of the other methods that takes no longer."""
+    fast = [row for row in rows if row["ms"] <= ms and is_ours(row["method"]) == ours]
+    return max(fast, key=lambda row: row[figure], default=None)
+
+
+def lead_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Who is ahead at every time, and by how much."""
+    lines = []
+    for ms in TIMES_MS:
+        line = [f"{ms}"]
+        for figure in FIGURES:
+            mine, other = (best_within(rows, ms, figure, ours) for ours in (True, False))
+            line += ["" if row is None else f"{row['method']} {row[figure]:.1f}" for row in (mine, other)]
+            line.append(f"{mine[figure] - other[figure]:+.1f}" if mine and other else "")
+        lines.append(line)
+    header = [f"{whose}, {figure}" for figure in FIGURES.values() for whose in ("ours", "best peer", "lead")]
+    return table(["within ms", *header], lines)
+
+
+def scale_text(rows: Sequence[dict[str, Any]]) -> str:
+    """The tables of `run_scale`."""
+    lines = []
+    for (count, share), group in groupby(rows, lambda row: (row["matches"], row["right"])):
+        cells = {row["method"]: row for row in group}
+        line = [f"{count:,}", f"{share:.0%}"]
+        for row in cells.values():
+            memory = "" if row["mb"] is None else f"{row['mb']:.0f}"
+            line += [f"{row['ms']:.1f}", f"{row['deg']:.4f}" if row["deg"] < FAILURE_DEG else "no answer", memory]
+        line += [f"{cells[OURS]['ms'] / cells[label]['ms']:.2f}" for label in RUNS if label != OURS]
+        lines.append(line)
+    header = [f"{label}{unit}" for label in RUNS for unit in (", ms", ", degrees", ", MB")]
+    return table(["matches", "right", *header, *(f"time / {label}" for label in RUNS if label != OURS)], lines)
+
+
+def pairs_text(rows: Sequence[dict[str, Any]]) -> str:
+    """The tables of `run_pairs`."""
+    text = "### Ratios of times\n\n"
+    lines = []
+    groups = [(key, list(group)) for key, group in groupby(rows, lambda row: (row["data"], row["problem"]))]
+    for (data, problem), group in groups:
+        by_label = {row["method"]: row for row in group}
+        for label, peer in RATIOS:
+            if peer in by_label:
+                each = [by_label[name] for name in (label, peer)]
+                cells = [f"{row['ms']:.1f} ms, {row['AUC5']:.1f} / {row['AUC1']:.1f}" for row in each]
+                lines.append([data, problem, label, cells[0], peer, cells[1], f"{each[0]['ms'] / each[1]['ms']:.2f}"])
+    accuracy = "ms, AUC@5 / AUC@1"
+    text += table(["data", "problem", "ours", accuracy, "peer", accuracy, "ratio of times"], lines)
+    for (data, problem), group in groups:
+        if problem == "E":
+            text += f"\n### Accuracy over time, {data}, {group[0]['pairs']} pairs\n\n"
+            group.sort(key=lambda row: row["ms"])
+            lines = [[row["method"], *(f"{row[name]:.1f}" for name in ("ms", "mean_ms", *FIGURES))] for row in group]
+            text += table(["method", "ms, median", "ms, mean", *FIGURES.values()], lines) + "\n" + lead_table(group)
+    return text
+
+
+def draw(rows: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Accuracy over time of every data set, as a picture."""
+    for data, group in groupby((row for row in rows if row["problem"] == "E"), lambda row: row["data"]):
+        records = [row | {"figures": {"AUC5": {"mean": row["AUC5"]}}} for row in group]
+        figure = draw_points(records, "ms", "milliseconds of the processor per pair, median", f"E, {data}")
+        save_svg(figure, folder / f"{NAME}-{data.replace('/', '-')}.svg")
+
+
+TEXTS: dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], str]]] = {
+    "scale": ("By the number of matches", scale_text),
+    "pairs": ("Real pairs", pairs_text),
+    "parts": ("Where the time of one estimate goes", parts_text),
+    "kernels": ("Kernels", kernels_text),
+    "threads": ("Threads", threads_text),
+}
+
+
+def as_markdown(content: Mapping[str, Any]) -> str:
+    """All tables for readers."""
+    text = f"# Speed\n\n{ABOUT}"
+    for name, (title, write) in TEXTS.items():
+        if content["parts"].get(name):
+            text += f"\n## {title}\n\n{write(content['parts'][name])}"
+    return text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--data", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
+    parser.add_argument("--max-pairs", type=int, default=12, metavar="N", help="real pairs per scene; default: 12")
+    parser.add_argument("--only", nargs="+", choices=list(TEXTS), metavar="PART", help=f"some of {', '.join(TEXTS)}")
+
+
+def study(arguments: argparse.Namespace) -> Content:
+    """Measure all tables, and draw the pictures."""
+    quick = arguments.quick
+    datasets = [open_dataset(source, 1 if quick else arguments.max_pairs) for source in arguments.data]
+    data = {dataset.name: [undistorted(pair) for pair in dataset.read()] for dataset in datasets}
+    jobs = [job for job in make_jobs("E") if job.method.label in (DEFAULT, FULL)]
+    measures: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "scale": lambda: run_scale(quick),
+        "pairs": lambda: run_pairs(data),
+        "parts": lambda: run_parts(data, jobs),
+        "kernels": run_kernels,
+        "threads": lambda: run_threads(data),
+    }
+    parts = {name: measures[name]() for name in arguments.only or TEXTS}
+    if arguments.out is not None:
+        draw(parts.get("pairs", []), arguments.out.parent)
+    return {"parts": parts}

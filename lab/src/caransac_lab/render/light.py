@@ -1,0 +1,128 @@
+"""Light and shadow of a clear day, computed once for every surface: views then show it as they show any texture."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array, Floats
+from caransac_lab.render.materials import FINE_TEXEL, Material
+from caransac_lab.render.surfaces import Face, interpolate, make_pyramid
+
+SUN = np.array([-0.50, -0.52, 0.69])  # towards it
+SUN_RADIUS = 0.012  # of its disc, as a share of the distance: shadows have soft edges
+SUN_COLOUR = np.array([3.4, 3.0, 2.45])
+SKY_COLOUR = np.array([0.50, 0.64, 0.90])
+BOUNCED_COLOUR = np.array([0.13, 0.115, 0.095])  # from all that is not sky
+SUN_RAYS, SKY_RAYS = 4, 40
+SUN_STEP, SKY_STEP = 0.035, 0.2  # metres between two places at which the light of sun and sky is computed
+EXPOSURE = 0.80
+CONTRAST = 0.6  # of the camera's curve: 0 for a plain gamma of 2.2, 1 for a steep one
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A rectangle of some material that light falls on.
+
+    Attributes:
+        corner: (3,) one corner in the world, in metres.
+        axes: (2, 3) unit vectors of its two sides; the normal is their cross product.
+        lengths: (2,) lengths of the two sides in metres.
+        material: what it is made of.
+    """
+
+    corner: Array
+    axes: Array
+    lengths: Array
+    material: Material
+
+    @cached_property
+    def normal(self) -> Array:
+        """(3,) of length one, out of the surface."""
+        return np.cross(self.axes[0], self.axes[1])
+
+
+def illuminate(rng: np.random.Generator, surfaces: Sequence[Surface]) -> list[Face]:
+    """The surfaces as a camera sees them in the light of the sun, of the sky and of each other."""
+    suns = SUN / np.linalg.norm(SUN) + SUN_RADIUS * rng.uniform(-1, 1, (SUN_RAYS, 3))
+    sky = rng.standard_normal((SKY_RAYS, 3))
+    sky /= np.linalg.norm(sky, axis=1, keepdims=True)
+    return [_lit_face(surface, surfaces, suns, sky) for surface in surfaces]
+
+
+def _lit_face(surface: Surface, surfaces: Sequence[Surface], suns: Array, sky: Array) -> Face:
+    """One surface with its light."""
+    facing_sun = suns[suns @ surface.normal > 0]
+    sunny = _mean_visibility(surface, surfaces, facing_sun, np.ones(len(facing_sun)), SUN_STEP)
+    above = sky[sky @ surface.normal > 0]
+    open_sky = _mean_visibility(surface, surfaces, above, (above @ surface.normal) * (above[:, 2] > 0), SKY_STEP)
+    open_sky /= max(float((above @ surface.normal).sum()), 1e-9)
+    sunny *= _facing(surface, suns.mean(axis=0)) / max(len(facing_sun), 1)
+    light = np.stack([sunny, open_sky, 1 - open_sky], axis=-1) @ np.stack([SUN_COLOUR, SKY_COLOUR, BOUNCED_COLOUR])
+    exposed = (1 - np.exp(-EXPOSURE * surface.material.albedo * light)) ** (1 / 2.2)
+    texture = _soften(exposed * exposed * (3 - 2 * exposed) * CONTRAST + exposed * (1 - CONTRAST)).astype(np.float32)
+    colours = np.array([[0.0] * 3, [255.0] * 3])
+    return Face(surface.corner, surface.axes, surface.lengths, make_pyramid(texture), colours, FINE_TEXEL)
+
+
+def _mean_visibility(
+    surface: Surface, surfaces: Sequence[Surface], directions: Array, weights: Array, step: float
+) -> Floats:
+    """Sum of the weights (d,) of those directions (d, 3) that nothing hides, at every texel of a surface."""
+    counts = np.ceil(surface.lengths / step).astype(int) + 2
+    first, second = np.indices(counts.tolist()).reshape(2, -1) * step
+    places = surface.corner + first[:, None] * surface.axes[0] + second[:, None] * surface.axes[1]
+    places = (places + 2e-3 * surface.normal).astype(np.float32)
+    total = np.zeros(len(places), np.float32)
+    before = [other for other in surfaces if _reaches_before(other, surface)]
+    for direction, weight in zip(directions, weights, strict=True):
+        if weight > 0:
+            total += weight * ~_hidden(places, direction, before)
+    shape = surface.material.relief.shape
+    texels = np.indices(shape, np.float32).reshape(2, -1).T * np.float32(FINE_TEXEL / step) + np.float32(0.5)
+    texels = np.minimum(texels, np.float32(counts - 0.5))  # a texture is a little larger than its surface
+    return interpolate(total.reshape(*counts), texels).reshape(shape)
+
+
+def _reaches_before(other: Surface, surface: Surface) -> bool:
+    """Whether any corner of another surface is in front of this one, so that it may take light away."""
+    sides = other.lengths[:, None] * other.axes
+    corners = other.corner + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) @ sides
+    return bool(((corners - surface.corner) @ surface.normal).max() > 1e-3)
+
+
+def _hidden(places: Floats, direction: Array, surfaces: Sequence[Surface]) -> NDArray[np.bool_]:
+    """Which places (n, 3) do not see what lies in a direction (3,), as a surface is before it.
+
+    From p in direction d, a surface is met at the place (a, b) of its own axes where ``p + s d = corner + A^T (a, b)``.
+    """
+    hidden = np.zeros(len(places), bool)
+    systems = np.array([[*surface.axes, -direction] for surface in surfaces]).reshape(-1, 3, 3).transpose(0, 2, 1)
+    parallel = np.abs(np.linalg.det(systems)) < 1e-6
+    inverses = np.linalg.inv(np.where(parallel[:, None, None], np.eye(3), systems)).astype(np.float32)
+    for surface, inverse in itertools.compress(zip(surfaces, inverses, strict=True), ~parallel):
+        along, across, distance = inverse @ places.T - (inverse @ surface.corner.astype(np.float32))[:, None]
+        met = (distance > 0) & (along > 0) & (along < surface.lengths[0])
+        hidden |= met & (across > 0) & (across < surface.lengths[1])
+    return hidden
+
+
+def _facing(surface: Surface, sun: Array) -> Array:
+    """Cosine (n, m) between the sun and the normal that the relief of a surface has, zero where it is turned away."""
+    slopes = np.gradient(surface.material.relief.astype(float), FINE_TEXEL)
+    cosine = surface.normal @ sun - sum(slope * (axis @ sun) for slope, axis in zip(slopes, surface.axes, strict=True))
+    return np.asarray(np.clip(cosine / np.sqrt(1 + slopes[0] ** 2 + slopes[1] ** 2), 0, 1))
+
+
+def _soften(levels: Array) -> Array:
+    """Levels (n, m, 3) without wavelengths near two texels, which no view could show without aliasing."""
+    for axis in (0, 1):
+        last = levels.shape[axis] - 1
+        before, after = (np.take(levels, np.clip(np.arange(last + 1) + step, 0, last), axis) for step in (-1, 1))
+        levels = (before + 2 * levels + after) / 4
+    return levels

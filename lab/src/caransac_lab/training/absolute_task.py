@@ -1,0 +1,204 @@
+"""Training of the state network of absolute poses, on queries made of the matches of many images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from caransac.geometry import Array, split_pose
+from caransac.learned.side_information import side_information
+from caransac.options import MaxError
+from caransac.robust.problems import Absolute
+from caransac.robust.problems.base import take_usable
+from caransac.robust.records import MatchInfo
+from caransac_lab.datasets import Pair, Query
+from caransac_lab.datasets.queries import QueryImage, read_query_images
+from caransac_lab.synthetic.distributions import log_uniform
+from caransac_lab.training.data import (
+    HELD_OUT,
+    MIN_INLIERS,
+    Example,
+    known_camera,
+    random_threshold,
+    read_pairs,
+    with_other_scores,
+)
+from caransac_lab.training.hard_queries import HardQuery, harden, in_space, take
+from caransac_lab.training.state_task import LoopTask
+from caransac_lab.training.task import PairLoss
+from caransac_lab.training.trainable_module import TrainableModule
+
+MOST_REFERENCES = 3
+FOCAL_SHARE = 0.2  # of the training queries, that are solved with an uncertain focal length
+NOISY, NOISES_PX, SPACE_NOISES_PX = 0.35, (0.2, 2.0), (0.2, 2.0)  # share of queries that are moved, and deviations
+REPEATED = 0.15  # share with a repeated structure: right matches of a place that lead to another
+SUBSETS, SMALLEST_SUBSET = 0.3, 20  # share of which only some matches are kept, and how few at least
+HARD_SHARE = 0.15  # of the training queries: planes, far points, few matches
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteExample(Example):
+    """One query as the loop and the loss see it.
+
+    Attributes:
+        query: what it was made of, of the matches that the camera has rays for.
+    """
+
+    query: Query
+
+    def pose_error_deg(self, model: Array) -> float:
+        """See `Example.pose_error_deg`."""
+        return self.query.error_deg(*split_pose(self.problem.public(model[None])[0]))
+
+
+class QuerySource:
+    """Queries to draw from; every scene counts by the square root of its number of images."""
+
+    def __init__(self, images: Sequence[QueryImage]) -> None:
+        self.images = list(images)
+        scenes = [image.scene for image in self.images]
+        weights = np.array([scenes.count(scene) ** -0.5 for scene in scenes])
+        self._chances = np.cumsum(weights) / weights.sum()
+
+    def draw(self, rng: np.random.Generator) -> Query:
+        """A query with enough right matches, augmented."""
+        while True:
+            image = self.images[int(np.searchsorted(self._chances, rng.random()))]
+            names = sorted(image.references)
+            rng.shuffle(names)
+            query = image.query(names[: int(rng.integers(1, MOST_REFERENCES + 1))])
+            if query.right_matches().sum() >= MIN_INLIERS:
+                return augment(query, rng)
+
+
+class AbsoluteTask(LoopTask):
+    """The state network of absolute poses."""
+
+    problems = ("absolute", "absolute_focal")
+
+    def read_data(self) -> tuple[QuerySource, list[Query], list[Pair]]:
+        """See `TrainingTask.read_data`."""
+        recipe = self.recipe
+        if not recipe.data:
+            raise ValueError("data: absolute poses are trained on real scenes; give at least one folder")
+        images = _read_images(recipe.data)
+        held_out = _read_images(recipe.val) if recipe.val else images[::HELD_OUT]
+        source = QuerySource(images if recipe.val else [image for i, image in enumerate(images) if i % HELD_OUT])
+        order = np.random.default_rng(recipe.seed).permutation(len(held_out))[: recipe.val_pairs]
+        val = [held_out[i].query(sorted(held_out[i].references)[:1]) for i in order]
+        return source, val, read_pairs([Path(folder) for folder in recipe.unrelated])
+
+    def count_inputs(self, source: QuerySource, others: Sequence[Query | Pair]) -> int:  # all alike
+        """See `TrainingTask.count_inputs`."""
+        return self.layout.num_inputs()
+
+    def training_loss(self, network: TrainableModule, source: QuerySource, rng: np.random.Generator) -> PairLoss | None:
+        """See `TrainingTask.training_loss`."""
+        query = source.draw(rng)
+        if rng.random() < HARD_SHARE:
+            query = harden(query, ("plane", "far", "few")[int(rng.integers(3))], rng)
+        name = "absolute_focal" if rng.random() < FOCAL_SHARE else "absolute"
+        example = make_query_example(query, name, rng, random_threshold(rng))
+        if example.problem.num_points < example.problem.sample_size:
+            return None
+        return self._replay(network, example, int(rng.integers(2**63)))
+
+    def validation_loss(self, network: TrainableModule, pair: Query, index: int) -> PairLoss | None:
+        """See `TrainingTask.validation_loss`."""
+        return self._replay(network, make_query_example(pair, "absolute", np.random.default_rng(index)), index)
+
+    def evidence_example(
+        self, source: QuerySource, unrelated: Sequence[Pair], problem_name: str, rng: np.random.Generator
+    ) -> Example:
+        """A related query two times in five, else a hard one, one of unrelated images, or one matched at random."""
+        chance, max_error_px = rng.random(), random_threshold(rng)
+        if chance < 0.2 and unrelated and rng.random() < 0.7:
+            query = in_space(unrelated[int(rng.integers(len(unrelated)))], rng)
+        elif chance < 0.2:
+            query = source.draw(rng)
+            query = replace(query, points3d=rng.permutation(query.points3d), R=None, t=None)
+        elif chance < 0.6:
+            query = source.draw(rng)
+        else:
+            kinds = [kind for kind in get_args(HardQuery) if kind != "focal" or problem_name == "absolute"]
+            query = harden(source.draw(rng), kinds[int(rng.integers(len(kinds)))], rng)
+        return make_query_example(query, problem_name, rng, max_error_px)
+
+
+def make_query_example(
+    query: Query, problem_name: str, rng: np.random.Generator, max_error_px: MaxError = "auto"
+) -> AbsoluteExample:
+    """What the loop and the loss need of a query; "absolute_focal" draws what is known of its camera."""
+    labels = query.right_matches()  # before noise moves them: how precise a match is does not make it wrong
+    query = with_noise(query, rng)
+    camera = known_camera(query.camera, rng) if problem_name == "absolute_focal" else query.camera
+    problem = Absolute.from_pixels(query.points2d, query.points3d, camera)
+    given = MatchInfo(query.scores, query.score_kind)
+    info = given.of_usable(problem.usable)
+    return AbsoluteExample(
+        problem=problem,
+        rays=problem.correspondences,
+        side=side_information(problem.correspondences, problem.spreads, info.scores, info.score_kind),
+        info=info,
+        labels=take_usable(labels, problem.usable),
+        max_error_px=max_error_px,
+        camera1=query.camera,
+        camera2=query.camera,
+        R=query.R,
+        t=query.t,
+        query=query,
+    )
+
+
+def augment(query: Query, rng: np.random.Generator) -> Query:
+    """The query thinned out, with a repeated structure or with other scores, at random."""
+    if rng.random() < REPEATED:
+        query = with_repetition(query, rng)
+    if rng.random() < SUBSETS and len(query.points2d) > SMALLEST_SUBSET:
+        size = int(log_uniform(rng, SMALLEST_SUBSET, len(query.points2d)))
+        query = take(query, rng.permutation(len(query.points2d))[:size])
+    return with_other_scores(query, rng)
+
+
+def with_noise(query: Query, rng: np.random.Generator) -> Query:
+    """The query with keypoints and 3D points moved by noise, at random."""
+    if rng.random() >= NOISY:
+        return query
+    pixels = query.points2d + log_uniform(rng, *NOISES_PX) * rng.normal(size=query.points2d.shape)
+    depth = _median_depth(query)
+    unit = log_uniform(rng, *SPACE_NOISES_PX) * depth / query.camera.mean_focal
+    return replace(query, points2d=pixels, points3d=query.points3d + unit * rng.normal(size=query.points3d.shape))
+
+
+def with_repetition(query: Query, rng: np.random.Generator) -> Query:
+    """The query with some right matches of one place made wrong together, as those of a repeated structure are."""
+    right = np.flatnonzero(query.right_matches() > 0)
+    if len(right) < 2 * MIN_INLIERS:
+        return query
+    centre = query.points2d[rng.choice(right)]
+    near = right[np.argsort(((query.points2d[right] - centre) ** 2).sum(axis=1))]
+    near = near[: int(rng.uniform(0.1, 0.5) * len(near))]
+    space = query.points3d.copy()
+    step = space[rng.choice(right)] - space[near[0]]  # from one place of the scene to another
+    space[near] = space[near] + rng.uniform(0.3, 1.0) * step
+    return replace(query, points3d=space)
+
+
+def _median_depth(query: Query) -> float:
+    """Depth of the points, or their spread without a pose."""
+    if query.R is None or query.t is None:
+        return float(np.median(np.abs(query.points3d - np.median(query.points3d, axis=0)))) * 2
+    return max(float(np.median(query.points3d @ query.R[2] + query.t[2])), 1e-9)
+
+
+def _read_images(folders: Sequence[str]) -> list[QueryImage]:
+    """All images of folders of scenes, the scenes named by their folder too."""
+    return [
+        replace(image, scene=f"{Path(folder).parent.name}/{Path(folder).name}/{image.scene}")
+        for folder in folders
+        for image in read_query_images(folder)
+    ]

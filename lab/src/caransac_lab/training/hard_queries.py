@@ -1,0 +1,74 @@
+"""Queries that leave an absolute pose uncertain, made of real ones: what its confidence is fitted to and judged on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array, homogeneous, rotation_from_vector
+from caransac_lab.datasets import Pair, Query
+from caransac_lab.synthetic.distributions import log_uniform
+
+FEW = (6, 30)  # matches
+FOCAL_FACTORS = (1.15, 2.0)  # by which a focal length is off that is said to be exact
+FAR = (5.0, 100.0)  # factors of depths
+MAX_TILT = 1.2  # radians between a plane and the image
+UNSCORED = 0.35  # share of hard queries without scores
+
+HardQuery = Literal["plane", "far", "few", "focal"]
+
+
+def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
+    """The query with the right matches in a hard scene, or with the wrong camera."""
+    right = query.right_matches() > 0
+    if rng.random() < UNSCORED:
+        query = replace(query, scores=None)
+    if kind == "focal":
+        factor = rng.uniform(*FOCAL_FACTORS) ** rng.choice([-1, 1])
+        return replace(query, camera=query.camera.adjusted(factor, (0.0, 0.0), 0.0))
+    if kind == "few":
+        size = int(rng.integers(FEW[0], FEW[1] + 1))
+        num_right = min(int(rng.integers(size // 2, size + 1)), int(right.sum()))
+        wrong = rng.permutation(np.flatnonzero(~right))[: size - num_right]
+        return take(query, np.concatenate([rng.permutation(np.flatnonzero(right))[:num_right], wrong]))
+    R, t = query.R, query.t
+    assert R is not None and t is not None
+    rays = homogeneous(query.camera.pixels_to_rays(query.points2d))
+    depths: Array = np.maximum((query.points3d @ R[2]) + t[2], 1e-9)
+    if kind == "plane":
+        normal = rotation_from_vector([*rng.uniform(-MAX_TILT / 2, MAX_TILT / 2, 2), 0.0])[2]
+        depths = np.median(depths) / np.maximum(rays @ normal, 0.1)
+    else:
+        share = rng.uniform(0.3, 1.0)
+        depths = np.where(rng.random(len(depths)) < share, depths * log_uniform(rng, *FAR), depths)
+    seen = rays * depths[:, None]
+    seen[:, :2] += 0.5 / query.camera.mean_focal * depths[:, None] * rng.normal(size=(len(seen), 2))
+    space = np.where(right[:, None], (seen - t) @ R, query.points3d)
+    return replace(query, points3d=space)
+
+
+def in_space(pair: Pair, rng: np.random.Generator) -> Query:
+    """A query of the matches of unrelated images: the keypoints of the second lie on a surface of random depths."""
+    rays = homogeneous(pair.camera2.pixels_to_rays(pair.points2))
+    slopes, waves = rng.normal(0, 0.5, 2), rng.normal(0, 3, (2, 2))
+    depths = np.exp(rays[:, :2] @ slopes + 0.3 * np.sin(rays[:, :2] @ waves).sum(axis=1))
+    return Query(
+        pair.scene,
+        pair.name,
+        pair.points1,
+        rays * depths[:, None],
+        pair.scores,
+        pair.camera1,
+        None,
+        None,
+        pair.score_kind,
+    )
+
+
+def take(query: Query, kept: NDArray[np.intp]) -> Query:
+    """The query of some of its matches."""
+    scores = None if query.scores is None else query.scores[kept]
+    return replace(query, points2d=query.points2d[kept], points3d=query.points3d[kept], scores=scores)

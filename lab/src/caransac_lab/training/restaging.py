@@ -1,0 +1,152 @@
+"""Hard scenes made of real matches: planes, lines, rotations, tiny baselines, two motions, few matches, wrong cameras.
+
+The confidence has to know them, and data sets of good photographs hardly show them. The right matches of a pair keep
+their places in image 1 and their scores, but are seen in another scene by the same cameras; wrong matches stay as they
+are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.camera import Camera
+from caransac.geometry import Array, homogeneous, rotation_from_vector
+from caransac_lab.datasets import Pair
+from caransac_lab.synthetic.distributions import log_uniform
+from caransac_lab.training.data import take
+
+SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "motions"]
+SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
+
+BASELINES, TINY_BASELINES = (0.05, 0.5), (1e-4, 0.04)  # in depths
+NOISES_PX = (0.15, 1.5)  # of keypoints
+FEW = (8, 30)  # matches
+FOCAL_FACTORS = (1.5, 2.4)
+MOVING = (0.1, 0.75)  # share of the right matches that follow a second motion
+MOVING_TURN = 0.05  # deviation of its rotation vector from that of the camera
+TURN = 0.12  # deviation of the rotation vector, where the cameras are turned anew
+UNSCORED = 0.35  # share of scenes without scores
+LARGEST_WRONG_SHARE = 0.7  # of the matches, where a hard scene has outliers at all
+CLEAN = 0.3  # share of scenes without wrong matches
+
+
+@dataclass(frozen=True, eq=False)
+class Restaged:
+    """A pair of a hard scene.
+
+    Attributes:
+        pair: its matches and cameras; R and t are None where no translation is right.
+        H: (3, 3) true homography of pixels where there is one, else None.
+        R: (3, 3) true rotation, also of a camera that only turned; None without truth.
+        kind: which hard scene it is; None of an ordinary one.
+    """
+
+    pair: Pair
+    H: Array | None = None
+    R: Array | None = None
+    kind: SceneKind | None = None
+
+
+def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
+    """The matches of a pair with truth in a hard scene."""
+    right = pair.right_matches() > 0
+    if kind == "focal":
+        factor = rng.uniform(*FOCAL_FACTORS) ** rng.choice([-1, 1])
+        zoomed = replace(pair, camera1=_zoomed(pair.camera1, factor), camera2=_zoomed(pair.camera2, factor))
+        return Restaged(_unscored(zoomed, rng), R=pair.R)
+    if kind == "few":
+        size = int(rng.integers(FEW[0], FEW[1] + 1))
+        num_right = min(int(rng.integers(size // 2, size + 1)), int(right.sum()))
+        kept = np.concatenate(
+            [
+                rng.permutation(np.flatnonzero(right))[:num_right],
+                rng.permutation(np.flatnonzero(~right))[: size - num_right],
+            ]
+        )
+        return Restaged(_unscored(take(pair, kept), rng), R=pair.R)
+    R, t = rotation_from_vector(TURN * rng.normal(size=3)), rng.normal(size=3) * (1, 0.7, 0.5)
+    t /= np.linalg.norm(t)
+    rays1 = pair.camera1.pixels_to_rays(pair.points1)
+    homography: Array | None = None
+    if kind == "line":
+        points = _points_on_a_line(len(rays1), rng)
+        pixels1 = pair.camera1.rays_to_pixels(points[:, :2] / points[:, 2:])
+        t *= log_uniform(rng, *BASELINES)
+    else:
+        pixels1 = pair.points1
+        inverse_depths, homography, t = _surface(kind, rays1, R, t, rng)
+        points = homogeneous(rays1) / inverse_depths[:, None]
+    moved = points @ R.T + t
+    seen = right & np.isfinite(moved).all(axis=1) & (moved[:, 2] > 0.05) & (points[:, 2] > 0.05)
+    if kind == "motions":
+        moving = _moving(pixels1, right, rng)
+        other = R @ rotation_from_vector(MOVING_TURN * rng.normal(size=3))
+        moved = np.where(moving[:, None], points @ other.T + _baseline(rng), moved)
+        seen &= moved[:, 2] > 0.05
+    pixels2 = pair.camera2.rays_to_pixels(moved[:, :2] / np.where(seen, moved[:, 2], 1.0)[:, None])
+    noise = log_uniform(rng, *NOISES_PX)
+    points1, points2 = (
+        np.where(seen[:, None], pixels + noise * rng.normal(size=pixels.shape), given)
+        for pixels, given in ((pixels1, pair.points1), (pixels2, pair.points2))
+    )
+    truth = (None, None) if kind == "rotation" else (R, t / np.linalg.norm(t))
+    staged = replace(pair, points1=points1, points2=points2, R=truth[0], t=truth[1])
+    H = None if homography is None else pair.camera2.K @ homography @ np.linalg.inv(pair.camera1.K)
+    return Restaged(_unscored(take(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
+
+
+def _surface(
+    kind: SceneKind, rays1: Array, R: Array, t: Array, rng: np.random.Generator
+) -> tuple[Array, Array | None, Array]:
+    """Inverse depths (n,) of points, the homography of rays if there is one, and the translation to scale."""
+    if kind == "tiny":
+        return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *TINY_BASELINES)
+    if kind == "rotation":
+        return np.ones(len(rays1)), R, np.zeros(3)
+    if kind == "motions":
+        return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *BASELINES)
+    normal = np.array([*(0.6 * rng.normal(size=2)), 1.0])
+    t = t * log_uniform(rng, *BASELINES)
+    inverse_depths = homogeneous(rays1) @ normal
+    return np.where(inverse_depths > 0.1, inverse_depths, np.nan), R + np.outer(t, normal), t
+
+
+def _moving(pixels1: Array, right: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which matches (n,) follow a second motion: those of one place, an object, or any, a copy of the scene."""
+    direction = rng.normal(size=2)
+    order = rng.random(len(pixels1)) if rng.random() < 0.5 else pixels1 @ direction
+    limit = np.quantile(order[right], rng.uniform(*MOVING)) if right.any() else 0.0
+    return np.asarray(order < limit)
+
+
+def _baseline(rng: np.random.Generator) -> Array:
+    """A translation, in depths."""
+    direction = rng.normal(size=3) * (1, 0.7, 0.5)
+    return np.asarray(direction / np.linalg.norm(direction) * log_uniform(rng, *BASELINES))
+
+
+def _points_on_a_line(count: int, rng: np.random.Generator) -> Array:
+    """Points (count, 3) of a straight line in front of the camera."""
+    middle = np.array([rng.uniform(-0.3, 0.3), rng.uniform(-0.2, 0.2), 1.0])
+    direction = rng.normal(size=3)
+    return middle + rng.uniform(-0.5, 0.5, (count, 1)) * direction / np.linalg.norm(direction)
+
+
+def _with_fewer_wrong(seen: NDArray[np.bool_], right: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Indices of the right matches that are seen and some of the wrong ones: none, or up to a share."""
+    share = 0.0 if rng.random() < CLEAN else rng.uniform(0, LARGEST_WRONG_SHARE)
+    num_wrong = int(seen.sum() * share / (1 - share))
+    return np.sort(np.concatenate([np.flatnonzero(seen), rng.permutation(np.flatnonzero(~right))[:num_wrong]]))
+
+
+def _unscored(pair: Pair, rng: np.random.Generator) -> Pair:
+    return replace(pair, scores=None) if rng.random() < UNSCORED else pair
+
+
+def _zoomed(camera: Camera, factor: float) -> Camera:
+    """The camera with its focal lengths taken for larger or smaller than they are."""
+    return camera.adjusted(factor, (0.0, 0.0), camera.focal_deviation)

@@ -1,0 +1,180 @@
+"""What worker processes do: gradients, validation and evidence, each pair by itself and repeatable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from caransac.geometry import Array, Floats, rotation_angle_deg
+from caransac.learned.state_network import StateNetwork
+from caransac.robust.assess.evidence import run_evidence
+from caransac.robust.pipeline import adapt, assess
+from caransac.robust.problems import Homography
+from caransac_lab.training.absolute_task import AbsoluteTask
+from caransac_lab.training.data import (
+    EVIDENCE_STREAM,
+    TRAINING_STREAM,
+    Example,
+    filtered,
+    with_noise,
+    without_geometry,
+)
+from caransac_lab.training.filter_task import FilterTask
+from caransac_lab.training.paper_task import PaperTask
+from caransac_lab.training.photographs import bent, cropped
+from caransac_lab.training.quality_task import QualityTask
+from caransac_lab.training.recipe import Recipe
+from caransac_lab.training.restaging import SCENE_KINDS, Restaged, SceneKind, restage
+from caransac_lab.training.state_task import LoopTask, StateTask
+from caransac_lab.training.task import Figures, TrainingTask
+from caransac_lab.training.trainable_module import TrainableModule
+
+# Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
+BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
+FILTERED = 0.5  # share of pairs without geometry of which a filter leaves some matches
+BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
+# Hard scenes that are made more often than once, and how often more.
+OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal", "focal", "focal")
+
+TASKS: dict[str, type[TrainingTask]] = {
+    "state": StateTask,
+    "absolute": AbsoluteTask,
+    "paper": PaperTask,
+    "filter": FilterTask,
+    "sample-quality": QualityTask,
+}
+
+
+class Worker:
+    """The data of a recipe, and what is computed from them."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.task = TASKS[recipe.task](recipe)
+        self.source, self.val_pairs, self.unrelated_pairs = self.task.read_data()
+
+    def sizes(self) -> tuple[int, int]:
+        """Numbers the network reads of a match, and the number of validation pairs."""
+        others = [*self.val_pairs, *self.unrelated_pairs]
+        return self.task.count_inputs(self.source, others), len(self.val_pairs)
+
+    def gradient(
+        self, weights: Mapping[str, Floats], step: int, examples: Sequence[int]
+    ) -> tuple[list[Floats], list[Figures]]:
+        """Sum of the gradients over some examples of a step, by parameter, and their figures."""
+        network = self._network(weights)
+        figures = []
+        for index in examples:
+            rng = np.random.default_rng([self.recipe.seed, TRAINING_STREAM, step, index])
+            found = self.task.training_loss(network, self.source, rng)
+            if found is not None:
+                found.loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                figures.append(found.figures)
+        gradients = [(torch.zeros_like(p) if p.grad is None else p.grad).numpy() for p in network.parameters()]
+        return gradients, figures
+
+    def validate(self, weights: Mapping[str, Floats], index: int) -> Figures | None:
+        """Figures of one validation pair, always with the same seed."""
+        with torch.no_grad():
+            found = self.task.validation_loss(self._network(weights), self.val_pairs[index], index)
+        return None if found is None else found.figures
+
+    def evidence(
+        self, weights: Mapping[str, Floats], problem_name: str, index: int
+    ) -> tuple[Array, bool, bool | None] | None:
+        """Evidence of one run on a pair, whether its answer was right, and its rotation; None without a model."""
+        rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
+        example, scene = self._evidence_example(problem_name, rng)
+        network, problem = StateNetwork(weights), example.problem
+        if problem.num_points < problem.sample_size:
+            return None
+        assert isinstance(self.task, LoopTask)
+        options = self.task.options(index, example.max_error_px, early_stop=True)
+        found = adapt(problem, network, example.side, example.info, options)
+        if found.model is None:
+            return None
+        problem = problem.through(found.k1)
+        numbers = run_evidence(network, problem, assess(problem, network, found, options), options).numbers
+        H, R = (None, None) if scene is None else (scene.H, scene.R)
+        return numbers, is_right(example, H, found.model), is_rotation_right(example, R, found.model)
+
+    def _evidence_example(self, problem_name: str, rng: np.random.Generator) -> tuple[Example, Restaged | None]:
+        """What the confidence is fitted to: a query, or a pair and the scene that it was made of."""
+        if isinstance(self.task, AbsoluteTask):
+            return self.task.evidence_example(self.source, self.unrelated_pairs, problem_name, rng), None
+        assert isinstance(self.task, StateTask)
+        scene = self._evidence_scene(problem_name, rng)
+        pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
+        labels, max_error_px = pair.right_matches(), self.task.random_threshold(rng)
+        pair = bent(pair, rng) if rng.random() < bent_share(problem_name, scene) else pair
+        return self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels), scene
+
+    def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
+        """A related pair in about half of the runs, else a hard scene, unrelated images, or matches at random."""
+        chance = rng.random()
+        if chance < 0.13:
+            pair = without_geometry(self.source.draw(rng), rng)
+            if self.unrelated_pairs and rng.random() < 0.7:
+                pair = self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
+            return Restaged(filtered(pair, rng) if rng.random() < FILTERED else pair)
+        pair = self.source.draw(rng)
+        if problem_name == "homography":
+            return restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng)
+        if chance < 0.68:
+            return Restaged(pair, R=pair.R)
+        kinds = [kind for kind in (*SCENE_KINDS, *OFTEN) if kind != "focal" or problem_name == "essential"]
+        return restage(pair, kinds[int(rng.integers(len(kinds)))], rng)
+
+    def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
+        network = self.task.make_network(self.sizes()[0])
+        network.load_weights(weights)
+        return network
+
+
+def is_right(example: Example, H: Array | None, model: Array) -> bool:
+    """Whether a model is what its confidence is about; H is the true homography, if there is one."""
+    problem = example.problem
+    if isinstance(problem, Homography):
+        if H is None:
+            return False
+        error = np.subtract(*problem.outcomes(np.stack([model, problem.from_public(H)])))
+        return bool(np.linalg.norm(error.reshape(-1, 2), axis=1).mean() < problem.outcome_limit)
+    return example.R is not None and example.pose_error_deg(model) < math.degrees(problem.outcome_limit)
+
+
+def bent_share(problem_name: str, scene: Restaged) -> float:
+    """Chance that the lens of a scene bends the points: larger where that passes for a translation."""
+    hardly_moved = scene.kind == "tiny" and problem_name != "homography"
+    return BENT_HARDLY_MOVED if hardly_moved else BENT[problem_name]
+
+
+def is_rotation_right(example: Example, R: Array | None, model: Array) -> bool | None:
+    """Whether the rotation of a model is right; None of models without one."""
+    if not example.problem.traits.uncertainty:
+        return None
+    return R is not None and rotation_angle_deg(model[:, :3] @ R.T) < math.degrees(example.problem.outcome_limit)
+
+
+# One worker per process, made when first called: its data are read once, and a complaint about them reaches the caller.
+_recipe: Recipe | None = None
+_worker: Worker | None = None
+
+
+def start(recipe: Recipe) -> None:
+    """Make this process a worker of a recipe."""
+    global _recipe, _worker
+    torch.set_num_threads(1)
+    _recipe, _worker = recipe, None
+
+
+def call(method: str, arguments: tuple[Any, ...]) -> Any:
+    """Call a method of this process's worker."""
+    global _worker
+    if _worker is None:
+        assert _recipe is not None
+        _worker = Worker(_recipe)
+    return getattr(_worker, method)(*arguments)

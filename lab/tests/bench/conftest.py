@@ -1,0 +1,27 @@
+"""What the tests of the benchmark share."""
+
+import pytest
+
+from caransac_lab.bench.benchmark import Benchmark
+from caransac_lab.bench.journal import Journal
+
+
+class SilentObserver:
+    """An observer that nobody asks."""
+
+    def begin_stage(self, stage, total):
+        pass
+
+    def add_outcome(self, key, outcome):
+        pass
+
+
+@pytest.fixture
+def run_plan():
+    """Runs a plan with a journal in a folder, and returns its rows."""
+
+    def run(plan, folder, observer=None, workers=1):
+        with Journal(folder / "journal.jsonl", {"versions": {}}) as journal:
+            return Benchmark(plan, journal, observer or SilentObserver(), workers).run()
+
+    return run

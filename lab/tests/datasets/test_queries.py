@@ -1,0 +1,59 @@
+"""Queries made of the pairs of a scene."""
+
+import numpy as np
+import pytest
+from layouts import write_scene
+
+from caransac import estimate_absolute_pose
+from caransac_lab.cli import main
+from caransac_lab.datasets import read_queries
+from caransac_lab.datasets.queries import read_query_images
+
+
+@pytest.fixture
+def scene(tmp_path, rng):
+    return tmp_path / "data", *write_scene(tmp_path / "data" / "place", rng)
+
+
+def test_keypoints_have_points_by_third_images_alone(scene):
+    root, poses, points = scene
+    queries = read_queries(root, references=1)
+    assert [query.scene for query in queries] == ["place"] * 4 and {query.name for query in queries} == set(poses)
+    for query in queries:
+        R, t = poses[query.name]
+        np.testing.assert_allclose(query.R, R)
+        np.testing.assert_allclose(query.t, t)
+        right = query.right_matches() > 0
+        assert 0.6 < right.mean() < 1
+        nearest = np.linalg.norm(query.points3d[right, None] - points[None], axis=2).min(axis=1)
+        assert np.median(nearest) < 0.02
+        found = estimate_absolute_pose(query.points2d, query.points3d, query.camera)
+        assert query.error_deg(found.R, found.t) < 0.5
+
+
+def test_more_references_give_more_matches_of_the_same_keypoints(scene):
+    root = scene[0]
+    one, three = (sum(len(q.points2d) for q in read_queries(root, references=n)) for n in (1, 3))
+    assert three > 2 * one
+    image = next(iter(read_query_images(root)))
+    query = image.query(sorted(image.references))
+    assert len(np.unique(query.points2d, axis=0)) < len(query.points2d)
+
+
+def test_queries_are_the_same_every_time_and_limited(scene):
+    first, second = (read_queries(scene[0], max_queries=2, seed=3) for _ in range(2))
+    assert len(first) == 2
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a.points3d, b.points3d)
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_absolute_poses(scene, tmp_path, capsys):
+    command = ["bench", str(scene[0]), "--problem", "P", "--iterations", "256", "--out", str(tmp_path / "out")]
+    assert main([*command, "--quiet"]) == 0
+    table = capsys.readouterr().out
+    for name in ("CA-RANSAC", "LM-LO", "PoseLib", "COLMAP", "OpenCV"):
+        assert name in table
+    assert (tmp_path / "out" / "results.json").exists() and (tmp_path / "out" / "table.md").read_text() == table
+    assert main(["bench", str(scene[0]), "--problem", "P", "E"]) == 2
+    assert "stands alone" in capsys.readouterr().err
