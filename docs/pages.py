@@ -10,11 +10,12 @@ from mkdocs.structure.files import File, Files
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-# Both in this order, as far as they are there; further pages of the folder follow.
-GUIDES = (
-    *("faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "migration"),
-    *("formats", "benchmark", "performance", "algorithm", "paper", "training"),
+# The two parts of the documentation, each in this order; further pages of the folder follow in the guide.
+GUIDE = (
+    *("faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "localisation", "migration"),
+    *("formats", "performance", "reliability", "algorithm", "paper"),
 )
+LAB = ("benchmark", "training")
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),
     *("verification", "io.images", "io.descriptors", "io.matches", "viewer", "plot", "synthetic"),
@@ -27,11 +28,11 @@ RESULT = "::: caransac.results.Result\n    options: {show_root_heading: true, sh
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Lay out the navigation."""
-    there = {path.stem for path in DOCS.glob("*.md")}
-    guides = [name for name in GUIDES if name in there] + sorted(there - set(GUIDES))
+    others = sorted({path.stem for path in DOCS.glob("*.md")} - {*GUIDE, *LAB})
     config.nav = [
         {"Home": "index.md"},
-        {"Guides": [f"{name}.md" for name in guides]},
+        {"Guide": [f"{name}.md" for name in (*GUIDE, *others)]},
+        {"Lab": [f"{name}.md" for name in LAB]},
         {"Reference": [{title: f"reference/{title}.md"} for title in ("caransac", *present_modules())]},
     ]
     return config

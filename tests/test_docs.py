@@ -34,6 +34,25 @@ def test_every_guide_is_a_page(site):
     assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= linked
 
 
+def test_the_guide_and_the_lab_are_two_parts(site):
+    text = (site / "index.html").read_text()
+    parts = [text.index(f"\n    {part}\n") for part in ("Guide", "Lab", "Reference")]
+    assert parts == sorted(parts)
+    assert parts[0] < text.index('href="paper.html"') < parts[1] < text.index('href="training.html"') < parts[2]
+
+
+def test_the_files_that_contributors_look_for_exist():
+    roots = [ROOT, ROOT / "src/caransac", ROOT / "src/native", ROOT / "lab/src/caransac_lab"]
+    for name in ("CONTRIBUTING.md", "docs/training.md", "docs/benchmark.md", "docs/algorithm.md", "docs/formats.md"):
+        named = re.findall(
+            r"`((?:src|tests|lab|caransac_lab|training|bench|learned|robust|verification)/[\w/]+\.\w+)",
+            (ROOT / name).read_text(),
+        )
+        assert not [path for path in named if not any((root / path).exists() for root in (*roots, ROOT / "lab/src"))], (
+            name
+        )
+
+
 def test_everything_public_is_documented(site):
     documented = headings(site / "reference" / "caransac.html")
     assert {f"caransac.{name}" for name in caransac.__all__ if name != "__version__"} <= documented

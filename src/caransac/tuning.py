@@ -1,6 +1,6 @@
 """The numbers that the estimator was tuned with: what each is, its unit, and why it has its value.
 
-`Tuning` has those of the loop; `benchmarks/ablation.py` changes them one by one and publishes what each buys.
+`Tuning` has those of the loop; `caransac-lab study ablation` changes them one by one and publishes what each buys.
 `CameraTuning` has those of cameras that are not exact.
 """
 

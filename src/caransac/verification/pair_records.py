@@ -22,7 +22,7 @@ ImageSize = tuple[int, int]  # width, height
 MatchIndices = NDArray[np.uint32]
 # Wider than what is found with the noise of most keypoints: a reconstruction can drop matches, but bring none back. At
 # 3 px it has as many points in three images or more as with COLMAP's verification at 4 px, and smaller errors
-# (`benchmarks/real_databases.py`).
+# (`caransac-lab study real-databases`).
 MAX_ERROR_PX = 3.0
 
 
