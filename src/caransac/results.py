@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, ClassVar, Literal, TypeVar, get_args
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support.arrays import is_integer, shorten
+from caransac._support.computed_once import computed_once
 from caransac._support.files import as_path, delivering, naming
 from caransac._support.untrusted import parse_json, read_text
 from caransac.camera import Camera
@@ -184,7 +184,8 @@ class TwoViewResult(PixelResult):
         covariance = getattr(self, "covariance", None)
         return None if covariance is None else float(np.degrees(np.sqrt(np.trace(covariance[part, part]))))
 
-    @cached_property
+    @property
+    @computed_once
     def parallax_px(self) -> float | None:
         """How far the inliers in image 2 are, in the median, from where the best pure rotation puts them, in pixels.
 
@@ -195,7 +196,8 @@ class TwoViewResult(PixelResult):
         R, _, camera1, camera2 = pose
         return median_parallax_px(R, self.points1[self.inliers], self.points2[self.inliers], camera1, camera2)
 
-    @cached_property
+    @property
+    @computed_once
     def points3d(self) -> Points3D | None:
         """The triangulated inliers, in the frame of camera 1, with their angles and reprojection errors.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_points
+from caransac._support.computed_once import computed_once
 from caransac.api import geometry_answers as answers
 from caransac.api.arguments import ImageSize
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
@@ -84,7 +84,8 @@ class Estimates:
     sizes: dict[str, Any]
     matches: dict[str, Any]
 
-    @cached_property
+    @property
+    @computed_once
     def epipolar(self) -> EpipolarResult:
         """The pose; without cameras and sizes, the fundamental matrix."""
         points1, points2, camera1, camera2 = self.points1, self.points2, self.camera1, self.camera2
@@ -93,13 +94,15 @@ class Estimates:
             return estimate_relative_pose(points1, points2, camera1, camera2, **self.sizes, **self.matches)
         return estimate_fundamental(points1, points2, **self.sizes, **self.matches)
 
-    @cached_property
+    @property
+    @computed_once
     def plane(self) -> HomographyResult:
         """The homography of pixels without lens distortion."""
         flat1, flat2 = _flat(self.points1, self.camera1, 1), _flat(self.points2, self.camera2, 2)
         return estimate_homography(flat1, flat2, **self.matches)
 
-    @cached_property
+    @property
+    @computed_once
     def without_cameras(self) -> FundamentalResult | None:
         """The fundamental matrix without the given cameras; None if none were given, as `epipolar` is it then."""
         if self.camera1 is None and self.camera2 is None:
@@ -112,7 +115,8 @@ class Estimates:
         """Whether the sizes of both images are given."""
         return self.sizes["image_size1"] is not None and self.sizes["image_size2"] is not None
 
-    @cached_property
+    @property
+    @computed_once
     def exact(self) -> bool:
         """Whether both cameras are given, with focal lengths that are exact."""
         return _is_exact(self.camera1, 1) and _is_exact(self.camera2, 2)

@@ -18,12 +18,12 @@ it can without changing the result:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from caransac._support.computed_once import computed_once
 from caransac.geometry import Floats
 from caransac.kernels import Layer, StateKernels
 from caransac.learned.network_layout import NetworkLayout
@@ -64,7 +64,8 @@ class StateNetwork:
         """Numbers of side information per match."""
         return len(self.weights["init.0.weight"])
 
-    @cached_property
+    @property
+    @computed_once
     def layout(self) -> NetworkLayout:
         """What it reads of a match, and where its skip connections are."""
         return NetworkLayout.of(self.weights)
@@ -74,7 +75,8 @@ class StateNetwork:
         """Exponent of the probabilities in the refinement's weights."""
         return float(self.weights["alpha"])
 
-    @cached_property
+    @property
+    @computed_once
     def layers(self) -> dict[str, list[Layer]]:
         """The layers of every part, by its name."""
         activations = {
@@ -87,7 +89,8 @@ class StateNetwork:
         every_skip = self.layout.every_skip
         return {name: layers_of(self.weights, name, *each, every_skip=every_skip) for name, each in activations.items()}
 
-    @cached_property
+    @property
+    @computed_once
     def kernels(self) -> StateKernels:
         """All of it, compiled."""
         return StateKernels(**self.layers)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.computed_once import computed_once
 from caransac.geometry import Array, Floats
 from caransac_lab.render.materials import FINE_TEXEL, Material
 from caransac_lab.render.surfaces import Face, interpolate, make_pyramid
@@ -41,7 +41,8 @@ class Surface:
     lengths: Array
     material: Material
 
-    @cached_property
+    @property
+    @computed_once
     def normal(self) -> Array:
         """(3,) of length one, out of the surface."""
         return np.cross(self.axes[0], self.axes[1])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import exp
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.computed_once import computed_once
 from caransac.camera import Camera
 from caransac.geometry import Array, cross_matrix
 from caransac.kernels import (
@@ -136,7 +136,8 @@ class Absolute(Problem):
         kind = AbsoluteFocal if camera.focal_deviation > 0 else Absolute
         return kind(pack_space(rays, frame.enter(points3d)), frame, camera, None if usable.all() else usable)
 
-    @cached_property
+    @property
+    @computed_once
     def extent(self) -> float:
         """See `Problem.extent`: of the image, in which errors are measured."""
         return max(float(self.spreads[0, 2]), SMALLEST_EXTENT) if self.num_points else 1.0
@@ -217,7 +218,8 @@ class AbsoluteFocal(Absolute):
     traits = Traits(confidence="absolute_focal", degeneracy="one view")
     model_kernels = ABSOLUTE_FOCAL_POSES
 
-    @cached_property
+    @property
+    @computed_once
     def camera_prior(self) -> CameraPrior:
         """How well the camera is known."""
         return CameraPrior.of(self.camera, CAMERAS.centre_deviation)

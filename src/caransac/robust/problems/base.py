@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.computed_once import computed_once
 from caransac.geometry import Array, Floats
 from caransac.kernels import Correspondences, Indices, IntrinsicsPrior, ModelKernels, RefineOptions, change_lenses
 from caransac.robust.problems.lens_prior import LensPrior
@@ -146,12 +146,14 @@ class Problem(ABC):
         changed.__dict__.update(attributes)
         return changed
 
-    @cached_property
+    @property
+    @computed_once
     def spreads(self) -> Array:
         """(2, 3) centre and spread of the points in each image: see `kernels.pack`."""
         return self.correspondences.spreads()
 
-    @cached_property
+    @property
+    @computed_once
     def extent(self) -> float:
         """Root mean square distance of the points from their centre, robust to a few absurd ones."""
         return max(float(self.spreads[0, 2] + self.spreads[1, 2]) / 2, SMALLEST_EXTENT) if self.num_points else 1.0
