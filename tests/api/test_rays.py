@@ -93,6 +93,26 @@ def test_rays_of_a_pinhole_give_its_pose():
     assert pose_error_deg(result.R, result.t, pinhole.R, pinhole.t) < 1
 
 
+def test_a_grid_of_longitudes_and_latitudes_has_rays_with_zeros(rng):
+    """Samples have zeros on all three axes, so that no axis is away from all their rays."""
+    degrees = np.meshgrid(np.arange(0, 360, 10), np.arange(-80, 90, 10))
+    longitude, latitude = np.radians(degrees).reshape(2, -1)
+    rays1 = np.stack(
+        [np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)], axis=1
+    )
+    rays1[np.abs(rays1) < 1e-12] = 0.0
+    R, t = rotation_from_vector(np.array([0.0, 0.0, 0.3])), np.array([0.0, 0.6, 0.8])
+    rays2 = rays1 * rng.uniform(2, 6, (len(rays1), 1)) @ R.T + t
+    zeros = np.flatnonzero((rays1 == 0).any(axis=1))
+    samples = np.stack([rng.choice(zeros, 5, replace=False) for _ in range(50)]).astype(np.int32)
+    assert np.all((rays1[samples] == 0).any(axis=1), axis=1).mean() > 0.1
+    poses = Spherical.from_rays(rays1, rays2 / np.linalg.norm(rays2, axis=1, keepdims=True)).solve(samples)
+    right = [pose_error_deg(pose[:, :3], pose[:, 3], R, t) < 1e-3 for pose in poses]
+    assert np.count_nonzero(right) >= 0.95 * len(samples)
+    found = estimate_relative_pose_from_rays(rays1, rays2)
+    assert pose_error_deg(found.R, found.t, R, t) < 1e-3
+
+
 def test_the_projection_comes_back(rng):
     rays = rng.normal(0, 1, (1000, 3))
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)

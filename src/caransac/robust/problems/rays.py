@@ -59,7 +59,9 @@ def _poses(rays1: Array, rays2: Array, axis1: int, axis2: int) -> Array:
     if len(rays1) == 0:
         return np.empty((0, 3, 4))
     turned = [np.roll(rays, 2 - axis, axis=2) for rays, axis in ((rays1, axis1), (rays2, axis2))]
-    points = (rays[..., :2] / rays[..., 2:] for rays in turned)
+    # A ray may lie in the plane of every axis, as on a grid of longitudes and latitudes. It is moved by a billionth.
+    depths = [np.copysign(np.maximum(np.abs(rays[..., 2:]), 1e-9), rays[..., 2:]) for rays in turned]
+    points = (rays[..., :2] / depth for rays, depth in zip(turned, depths, strict=True))
     packed = pack(*(each.reshape(-1, 2) for each in points))
     index = np.arange(len(packed), dtype=np.int32).reshape(-1, 5)
     E, sample = five_point(packed, index)
