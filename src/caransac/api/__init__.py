@@ -8,7 +8,6 @@ from caransac.api.estimators import (
     estimate_relative_pose,
     estimate_relative_pose_from_rays,
     pose_from_fundamental,
-    profile_camera,
 )
 from caransac.api.localisation import estimate_absolute_pose
 from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_poses
@@ -25,5 +24,4 @@ __all__ = [
     "estimate_relative_pose_from_rays",
     "estimate_relative_poses",
     "pose_from_fundamental",
-    "profile_camera",
 ]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support import interrupts
-from caransac.api import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_camera
 from caransac.api.arguments import contains
 from caransac.api.camera_pooling import trial_focals
+from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_camera
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, fundamental_from_essential, rotation_from_homography
 from caransac.io.descriptors import match_ratios

@@ -1,0 +1,21 @@
+"""The public names. The package has them, too, and loads this module when the first one is used."""
+
+from caransac.api import *  # noqa: F403
+from caransac.camera import Camera as Camera
+from caransac.io.adapters import matches_from as matches_from
+from caransac.io.adapters import matches_from_warp as matches_from_warp
+from caransac.io.matches import Matches as Matches
+from caransac.options import Options as Options
+from caransac.policy import GeometryPolicy as GeometryPolicy
+from caransac.results import AbsolutePoseResult as AbsolutePoseResult
+from caransac.results import FundamentalResult as FundamentalResult
+from caransac.results import GeometryResult as GeometryResult
+from caransac.results import HomographyResult as HomographyResult
+from caransac.results import Points3D as Points3D
+from caransac.results import RayPoseResult as RayPoseResult
+from caransac.results import RelativePose as RelativePose
+from caransac.results import RelativePoseResult as RelativePoseResult
+from caransac.results import Rival as Rival
+from caransac.results import Round as Round
+from caransac.results import load_result as load_result
+from caransac.viewer import show as show
