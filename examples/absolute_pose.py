@@ -13,4 +13,4 @@ result = caransac.estimate_absolute_pose(
 print(result)
 print("place", result.centre, "deviations", result.covariance.diagonal()[3:6] ** 0.5)
 print("focal length", result.camera.mean_focal, "px, true", query.camera.mean_focal)
-assert result.success and result.confidence > 0.9
+assert result.is_confident(0.9)

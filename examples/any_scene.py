@@ -16,7 +16,7 @@ scenes = {
     "rotation": (depth.points1, turned),
 }
 for scene, (points1, points2) in scenes.items():
-    result = caransac.estimate(points1, points2, camera, camera)
+    result = caransac.estimate(points1, points2, camera.K, camera.K)
     print(f"{scene}: {result.kind}, because {result.reason}")
     print(f"  {result.num_inliers} inliers of {len(result.inliers)} matches, confidence {result.confidence:.3f}")
     print(f"  threshold {result.max_error_px:.2f} px, found with a noise of {result.noise_px:.2f} px")

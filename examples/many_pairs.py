@@ -24,8 +24,8 @@ def read_pairs():
 
 results = caransac.estimate_relative_poses(read_pairs(), options=caransac.Options(seed=1))
 for pair, result in zip(truth, results, strict=True):
-    if result.success:
+    if result.is_confident():
         error = pose_error_deg(result.R, result.t, pair.R, pair.t)
         print(f"{result.num_inliers} inliers, confidence {result.confidence:.3f}, error {error:.2f} degrees")
     else:
-        print(f"no pose: {result.stop_reason}")
+        print(f"no pose to rely on: {result}")

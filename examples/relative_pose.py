@@ -8,8 +8,8 @@ pair = make_pair(num_points=1000, outlier_ratio=0.7, seed=1)  # stands in for yo
 result = caransac.estimate_relative_pose(
     pair.points1, pair.points2, pair.camera1, pair.camera2, scores=pair.scores, score_kind="ratio"
 )
-if not result.success:
-    raise SystemExit(f"no pose: {result.stop_reason}")
+if not result.is_confident():
+    raise SystemExit(f"no pose to rely on: {result}")
 print("R =", result.R.round(4).tolist())
 print("t =", result.t.round(4).tolist())
 print(f"{result.num_inliers} inliers of {len(result.inliers)} matches in {1e3 * result.elapsed_s:.1f} ms")

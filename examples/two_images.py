@@ -20,8 +20,8 @@ result = caransac.estimate_relative_pose(
     score_kind="ratio",
     options=caransac.Options(keep_trace=True),
 )
-if not result.success:
-    raise SystemExit(f"no pose: {result.stop_reason}")
+if not result.is_confident():
+    raise SystemExit(f"no pose to rely on: {result}")
 print(f"{result.num_inliers} inliers of {len(points1)} matches, confidence {result.confidence:.2f}")
 print(f"pose error {pose_error_deg(result.R, result.t, *TRUTH):.3f} degrees")
 

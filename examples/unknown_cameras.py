@@ -20,8 +20,8 @@ for name, known in {
     "unknown": {"image_size1": size, "image_size2": size},
 }.items():
     result = caransac.estimate_relative_pose(**matches, **known)
-    if not result.success:
-        raise SystemExit(f"no pose: {result.stop_reason}")
+    if not result.is_confident():
+        raise SystemExit(f"no pose to rely on: {result}")
     camera = result.camera1
     print(
         f"{name:25s} {camera.fx:6.1f} px ± {100 * camera.focal_deviation:.1f} %, {result.num_inliers} inliers, "

@@ -37,7 +37,7 @@ def estimates(pair):
         "fundamental": caransac.estimate_fundamental(*points, **sizes, options=TRACED),
         "homography": caransac.estimate_homography(*points),
         "any": caransac.estimate(*points, *cameras, options=TRACED),
-        "wall": caransac.estimate(wall.points1, wall.points2, *cameras),
+        "wall": caransac.estimate(wall.points1, wall.points2, pair.camera1.K, pair.camera2.K),
         "classical": caransac.estimate_relative_pose(*points, *cameras, options=caransac.Options(method="lm-lo")),
         "none": caransac.estimate(np.zeros((3, 2)), np.zeros((3, 2)), *cameras),
         "empty": caransac.estimate_fundamental(np.empty((0, 2)), np.empty((0, 2))),
@@ -76,6 +76,20 @@ def test_every_result_survives_json_and_files(results, tmp_path):
     file = io.BytesIO()
     results["pose"].save(file)
     assert json.loads(file.getvalue()) == results["pose"].to_dict(full=True)
+
+
+def test_a_result_says_whether_to_rely_on_it_and_is_not_a_bool(results):
+    assert results["pose"].is_confident() and results["pose"].is_confident(threshold=0.9)
+    assert not dataclasses.replace(results["pose"], confidence=0.3).is_confident()
+    assert dataclasses.replace(results["pose"], confidence=0.3).is_confident(0.3)
+    assert not results["none"].is_confident() and not results["empty"].is_confident(0)
+    for result in results.values():
+        with pytest.raises(ValueError, match=r"result\.is_confident\(\).*result\.success"):
+            bool(result)
+    with pytest.raises(ValueError, match=r"confidence is None.*check success"):
+        results["classical"].is_confident()
+    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1, not 50"):
+        results["pose"].is_confident(50)
 
 
 def test_a_dict_is_short_unless_it_is_full(results):
@@ -240,5 +254,6 @@ def test_points_go_to_other_programs(results, tmp_path):
 def test_the_first_lines_of_the_readme_print_a_summary(capsys):
     guide = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     exec(re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1], {})
-    printed = capsys.readouterr().out
-    assert len(printed) < 200 and printed.startswith("RelativePoseResult(success, rotation ")
+    summary, *pose = capsys.readouterr().out.splitlines()
+    assert len(summary) < 200 and summary.startswith("RelativePoseResult(success, rotation ")
+    assert pose, "the pose is printed if the result is confident"

@@ -11,7 +11,7 @@ from typing import IO, Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import is_integer, shorten
+from caransac._support.arrays import check_real, is_integer, shorten
 from caransac._support.computed_once import computed_once
 from caransac._support.files import as_path, delivering, naming
 from caransac._support.untrusted import parse_json, read_text
@@ -41,7 +41,8 @@ class Result:
     """What every estimation reports.
 
     Attributes:
-        success: whether there is a model. Failure is a value, not an exception.
+        success: whether there is a model, right or wrong; `is_confident` says whether to rely on it. Failure is a
+            value, not an exception.
         stop_reason: with success, "budget" (all rounds ran) or "early_stop"; without, "too_few_points" (fewer than a
             minimal sample), "degenerate" (no sample determined a model: repeated or collinear points) or
             "no_consensus" (the best model explains nothing beyond its own sample); of `caransac.estimate` also "unsure"
@@ -79,6 +80,23 @@ class Result:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+    def __bool__(self) -> bool:
+        raise ValueError(
+            "a result is neither true nor false: ask result.is_confident() whether to rely on it, or result.success "
+            "whether there is a model at all"
+        )
+
+    def is_confident(self, threshold: float = 0.5) -> bool:
+        """Return True if there is a model, and `confidence` is at least the threshold, from 0 to 1.
+
+        Raises:
+            ValueError: the confidence is None.
+        """
+        check_real(threshold, "threshold", 0, 1)
+        if self.confidence is None:
+            raise ValueError("confidence is None, as of classical methods and of rays: check success and num_inliers")
+        return self.success and self.confidence >= threshold
 
     @property
     def num_matches(self) -> int:

@@ -8,6 +8,7 @@ import pytest
 from estimates import METHODS, solve
 
 from caransac import (
+    Camera,
     Matches,
     Options,
     estimate,
@@ -57,7 +58,7 @@ def test_hopeless_data_is_a_failure_with_a_reason(rng, problem, kind, reason, me
     elif kind == "minimal":
         points1, points2 = points1[:size], points2[:size]
     elif kind == "nothing matches":
-        points1, points2 = rng.uniform(0, 1000, (2, 9, 2))
+        points1, points2 = rng.uniform(0, 760, (2, 9, 2))
     options = Options(method=method, max_error_px=1e-6 if kind == "nothing matches" else 1.0)
     result = solve(problem, dataclasses.replace(pair, points1=points1, points2=points2), options=options)
     assert not result.success
@@ -269,6 +270,50 @@ def test_sizes_contain_points_but_for_a_few_or_a_little(rng):
         sized(dataclasses.replace(pair, points2=rng.uniform(0, 1, (300, 2)) * (480, 500)), (640, 480))
     # Where the camera is known, nobody asks for the size.
     estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, image_size1=(9, 9))
+
+
+FLAT = np.array([[800.0, 0, 512], [0, 800, 384], [0, 0, 1]])
+WRONG_CAMERAS = {
+    "normalised points": (
+        FLAT,
+        r"points.* look normalised: they lie between .*, but camera.? is in pixels \(focal length 800\)",
+    ),
+    "normalised points, size": (None, r"points.* look normalised: .* image_size.?=\(1024, 768\) is in pixels"),
+    "no calibration": (np.eye(3), r"camera.? has a focal length of 1, but points.* lie between .* in pixels, too"),
+    "half the size": (Camera.from_matrix(FLAT / 2 + np.diag([0, 0, 0.5]), width=512, height=384), "does not contain"),
+    "swapped": (
+        Camera.from_matrix(FLAT, width=768, height=1024),
+        "camera.? of 768 x 1024 .* width and height are swap",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_CAMERAS)
+def test_cameras_that_cannot_have_taken_the_points_raise(rng, what):
+    camera, message = WRONG_CAMERAS[what]
+    pair = make_pair(200, outlier_ratio=0.3, seed=3)
+    points1, points2 = pair.points1, rng.uniform(0, 1, (200, 2)) * (1024, 768)
+    if what.startswith("normalised"):
+        points1, points2 = ((points - 400) / 800 for points in (points1, points2))
+    sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)} if camera is None else {}
+    calls = [
+        lambda: estimate_relative_pose(points1, points2, camera, camera, **sizes),
+        lambda: estimate(points1, points2, camera, camera, **sizes),
+        lambda: estimate_absolute_pose(points2, np.zeros((200, 3)), camera, image_size=sizes.get("image_size1")),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_cameras_of_normalised_and_of_centred_points_are_none_of_them():
+    pair = make_pair(300, outlier_ratio=0.3, seed=4)
+    points = pair.points1, pair.points2
+    rays = [pair.camera1.pixels_to_rays(each) for each in points]
+    assert estimate_relative_pose(*rays, np.eye(3), np.eye(3)).is_confident()
+    centred = dataclasses.replace(pair.camera1, params=(pair.camera1.fx, 0, 0))
+    moved = [each - pair.camera1.intrinsics[2:] for each in points]
+    assert estimate_relative_pose(*moved, centred, centred).is_confident()
 
 
 @pytest.mark.parametrize("what", ["SIFT distances", "Hamming distances", "distances of unit vectors", "similarities"])

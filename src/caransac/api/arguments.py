@@ -85,28 +85,60 @@ def check_options(options: Options | None) -> Options:
 def camera_or_unknown(
     camera: CameraLike | None, size: ImageSize | None, pixels: Array, number: int | None = None
 ) -> Camera:
-    """A camera as given, or the one to assume for an image of a given size, which must contain its points (N, 2).
+    """A camera as given, or the one to assume for an image of a given size; points (N, 2) must be pixels of it.
 
     `number` is that of the image in the names of the arguments; None where there is only one.
     """
     suffix = "" if number is None else str(number)
+    points, name = "points2d" if number is None else f"points{number}", f"image_size{suffix}"
     if camera is not None:
-        return as_camera(camera, f"camera{suffix}")
-    name = f"image_size{suffix}"
-    if size is None:
+        used, label = as_camera(camera, f"camera{suffix}"), f"camera{suffix}"
+    elif size is None:
         raise ValueError(
             f"camera{suffix} is None: give {name}=(width, height), so that its focal length can be estimated"
         )
-    unknown, points = unknown_camera(size, name), "points2d" if number is None else f"points{number}"
-    if not contains((unknown.width, unknown.height), pixels):
-        low, high = (f"({x:.6g}, {y:.6g})" for x, y in (pixels.min(axis=0), pixels.max(axis=0)))
-        swapped = _is_swapped((unknown.width, unknown.height), pixels)
-        raise ValueError(
-            f"{name}=({unknown.width}, {unknown.height}) does not contain {points}, which lie between {low} and "
-            f"{high}{'; width and height are swapped' if swapped else ''}: it must be (width, height) of the image "
-            "that they are pixels of"
+    else:
+        used = unknown_camera(size, name)
+        label = f"{name}=({used.width}, {used.height})"
+    wrong = misfit(used, pixels, label, points)
+    if wrong is not None:
+        raise ValueError(wrong)
+    return used
+
+
+def misfit(camera: Camera, pixels: Array | Floats, label: str = "camera", points: str = "points") -> str | None:
+    """Say why points (N, 2) cannot be pixels of a camera, or return None if they can.
+
+    The limits are beyond any real image: three pixels in a corner, and rays 20 focal lengths (87 degrees) off the axis.
+    Fewer than five points are not judged.
+    """
+    if len(pixels) < 5:
+        return None
+    (fx, fy, cx, cy), size = camera.intrinsics, (camera.width, camera.height)
+    inside = 0 < cx < size[0] and 0 < cy < size[1]  # else the origin is not the corner of the image
+    if inside and not contains(size, pixels):
+        sized = label if "=" in label else f"{label} of {size[0]} x {size[1]} pixels"
+        swapped = "; width and height are swapped" if _is_swapped(size, pixels) else ""
+        return (
+            f"{sized} does not contain {points}, which {_bounds(pixels)}{swapped}: it must have the width and height "
+            "of the image that they are pixels of"
         )
-    return unknown
+    if min(fx, fy) > 50 and np.mean(np.abs(pixels).max(axis=1) < 3) > 0.9 and np.ptp(pixels, axis=0).max() > 1e-3:
+        return (
+            f"{points} look normalised: they {_bounds(pixels)}, but {label} is in pixels (focal length {fx:.6g}). "
+            "Give pixels, or normalised points with a camera of focal length 1 (K = np.eye(3))"
+        )
+    if np.median(np.abs(pixels - (cx, cy)).max(axis=1)) > 20 * max(fx, fy):
+        return (
+            f"{label} has a focal length of {fx:.6g}, but {points} {_bounds(pixels)}: it must be in pixels, too; if "
+            "the camera is unknown, give None and the size of the image"
+        )
+    return None
+
+
+def _bounds(pixels: Array | Floats) -> str:
+    low, high = (f"({x:.6g}, {y:.6g})" for x, y in (pixels.min(axis=0), pixels.max(axis=0)))
+    return f"lie between {low} and {high}"
 
 
 def contains(size: tuple[int, int], pixels: Array | Floats) -> bool:

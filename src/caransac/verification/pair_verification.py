@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac._support import interrupts
-from caransac.api.arguments import contains
+from caransac.api.arguments import contains, misfit
 from caransac.api.camera_pooling import trial_focals
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_camera
 from caransac.camera import Camera
@@ -133,14 +133,22 @@ def pair_seed(seed: int, image1: str, image2: str) -> int:
 def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> EpipolarResult:
     """Estimate from the matches `rows` (m,) of a pair."""
     matches = _arguments(pair, rows) | {"options": options}
-    if pair.cameras is not None:
-        return estimate_relative_pose(
-            camera1=pair.cameras[0], camera2=pair.cameras[1], same_camera=pair.same_camera, **matches
-        )
+    cameras = _fitting_cameras(pair.cameras, (matches["points1"], matches["points2"]))
+    if cameras is not None:
+        return estimate_relative_pose(camera1=cameras[0], camera2=cameras[1], same_camera=pair.same_camera, **matches)
     if pair.image_sizes is None or not _sizes_fit(pair, rows):
         return estimate_fundamental(**matches)
     size1, size2 = pair.image_sizes
     return estimate_fundamental(image_size1=size1, image_size2=size2, same_camera=pair.same_camera, **matches)
+
+
+def _fitting_cameras(
+    cameras: tuple[Camera, Camera] | None, points: tuple[Array, Array]
+) -> tuple[Camera, Camera] | None:
+    """Cameras, without sizes that their points contradict: a wrong camera must not end the verification."""
+    if cameras is not None and any(map(misfit, cameras, points)):
+        cameras = replace(cameras[0], width=0, height=0), replace(cameras[1], width=0, height=0)
+    return None if cameras is None or any(map(misfit, cameras, points)) else cameras
 
 
 def _sizes_fit(pair: PairMatches, rows: NDArray[np.intp]) -> bool:
