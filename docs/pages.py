@@ -19,7 +19,7 @@ LAB = ("benchmark", "training")
 MODULES = (
     *("integrations.opencv", "integrations.poselib", "integrations.poselib_records", "integrations.pycolmap"),
     *("verification", "io.images", "io.descriptors", "io.matches", "viewer", "plot", "synthetic"),
-    *("io.adapters", "io.point_files", "metrics", "geometry"),
+    *("io.adapters", "io.point_files", "geometry"),
 )
 
 # What both results have in common is written once, in their base class, which the package does not export.

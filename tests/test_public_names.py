@@ -74,7 +74,7 @@ def test_moved_names_warn(name):
 
 
 def test_modules_of_the_lab_say_where_they_are():
-    for name in ("bench", "datasets", "filter", "render", "training"):
+    for name in ("bench", "datasets", "filter", "metrics", "render", "training"):
         with pytest.raises(AttributeError, match=f"{name}': it is in caransac-lab now"):
             getattr(caransac, name)
 

@@ -17,6 +17,7 @@ PRIVATE = {
     "_support": {
         "arrays",
         "batch",
+        "computed_once",
         "files",
         "interrupts",
         "processes",

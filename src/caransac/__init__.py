@@ -25,7 +25,7 @@ _MOVED = {
     "types": "results",
 }
 # Modules of an earlier version that only the lab has.
-_IN_LAB = ("bench", "datasets", "filter", "render", "training")
+_IN_LAB = ("bench", "datasets", "filter", "metrics", "render", "training")
 # What finds cameras found focal lengths only.
 _RENAMED = {"FocalEstimate": "CameraEstimate", "estimate_focal": "estimate_camera"}
 

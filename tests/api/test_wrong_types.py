@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import caransac
-from caransac import Camera, Matches, metrics, plot, synthetic, viewer
+from caransac import Camera, Matches, plot, synthetic, viewer
 from caransac.io import descriptors, images, matches
 from caransac.verification import ColmapDatabase, HlocFiles, VerificationOptions, choose_workers
 from caransac_lab import datasets, render
@@ -61,12 +61,6 @@ CALLS = [
     (descriptors.match_vectors, "vectors1", [7, "xyz", {}, object(), [[1, 2], [3]], np.zeros((4, 3)), np.zeros(4)]),
     (descriptors.match_ratios, "descriptors2", [7, "xyz", {}, object(), np.zeros((4, 3)), np.zeros(4)]),
     (descriptors.match_ratios, "partners", [7, "xyz", {}, object(), np.zeros(4), np.arange(4) + 1, [0, 1]]),
-    (metrics.auc, "errors_deg", [None, 7, "xyz", [], {}, object(), [np.nan], [[1.0]], [1j]]),
-    (metrics.auc, "limit_deg", NO_NUMBERS),
-    (metrics.summarise, "errors_deg", [None, 7, "xyz", [], {}, object(), [np.nan]]),
-    (metrics.calibration_bins, "probabilities", [None, 7, "xyz", [], {}, [np.nan, 0.5], [0.5, 2.0]]),
-    (metrics.calibration_bins, "outcomes", [None, 7, "xyz", [], {}, [1.0], [np.nan, 1.0]]),
-    (metrics.expected_calibration_error, "num_bins", NO_NUMBERS),
     (plot.draw_matches, "max_lines", NO_NUMBERS),
     (plot.draw_matches, "probabilities", [None, 7, "xyz", [], {}, np.full(60, np.nan), np.full(60, "a")]),
     (plot.draw_matches, "image1", NO_IMAGES),
@@ -75,7 +69,6 @@ CALLS = [
     (plot.draw_flow, "length", NO_NUMBERS),
     (plot.draw_points3d, "result", NO_RECORDS),
     (plot.summary, "result", NO_RECORDS),
-    (plot.draw_reliability, "curves", [*NO_RECORDS, {}]),
     (load_filter, "filter", NO_PATHS),
     (datasets.open_dataset, "source", NO_PATHS),
     (datasets.open_dataset, "max_pairs", NO_NUMBERS[1:]),
@@ -118,13 +111,9 @@ def right_arguments(folder):
         images.detect: {"image": IMAGE},
         descriptors.match_vectors: {"vectors2": VECTORS},
         descriptors.match_ratios: {"descriptors1": VECTORS, "descriptors2": VECTORS, "partners": np.arange(4)},
-        metrics.auc: {"errors_deg": [1.0], "limit_deg": 5.0},
-        metrics.calibration_bins: {"probabilities": [0.1, 0.9], "outcomes": [0, 1]},
-        metrics.expected_calibration_error: {"probabilities": [0.1, 0.9], "outcomes": [0, 1]},
         plot.draw_matches: drawn,
         plot.draw_flow: drawn,
         plot.draw_points3d: {"path": None},
-        plot.draw_reliability: {"path": None},
         plot.summary: points,
         datasets.open_dataset: {"source": "synthetic:2"},
         datasets.write_npz: {"root": folder, "pair": datasets.Pair.from_synthetic(PAIR, "0")},
@@ -152,7 +141,6 @@ def test_what_the_calls_are_tried_with_is_right_otherwise(tmp_path):
         images.camera_from_exif: {"path": images.write_image(tmp_path / "i.png", IMAGE)},
         descriptors.match_vectors: {"vectors1": VECTORS},
         plot.draw_points3d: {"result": RESULT},
-        plot.draw_reliability: {"curves": {"a": metrics.calibration_bins([0.1, 0.9], [0, 1])}},
         plot.summary: {"result": RESULT},
         Camera.with_lens: {"deviation": 0.1},
     }

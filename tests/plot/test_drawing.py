@@ -110,11 +110,8 @@ def test_pictures_go_onto_the_callers_axes(tmp_path, pair, result):
     assert plot.draw_progression(None, result, points[0], ax=grid) is mine
     assert [each.get_title() for each in grid[0]] == ["before any model", "round 1", "round 3"]
     assert all(len(each.patches) == 20 for each in grid[1])
-    bins = np.array([[0.1, 0.2, 10], [0.9, 0.8, 20]])
-    assert plot.draw_reliability(None, {"one": bins}, ax=axes) is mine
-    part = Figure().subfigures()
-    log, path = [{"step": 1, "train_loss": 2}], tmp_path / "t.png"
-    drawn = plot.draw_training(path, log, {"loss": ["loss"]}, ax=part.subplots())
+    part, path = Figure().subfigures(), tmp_path / "t.png"
+    drawn = plot.draw_matches(path, *points, pair.inliers, ax=part.subplots())
     assert drawn is part.figure and path.stat().st_size > 0
     with pytest.raises(ValueError, match="ax must be 1 x 2 axes, got 1"):
         plot.draw_epipolar_lines(None, np.eye(3), *points, ax=axes)

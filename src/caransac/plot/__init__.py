@@ -4,7 +4,6 @@ Every function returns its figure, which notebooks show, and writes it to `path`
 chooses the format; a file that is open for writing gets PNG. With `ax` it draws on axes of yours.
 """
 
-from caransac.plot.curves import draw_reliability, draw_training
 from caransac.plot.drawing import draw_epipolar_lines, draw_flow, draw_matches, draw_points3d, draw_progression
 from caransac.plot.figures import new_figure, save
 from caransac.plot.summaries import Summary, summary
@@ -16,8 +15,6 @@ __all__ = [
     "draw_matches",
     "draw_points3d",
     "draw_progression",
-    "draw_reliability",
-    "draw_training",
     "new_figure",
     "save",
     "summary",

@@ -10,7 +10,6 @@ from typing import Protocol
 
 import numpy as np
 
-from caransac.metrics import auc
 from caransac.options import MaxError
 from caransac_lab.bench import runner
 from caransac_lab.bench.contract import ProblemName, RunSettings
@@ -18,6 +17,7 @@ from caransac_lab.bench.journal import Journal, Key
 from caransac_lab.bench.plan import Plan
 from caransac_lab.bench.protocol import BenchMethod, Job, Outcome
 from caransac_lab.datasets import Dataset, open_dataset
+from caransac_lab.metrics import auc
 
 THRESHOLDS_PX = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 CALIBRATION_PAIRS = 7  # for a time budget

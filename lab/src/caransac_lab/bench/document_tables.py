@@ -15,7 +15,6 @@ from typing import Any
 
 from caransac._support.files import replacing
 from caransac.learned.weights_file import weights_path
-from caransac.metrics import FAILURE_DEG
 from caransac.tuning import CAMERAS, DEFAULT_TUNING, CameraTuning, Tuning
 from caransac_lab.bench.machine import CLONE
 from caransac_lab.bench.paper import PRESET
@@ -35,6 +34,7 @@ from caransac_lab.bench.studies.paper_rows import (
     find,
     orders_table,
 )
+from caransac_lab.metrics import FAILURE_DEG
 from caransac_lab.networks.weights import find_weights
 
 DOCUMENTS = ("README.md", "docs/**/*.md", "benchmarks/results/README.md")

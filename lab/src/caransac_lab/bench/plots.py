@@ -17,6 +17,7 @@ from caransac._support.files import replacing
 from caransac_lab.bench import summary
 from caransac_lab.bench.benchmark import TableRow
 from caransac_lab.bench.breakdown import PARTS
+from caransac_lab.curves import draw_reliability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +52,7 @@ def _draw(
     curves = {row.method.label: summary.reliability(row) for row in rows}
     known = {label: bins for label, bins in curves.items() if bins is not None}
     if known:
-        yield "reliability", plot.draw_reliability(None, known)
+        yield "reliability", draw_reliability(known)
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -20,12 +20,12 @@ from caransac.geometry import (
     split_pose,
 )
 from caransac.kernels import RefineOptions
-from caransac.metrics import FAILURE_DEG, calibration_bins
 from caransac.robust.problems import Essential, Fundamental, Problem
 from caransac_lab.bench.adapters import ESTIMATORS
 from caransac_lab.bench.contract import Answer, Estimator, ProblemName, RunSettings
 from caransac_lab.bench.filters import BenchFilter
 from caransac_lab.datasets import Pair
+from caransac_lab.metrics import FAILURE_DEG, calibration_bins
 
 POLISH_PX = 1.0  # matches this near take part in the final refinement of methods that have none; its loss scale too
 NEAR_PX = 2.0  # matches this near tell which of the poses of a matrix is meant

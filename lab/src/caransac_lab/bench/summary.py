@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from caransac.geometry import Array
-from caransac.metrics import auc, summarise
 from caransac_lab.bench.benchmark import TableRow
 from caransac_lab.bench.breakdown import PARTS
 from caransac_lab.bench.protocol import Outcome
+from caransac_lab.metrics import auc, summarise
 
 SCHEMA = "caransac-bench/1"
 FIGURES = ("AUC5", "AUC1", "MAP20", "Med", "Avg", "AUC10", "AUC20", "AUC5 folded", "AUC10 folded", "AUC20 folded")

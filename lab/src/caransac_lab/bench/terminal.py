@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from caransac._support.progress import Progress
-from caransac.metrics import summarise
 from caransac_lab.bench.journal import Key
 from caransac_lab.bench.paper import PaperTable
 from caransac_lab.bench.protocol import Outcome
 from caransac_lab.bench.publication import describe_conditions, format_markdown
 from caransac_lab.bench.tables import Cell, Column, ResultTable, figure_column, make_cell, make_tables, mark_best
+from caransac_lab.metrics import summarise
 
 if TYPE_CHECKING:
     from rich.console import Console

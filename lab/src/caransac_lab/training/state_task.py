@@ -9,11 +9,11 @@ import numpy as np
 
 from caransac.geometry import Floats
 from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
-from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac.options import MaxError, Options
 from caransac.robust.assess.confidence import CONFIDENCE_PARTS
 from caransac.robust.assess.evidence import EVIDENCE
 from caransac_lab.datasets import Pair
+from caransac_lab.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac_lab.networks.match_filter import load_filter
 from caransac_lab.training.calibration import fit_logistic
 from caransac_lab.training.data import Example, PairSource, make_example, random_threshold, with_filter, with_noise

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 import caransac
-from caransac import plot
 from caransac._support.arrays import is_integer, is_real
 from caransac._support.batch import map_ordered
 from caransac._support.files import check_no_input, make_folder, replacing, save_arrays
@@ -25,6 +24,7 @@ from caransac._support.interrupts import InterruptRequest
 from caransac._support.processes import ProcessPool
 from caransac.geometry import Floats
 from caransac.learned.weights_file import read_weights, weights_path
+from caransac_lab.curves import draw_training
 from caransac_lab.networks.weights import find_weights
 from caransac_lab.training import worker
 from caransac_lab.training.checkpoint import read_checkpoint, write_checkpoint
@@ -132,7 +132,7 @@ class Training:
                     self.save()
                     saved = time.monotonic()
                 if validating:  # when it is saved, as this takes a moment in which nobody looks for interruptions
-                    plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)
+                    draw_training(self.out / CURVES, self.state.log, self.task.panels)
                 progress("training", self.state.step, steps, self._latest())
         except InterruptRequest:  # seen while workers were busy: the state is that after a whole step
             if self.state.step > first:
@@ -250,7 +250,7 @@ class Training:
             **{name: best[name] for name in self.task.describe(self.network)},
             **finishing,
         }
-        plot.draw_training(self.out / CURVES, self.state.log, self.task.panels)  # an interrupted run may lack the last
+        draw_training(self.out / CURVES, self.state.log, self.task.panels)  # an interrupted run may lack the last
         with replacing(self.out / WEIGHTS) as path:
             save_arrays(path, weights)
         with replacing(self.out / CARD) as path:

@@ -27,11 +27,11 @@ import numpy as np
 import caransac
 from caransac import Options
 from caransac.geometry import Array, pose_error_deg
-from caransac.metrics import FAILURE_DEG
 from caransac.tuning import ALL, PAPER_TUNING, Tuning
 from caransac_lab.bench.adapters.ours import run_oversampled
 from caransac_lab.bench.publication import Content, table
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG
 
 NAME = "ablation"
 KEYS = ("auc5", "auc1", "jumps")

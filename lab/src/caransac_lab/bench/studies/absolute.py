@@ -41,12 +41,12 @@ import caransac
 from caransac import AbsolutePoseResult, Camera, Options
 from caransac._support.files import make_folder, replacing
 from caransac.geometry import Array, vector_from_rotation
-from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error, summarise
 from caransac_lab.bench.adapters.absolute_poses import METHODS
 from caransac_lab.bench.adapters.absolute_poses import Run as PoseRun
 from caransac_lab.bench.publication import Content, LeftOutError, data_name, percent, table
 from caransac_lab.bench.row_labels import label as in_words
 from caransac_lab.datasets import Query, read_queries, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG, auc, expected_calibration_error, summarise
 from caransac_lab.training.hard_queries import HardQuery, harden, in_space
 
 NAME = "absolute"

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, rotation_angle_deg, rotation_from_vector
-from caransac.metrics import FAILURE_DEG
 from caransac_lab.bench.publication import Content, table
+from caransac_lab.metrics import FAILURE_DEG
 
 NAME = "dense"
 MODULE = "caransac_lab.bench.studies.dense"  # run as a program, in a process of its own

@@ -104,7 +104,7 @@ def run(
         code, injector = 1, Injector(fault)
         try:
             runner.ProcessPool = trainer.ProcessPool = InlinePool  # what both use
-            publication.plots.draw_all = trainer.plot.draw_training = lambda *_: None
+            publication.plots.draw_all = trainer.draw_training = lambda *_: None
             sys.argv = ["caransac", *arguments]
             if watch or fault is not None:
                 sys.setprofile(injector.note)

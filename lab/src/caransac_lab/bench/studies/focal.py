@@ -27,10 +27,10 @@ import poselib
 import caransac
 from caransac import Camera, Options
 from caransac.geometry import pose_error_deg
-from caransac.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac_lab.bench.publication import Content, data_name
 from caransac_lab.bench.row_labels import label as in_words
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG, auc, expected_calibration_error
 
 NAME = "focal"
 PERCENTS = (2, 5, 10, 20)

@@ -23,9 +23,9 @@ import numpy as np
 
 from caransac import Camera, CameraEstimate, Options, estimate_camera, estimate_relative_pose
 from caransac.geometry import pose_error_deg
-from caransac.metrics import FAILURE_DEG, auc
 from caransac_lab.bench.publication import Content, data_name, table
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG, auc
 
 NAME = "focal_scenes"
 OPTIONS = Options(early_stop=False)

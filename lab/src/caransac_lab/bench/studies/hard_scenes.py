@@ -34,12 +34,12 @@ import numpy as np
 import caransac
 from caransac import Camera
 from caransac.geometry import pose_error_deg
-from caransac.metrics import FAILURE_DEG, expected_calibration_error
 from caransac.results import FundamentalResult, GeometryKind, GeometryResult, RelativePoseResult
 from caransac_lab.bench.protocol import pose_of_fundamental
 from caransac_lab.bench.publication import Content, data_name, percent, table
 from caransac_lab.bench.row_labels import label as in_words
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG, expected_calibration_error
 from caransac_lab.synthetic.hard_scenes import CAMERA, HARD_KINDS, HardPair, make_hard_pair
 
 NAME = "hard_scenes"

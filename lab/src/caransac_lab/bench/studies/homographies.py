@@ -30,12 +30,12 @@ import numpy as np
 from caransac._support.batch import count_cores, map_ordered
 from caransac._support.files import open_h5
 from caransac._support.processes import ProcessPool, WorkerDiedError
-from caransac.metrics import auc
 from caransac.synthetic import PlanePair
 from caransac_lab.bench.adapters import HOMOGRAPHY_ESTIMATORS
 from caransac_lab.bench.contract import HomographyEstimator, RunSettings
 from caransac_lab.bench.publication import Content, data_name, table
 from caransac_lab.bench.rendered_planes import PATTERNS, match_plane, photograph_plane
+from caransac_lab.metrics import auc
 from caransac_lab.synthetic import random_plane
 from caransac_lab.synthetic.distributions import log_uniform
 from caransac_lab.synthetic.scores import BINARY, ROOTSIFT

@@ -26,13 +26,13 @@ import numpy as np
 import caransac
 from caransac import Camera, Options
 from caransac.geometry import Array, pose_error_deg
-from caransac.metrics import FAILURE_DEG, auc
 from caransac_lab.bench.contract import RunSettings
 from caransac_lab.bench.filters import ratio_filter
 from caransac_lab.bench.protocol import BenchMethod, Job, run_job
 from caransac_lab.bench.publication import Content, data_name, table
 from caransac_lab.bench.row_labels import label as in_words
 from caransac_lab.bench.studies.focal import SAME_FOCAL, View, views
+from caransac_lab.metrics import FAILURE_DEG, auc
 
 NAME = "lenses"
 K1S, QUICK_K1S = (0.0, -0.02, -0.05, -0.1, -0.2, 0.05), (0.0, -0.1)

@@ -33,9 +33,9 @@ import numpy as np
 import caransac
 from caransac.geometry import Array, pose_error_deg, relative_pose
 from caransac.io import images
-from caransac.metrics import FAILURE_DEG
 from caransac_lab.bench.publication import Content, table
 from caransac_lab.bench.row_labels import label as in_words
+from caransac_lab.metrics import FAILURE_DEG
 from caransac_lab.render import render_pair
 
 NAME, DRONE = "photos", "Photographs of a drone"

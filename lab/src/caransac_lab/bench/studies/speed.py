@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from caransac.geometry import pose_error_deg
-from caransac.metrics import FAILURE_DEG, summarise
 from caransac_lab.bench.plots import draw_points, save_svg
 from caransac_lab.bench.protocol import Job, estimate, pose_of_fundamental, undistorted
 from caransac_lab.bench.publication import Content, table
@@ -43,6 +42,7 @@ from caransac_lab.bench.studies.speed_parts import (
     threads_text,
 )
 from caransac_lab.datasets import Pair, open_dataset
+from caransac_lab.metrics import FAILURE_DEG, summarise
 
 NAME = "speed"
 COUNTS, SHARES = (200, 500, 1000, 2000, 5000, 10_000, 50_000, 200_000, 1_000_000), (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)

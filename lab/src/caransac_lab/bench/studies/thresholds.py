@@ -26,13 +26,13 @@ import numpy as np
 import caransac
 from caransac import Camera, Options
 from caransac.geometry import pose_error_deg
-from caransac.metrics import FAILURE_DEG, auc
 from caransac.options import MaxError
 from caransac_lab.bench.contract import RunSettings
 from caransac_lab.bench.filters import ratio_filter
 from caransac_lab.bench.protocol import BenchMethod, Job, run_job
 from caransac_lab.bench.publication import Content, data_name, table
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG, auc
 
 NAME = "thresholds"
 THRESHOLDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 import caransac
-from caransac import Options, plot
+from caransac import Options
 from caransac.geometry import pose_error_deg
-from caransac.metrics import calibration_bins, expected_calibration_error
 from caransac.results import FundamentalResult, RelativePoseResult
 from caransac_lab.bench.adapters import ESTIMATORS
 from caransac_lab.bench.breakdown import parts_ms
@@ -34,7 +33,9 @@ from caransac_lab.bench.plots import save_svg
 from caransac_lab.bench.protocol import BenchMethod, Job, pose_of_fundamental, run_job
 from caransac_lab.bench.publication import Content, data_name, table
 from caransac_lab.bench.row_labels import label as in_words
+from caransac_lab.curves import draw_reliability
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import calibration_bins, expected_calibration_error
 from caransac_lab.synthetic import random_pair
 
 OPTIONS = Options(early_stop=False)
@@ -95,7 +96,7 @@ def calibration(folder: Path, max_pairs: int | None, picture: Path | None = None
         true["confidence, F"].append(pose is not None and pose_error_deg(*pose, pair.R, pair.t) < 5)
     if picture:
         bins = {name: calibration_bins(said[name], true[name]) for name in true}
-        save_svg(plot.draw_reliability(None, bins), picture)
+        save_svg(draw_reliability(bins), picture)
     return {
         name: {
             "count": len(said[name]),

@@ -11,9 +11,9 @@ from unittest.mock import MagicMock
 import numpy as np
 
 from caransac import pose_from_fundamental
-from caransac.metrics import FAILURE_DEG
 from caransac_lab.bench.studies.other_projects.project_data import BUILDINGS, Data, Row, pose_error, pose_row
 from caransac_lab.bench.studies.other_projects.stand_ins import open_package, stand_in
+from caransac_lab.metrics import FAILURE_DEG
 
 
 def run_opensfm(folder: Path, data: Data) -> Iterator[Row]:

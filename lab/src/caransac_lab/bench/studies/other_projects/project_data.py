@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 
 from caransac.geometry import Array, pose_error_deg
-from caransac.metrics import FAILURE_DEG, auc
 from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.metrics import FAILURE_DEG, auc
 
 BUILDINGS = ("herz_jesus_p25", "entry_p10", "llff_fern", "llff_flower")
 DRIVE, FIELDS = ("kitti_2",), ("policko",)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caransac.metrics import auc, calibration_bins, expected_calibration_error, summarise
+from caransac_lab.metrics import auc, calibration_bins, expected_calibration_error, summarise
 
 
 def test_auc_is_the_area_under_the_recall_curve(rng):
@@ -26,3 +26,17 @@ def test_calibration_error_of_honest_and_of_boastful_probabilities(rng):
     assert expected_calibration_error([1.0, 1.0], [0, 1]) == 0.5
     bins = calibration_bins([0.0, 0.05, 0.95, 1.0], [0, 1, 1, 1])
     assert np.allclose(bins, [[0.025, 0.5, 2], [0.975, 1, 2]])
+
+
+def test_impossible_values_are_refused_by_name():
+    for wrong in (None, 7, "xyz", [], [np.nan], [[1.0]], [1j]):
+        with pytest.raises(ValueError, match="errors_deg must"):
+            auc(wrong, 5.0)
+    with pytest.raises(ValueError, match="limit_deg must"):
+        auc([1.0], np.nan)
+    with pytest.raises(ValueError, match="probabilities must be from 0 to 1"):
+        calibration_bins([0.5, 2.0], [0, 1])
+    with pytest.raises(ValueError, match="outcomes must be"):
+        calibration_bins([0.5, 0.2], [1.0])
+    with pytest.raises(ValueError, match="num_bins must"):
+        expected_calibration_error([0.5], [1], num_bins=0)
