@@ -48,8 +48,8 @@ class Options:
         max_ratio: "lm-lo" and "lm-lo-u" only. Matches whose ratio (``score_kind="ratio"``) is not below are left out of
             the estimation, as long as 15 remain. They still count in ``inliers``. A number above all ratios, say 2,
             keeps every match.
-        early_stop: stop as soon as ``success_probability`` is reached. False runs exactly
-            ``rounds * samples_per_round`` hypotheses.
+        early_stop: stop as soon as ``success_probability`` is reached. The first rounds of "ca-ransac" then draw fewer
+            samples if most matches are probably right. False runs exactly ``rounds * samples_per_round`` hypotheses.
         success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
             progressive sampling only does better.
         keep_trace: "ca-ransac" only. Keep what every round saw, as ``result.trace``.

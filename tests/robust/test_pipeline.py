@@ -269,7 +269,7 @@ def test_half_of_the_samples_of_homographies_go_by_score(rng):
     """Where the network is wrong about every match, samples by score still find the plane."""
     points1, points2, scores, right = plane_matches(rng)
     problem, prior = Homography.from_pixels(points1, points2), np.where(right, 0.0, 0.99)
-    first, second = draw_of(problem, MatchInfo(scores), prior)
+    first, second = draw_of(problem, MatchInfo(scores), prior, early_stop=False)
     assert first.shape == second.shape == (256, 4)
     for samples in (first, second):
         by_probability, by_score = samples[:128], samples[128:]
@@ -299,7 +299,7 @@ def test_samples_go_by_score_for_homographies_alone(rng):
     assert not right[draw_of(Homography.from_pixels(points1, points2), MatchInfo(), prior)[0]].any()  # without scores
     assert not right[draw_of(Fundamental.from_pixels(points1, points2), MatchInfo(scores), prior)[0]].any()
     confidences = MatchInfo(1 - scores, "confidence")
-    samples = draw_of(Homography.from_pixels(points1, points2), confidences, prior)[0]
+    samples = draw_of(Homography.from_pixels(points1, points2), confidences, prior, early_stop=False)[0]
     assert right[samples[128:]].mean() > 0.9
 
 

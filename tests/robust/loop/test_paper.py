@@ -81,6 +81,7 @@ def test_it_differs_from_the_default_in_the_fields_that_the_docs_list():
         "working_set",
         "compared_on",
         "spread_ranking",
+        "sample_margin",
         "first_noise",
         "usual_matches",
         "max_error",

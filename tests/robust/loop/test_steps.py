@@ -82,9 +82,10 @@ def test_promising_models_are_the_best_of_likely_matches_refined(rng):
     probabilities = np.where(inliers, 0.9, 0.1).astype(np.float32) * rng.uniform(0.9, 1, 3000).astype(np.float32)
     samples = kernels.sample_uniform(np.flatnonzero(inliers).astype(np.int32), 5, 100, seed=0)
     models = problem.solve(samples)
-    steps, last = steps_of(problem, 2e-3, probabilities, local_models=8)
+    steps, last = steps_of(problem, 2e-3, probabilities, local_models=8, samples_per_round=100)
     found = steps.hypothesise(samples, last)
     assert found.shape == (8, 3, 4)
+    assert len(steps.hypothesise(samples[:75], last)) == 6, "fewer samples, fewer models"
     errors = [pose_error_deg(*split_pose(model), R, t) for model in found]
     assert np.median(errors) < 0.2
     best = kernels.POSES.top(models, problem.correspondences, 2e-3, 8)

@@ -15,6 +15,7 @@ from caransac.results import Round
 from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted
 from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, UniformSampler, sampling_pool
 from caransac.robust.loop.scale import Scale, likely_matches
+from caransac.robust.loop.stopping import round_size
 from caransac.robust.problems import Problem
 from caransac.robust.records import MatchInfo
 from caransac.tuning import Tuning
@@ -57,19 +58,17 @@ class Steps:
     def hypothesise(self, samples: Indices, last: Round) -> Array:
         """Solve samples (S, sample_size) and refine the most promising models locally: (m, ...), the best so far first.
 
-        The models are compared and refined on the most probable matches.
+        The models are compared and refined on the most probable matches. A round of fewer samples refines fewer.
         """
-        problem, max_error, spread = (
-            self.problem,
-            self.scale.search_error(last.noise),
-            self.options.tuning.spread_ranking,
-        )
+        problem, options, tuning = self.problem, self.options, self.options.tuning
+        max_error = self.scale.search_error(last.noise)
         models = problem.solve(samples)
-        models = models if spread else with_best(last, models)
-        likely = likely_subset(problem, last.probabilities, self.options.tuning.compared_on).correspondences
-        steps = local_steps(problem, max_error, last.noise, self.options.tuning)
-        models = problem.model_kernels.promising(models, likely, max_error, self.options.local_models, steps)
-        return with_best(last, models) if spread else models
+        models = models if tuning.spread_ranking else with_best(last, models)
+        likely = likely_subset(problem, last.probabilities, tuning.compared_on).correspondences
+        steps = local_steps(problem, max_error, last.noise, tuning)
+        count = max(options.local_models * len(samples) // options.samples_per_round, options.top_models)
+        models = problem.model_kernels.promising(models, likely, max_error, count, steps)
+        return with_best(last, models) if tuning.spread_ranking else models
 
     def attend(self, models: Array, last: Round) -> Array:
         """Return the distinct models with the largest consensus: (m, ...) -> (k, ...), the best first.
@@ -137,9 +136,10 @@ def _choose_draw(problem: Problem, info: MatchInfo, options: Options, draw_step:
     static = None if options.adaptive_sampling else _static_pool(problem, info, tuning.static_ratio)
 
     def draw(last: Round) -> Indices:
-        first, num = last.num_hypotheses, options.samples_per_round
+        first, likely = last.num_hypotheses, last.probabilities if static is None else static
+        pool = sampling_pool(likely, problem.sample_size, options.samples_per_round, tuning)
+        num = round_size(likely[pool], last, problem.sample_size, options)
         num_by_score = 0 if best_first is None else int(by_score * num)
-        pool = sampling_pool(last.probabilities if static is None else static, problem.sample_size, num, tuning)
         sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
         sampler = sampler if draw_step is None else draw_step(problem, sampler)
         samples = sampler.draw(first, num - num_by_score)

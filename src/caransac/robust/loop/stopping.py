@@ -1,4 +1,4 @@
-"""Stopping: when no other round is needed."""
+"""Stopping: how many samples a round needs, and when no other round is needed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from caransac.geometry import Floats
+from caransac.kernels import Indices
 from caransac.options import Options
 from caransac.results import Round
+from caransac.tuning import Tuning
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:
@@ -21,17 +24,45 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
     return math.log(1 - success_probability) / math.log1p(-all_inliers)
 
 
-def is_settled(rounds: Sequence[Round], options: Options) -> bool:
-    """Whether the rounds of CA-RANSAC so far, the record of the prior being the first, are enough.
+def round_size(pool: Floats, last: Round, sample_size: int, options: Options) -> int:
+    """Return how many samples the next round draws: fewer than usual if most matches are right.
 
-    The second round is the first that samples by consensus, so two are needed at least. Later samples agree with the
+    The expected inlier ratio is the mean probability of the pool. After the first round it is at most the ratio that
+    the round found, because probabilities may be too high.
+
+    Args:
+        pool: (p,) probabilities of the sampling pool.
+        last: the record of the last round.
+        sample_size: points of a sample.
+        options: see `Options`.
+    """
+    usual = options.samples_per_round
+    if not options.early_stop or last.num_hypotheses >= usual:
+        return usual
+    ratio = float(pool.mean())
+    if last.num_hypotheses > 0:
+        ratio = min(ratio, _inlier_ratio(last.samples, last, options.tuning)) if last.best is not None else 0.0
+    needed = samples_needed(ratio, sample_size, options.success_probability)
+    return int(min(max(options.tuning.sample_margin * needed, options.local_models), usual))
+
+
+def is_settled(rounds: Sequence[Round], options: Options) -> bool:
+    """Return whether the rounds of CA-RANSAC so far are enough; the first record is that of the prior.
+
+    The second round is the first that samples by consensus, so at least two are needed. Later samples agree with the
     model because it chose them: the inlier ratio is that of the first round's samples.
     """
     if not options.early_stop or len(rounds) < 3:
         return False
-    first, last = rounds[1].samples, rounds[-1]
-    # The network sees scores at a wide threshold, which wrong matches reach by chance; inliers are closer.
-    least = max(1 - (options.tuning.max_error * last.noise / last.max_error) ** 2, 0.0)
-    inlier_ratio = np.count_nonzero(last.msac_scores[0][first] > least) / first.size
-    needed = samples_needed(inlier_ratio, first.shape[1], options.success_probability)
-    return last.num_hypotheses >= needed
+    inlier_ratio = _inlier_ratio(rounds[1].samples, rounds[-1], options.tuning)
+    needed = samples_needed(inlier_ratio, rounds[1].samples.shape[1], options.success_probability)
+    return rounds[-1].num_hypotheses >= needed
+
+
+def _inlier_ratio(samples: Indices, last: Round, tuning: Tuning) -> float:
+    """Return the share of the points of samples (S, sample_size) that support the best model of a round.
+
+    The network sees scores at a wide threshold, which wrong matches reach by chance; inliers are closer.
+    """
+    least = max(1 - (tuning.max_error * last.noise / last.max_error) ** 2, 0.0)
+    return np.count_nonzero(last.msac_scores[0][samples] > least) / samples.size

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from caransac.geometry import Array, homogeneous
+from caransac.geometry import Array
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
 from caransac.robust.problems.base import Traits
 from caransac.robust.problems.pixels import PixelProblem
@@ -38,9 +40,9 @@ class Homography(PixelProblem):
 
     def outcomes(self, models: Array) -> Array:
         """See `Problem.outcomes`: where the corners of the matched region go, in units of its extent, (m, 8)."""
-        points1 = self.points1
-        low, high = points1.min(axis=0), points1.max(axis=0)
-        corners = np.array([low, (low[0], high[1]), high, (high[0], low[1])])
-        moved = homogeneous(corners) @ models.swapaxes(1, 2)
-        extent = float(np.linalg.norm(np.ptp(self.points2, axis=0)))
+        (u1, v1), (u2, v2) = self.points1.T, self.points2.T  # numpy reduces rows of two numbers slowly
+        left, right, top, bottom = u1.min(), u1.max(), v1.min(), v1.max()
+        corners = np.array([(left, top, 1), (left, bottom, 1), (right, bottom, 1), (right, top, 1)])
+        moved = corners @ models.swapaxes(1, 2)
+        extent = math.hypot(np.ptp(u2), np.ptp(v2))
         return np.asarray(moved[..., :2] / moved[..., 2:] / extent).reshape(len(models), 8)
