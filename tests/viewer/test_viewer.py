@@ -13,7 +13,13 @@ import pytest
 
 import caransac
 from caransac.camera import Camera
-from caransac.geometry import essential_from_pose, fundamental_from_essential, sampson_sq, split_pose
+from caransac.geometry import (
+    essential_from_pose,
+    fundamental_from_essential,
+    rotation_from_vector,
+    sampson_sq,
+    split_pose,
+)
 from caransac.synthetic import make_pair, transfer
 from caransac.viewer import write_report
 from caransac.viewer.report import SCRIPTS
@@ -352,3 +358,30 @@ def test_parts_of_a_pose_and_rivals_are_told(tmp_path, pair):
     assert summary["rivals"][0]["share"] == 0.4
     assert summary["rivals"][0]["inliers"] == np.flatnonzero(~found.inliers).tolist()
     assert summary["rivals"][0]["pose"]["t"] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("baseline", [0.0, 0.003])
+@pytest.mark.parametrize("known", [True, False])
+def test_rounds_of_a_rotation_are_homographies(tmp_path, rng, known, baseline):
+    """If cameras hardly move, the answer is a homography, and the rounds have poses or fundamental matrices."""
+    camera = Camera("OPENCV_FISHEYE", (561, 561, 640, 400, 0.02, -0.01, 0.002, -0.001), 1280, 800)
+    points1 = rng.uniform((250, 150), (1030, 650), (400, 2))
+    rays = np.c_[camera.pixels_to_rays(points1), np.ones(400)] * rng.uniform(4, 8, (400, 1))
+    rays = rays @ rotation_from_vector([10 * baseline, 0, 0]).T + [6 * baseline, 0, 0]
+    points2 = camera.rays_to_pixels(rays[:, :2] / rays[:, 2:]) + rng.normal(0, 0.3, (400, 2))
+    points2[300:] = rng.uniform((250, 150), (1030, 650), (100, 2))
+    cameras = {"camera1": camera, "camera2": camera} if known else {}
+    found = caransac.estimate(points1, points2, **cameras, options=TRACED)
+    content = content_of(write_report(tmp_path / "r.html", found, points1, points2, **cameras))
+    assert content["kind"] == "homography"
+    np.testing.assert_allclose(content["rounds"][-1]["H"], found.H.ravel())
+    assert np.median(unpack(content["rounds"][-1]["distances"], "<u2")[:300] / 256) * found.max_error_px < 4
+    if found.trace is not found.epipolar.trace:
+        assert found.kind == "homography" and not known
+    elif not known:
+        assert found.kind == "rotation" and len(content["rounds"]) == 1, "a fundamental matrix has no homography"
+    else:
+        assert found.kind == "rotation" and len(content["rounds"]) == len(found.trace) > 2
+        for step, seen in zip(content["rounds"][1:-1], found.trace[1:-1], strict=True):
+            turned = camera.K @ seen.best[:, :3] @ np.linalg.inv(camera.K)
+            np.testing.assert_allclose(step["H"], (turned / np.linalg.norm(turned)).ravel())

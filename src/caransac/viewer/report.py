@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +20,7 @@ from caransac._support.files import Target, delivering
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.given_cameras import CameraLike, as_camera
-from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, TwoViewResult
+from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, Round, TwoViewResult
 from caransac.viewer.content import DrawnResult, describe
 from caransac.viewer.geometries import DrawnImage
 
@@ -126,7 +126,26 @@ def _drawn(result: DrawnResult | GeometryResult) -> DrawnResult:
         return result
     if result.H is None:
         return result.epipolar
-    return HomographyResult(H=result.H, **{field.name: getattr(result, field.name) for field in fields(TwoViewResult)})
+    shared = {field.name: getattr(result, field.name) for field in fields(TwoViewResult)}
+    return HomographyResult(H=result.H, **shared | {"trace": _trace_of_homographies(result)})
+
+
+def _trace_of_homographies(result: GeometryResult) -> tuple[Round, ...] | None:
+    """The rounds of a homography. Poses become the homographies of their rotations; F has none, and its rounds go."""
+    if result.trace is None or result.trace is not result.epipolar.trace:
+        return result.trace
+    if not isinstance(result.epipolar, RelativePoseResult) or result.camera1 is None or result.camera2 is None:
+        return None
+    from_pixels1, to_pixels2 = np.linalg.inv(result.camera1.K), result.camera2.K
+
+    def turned(poses: Array) -> Array:
+        H = to_pixels2 @ poses[..., :3] @ from_pixels1
+        return np.asarray(H / np.linalg.norm(H, axis=(-2, -1), keepdims=True))
+
+    return tuple(
+        replace(each, models=turned(each.models), best=None if each.best is None else turned(each.best))
+        for each in result.trace
+    )
 
 
 def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tuple[Camera | None, Camera | None]:
