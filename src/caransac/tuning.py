@@ -26,8 +26,8 @@ class Tuning:
             as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
         min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), and behind the
             ratio filter of LM-LO.
-        sample_margin: samples of the first rounds divided by the number needed, by the probabilities of the pool, if that
-            makes them smaller than usual; infinity for never. With 4, RootSIFT loses 0.4 AUC@5.
+        sample_margin: samples of the first rounds divided by the number that the probabilities call for; a round never
+            draws more than usual. Infinity for usual rounds. With 4, RootSIFT loses 0.4 AUC@5.
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (the paper's).
         compared_on: number of most probable matches on which new models are compared and locally refined.
         spread_ranking: whether models are ranked by consensus all over the images, not by a cluster of it, and the best
