@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,7 +27,7 @@ class Options:
     """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
 
     Every method uses ``method``, ``rounds``, ``samples_per_round``, ``max_error_px``, ``top_models``,
-    ``early_stop``, ``success_probability`` and ``seed``; the others say who uses them.
+    ``early_stop``, ``success_probability``, ``max_seconds`` and ``seed``; the others say who uses them.
 
     Attributes:
         method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
@@ -52,8 +53,11 @@ class Options:
             samples if most matches are probably right. False runs exactly ``rounds * samples_per_round`` hypotheses.
         success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
             progressive sampling only does better.
+        max_seconds: time in seconds after which no other round begins, or None. At least one round runs, and the
+            assessment of the answer comes on top. With it, the answer depends on the speed of the machine.
         keep_trace: "ca-ransac" only. Keep what every round saw, as ``result.trace``.
-        seed: same input and same seed give the same answer, to the last bit on the same kind of CPU.
+        seed: same input and same seed give the same answer, to the last bit on the same kind of CPU, unless
+            ``max_seconds`` cuts the rounds.
         tuning: what the methods were tuned with; for ablations, see `Tuning`.
     """
 
@@ -70,6 +74,7 @@ class Options:
     max_ratio: float = 0.85
     early_stop: bool = True
     success_probability: float = 0.9999
+    max_seconds: float | None = None
     keep_trace: bool = False
     seed: int = 0
     tuning: Tuning = DEFAULT_TUNING
@@ -91,6 +96,12 @@ class Options:
         """
         fixed = {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "early_stop": False}
         return cls(**{**fixed, "tuning": PAPER_TUNING, **given})
+
+    def left_since(self, started: float) -> Options:
+        """Return the options with what is left of `max_seconds` since ``time.perf_counter()`` was `started`."""
+        if self.max_seconds is None:
+            return self
+        return replace(self, max_seconds=max(self.max_seconds - (time.perf_counter() - started), 0.0))
 
     def __post_init__(self) -> None:
         methods, method = get_args(MethodName), self.method
@@ -114,6 +125,9 @@ class Options:
         value = self.success_probability
         _require(is_real(value) and 0 < value < 1, "success_probability", "between 0 and 1", value)
         object.__setattr__(self, "success_probability", float(value))
+        if (value := self.max_seconds) is not None:
+            _require(is_real(value) and 0 <= value <= 1e9, "max_seconds", "a number from 0 to 1e9, or None", value)
+            object.__setattr__(self, "max_seconds", float(value))
         _require(isinstance(self.tuning, Tuning), "tuning", "a caransac.tuning.Tuning", self.tuning)
         _require(is_integer(self.seed) and 0 <= self.seed < 2**64, "seed", "an integer from 0 to 2**64 - 1", self.seed)
         object.__setattr__(self, "seed", int(self.seed))

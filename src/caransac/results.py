@@ -27,7 +27,7 @@ from caransac.result_parts import Rival as Rival
 from caransac.result_parts import Round as Round
 
 DegeneracyKind = Literal["planar", "rotation"]
-StopReason = Literal["budget", "early_stop", "too_few_points", "degenerate", "no_consensus", "unsure"]
+StopReason = Literal["budget", "early_stop", "time", "too_few_points", "degenerate", "no_consensus", "unsure"]
 GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fundamental", "none"]
 Kind = TypeVar("Kind", bound="Result")
 
@@ -43,10 +43,10 @@ class Result:
     Attributes:
         success: whether there is a model, right or wrong; `is_confident` says whether to rely on it. Failure is a
             value, not an exception.
-        stop_reason: with success, "budget" (all rounds ran) or "early_stop"; without, "too_few_points" (fewer than a
-            minimal sample), "degenerate" (no sample determined a model: repeated or collinear points) or
-            "no_consensus" (the best model explains nothing beyond its own sample); of `caransac.estimate` also "unsure"
-            (there are models, but none is reliable).
+        stop_reason: with success, "budget" (all rounds ran), "early_stop" or "time" (``max_seconds`` have passed);
+            without, "too_few_points" (fewer than a minimal sample), "degenerate" (no sample determined a model:
+            repeated or collinear points) or "no_consensus" (the best model explains nothing beyond its own sample); of
+            `caransac.estimate` also "unsure" (there are models, but none is reliable).
         inliers: (N,) bool over the points as given.
         num_inliers: how many of them.
         num_hypotheses: minimal samples drawn.

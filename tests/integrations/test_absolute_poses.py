@@ -137,8 +137,18 @@ def test_poselib_says_so_where_there_is_nothing():
     assert not info["success"] and info["num_inliers"] == 0 and not pose.t.any()
     with pytest.raises(ValueError, match="max_reproj_eror"):
         our_poselib.estimate_absolute_pose(QUERY.points2d, QUERY.points3d, DICT, {"max_reproj_eror": 3.0})
-    with pytest.raises(ValueError, match="initial_pose"):
-        our_poselib.estimate_absolute_pose(QUERY.points2d, QUERY.points3d, DICT, {}, {}, pose)
+
+
+@pytest.mark.parametrize("module", [poselib, our_poselib])
+def test_an_initial_pose_is_a_hypothesis(module):
+    hard = make_query(400, outlier_ratio=0.98, seed=3)
+    near = poselib.CameraPose()
+    near.R, near.t = hard.R, 1.001 * hard.t
+    few = {"max_iterations": 8, "min_iterations": 8, "max_reproj_error": 2.0}
+    pose, info = module.estimate_absolute_pose(hard.points2d, hard.points3d, DICT, few, {}, near)
+    assert absolute_pose_error_deg(pose.R, pose.t, hard.R, hard.t, hard.points3d) < 0.5
+    _, alone = module.estimate_absolute_pose(hard.points2d, hard.points3d, DICT, few, {})
+    assert alone["num_inliers"] < info["num_inliers"]
 
 
 def check_report(found):

@@ -15,6 +15,7 @@ from caransac.geometry import homogeneous
 from caransac.integrations import opencv
 from caransac.integrations import poselib as poselib_drop_in
 from caransac.integrations import pycolmap as pycolmap_drop_in
+from caransac.synthetic import make_plane
 
 SIZE = np.array([1200.0, 800.0])
 H = np.array([[0.9, -0.2, 150.0], [0.15, 1.1, -60.0], [1e-4, -5e-5, 1.0]])
@@ -202,10 +203,18 @@ def test_thresholds_of_poselib_in_both_versions():
     assert np.array_equal(named, found)
     for wrong, message in (
         ({"ransac_opt": {"max_reproj_eror": 1}}, "did you mean 'max_reproj_error'"),
-        ({"initial_H": np.eye(3)}, "initial_H is not supported"),
+        ({"initial_H": np.zeros((3, 3))}, "initial_model must be H of rank 3"),
     ):
         with pytest.raises(ValueError, match=message):
             poselib_drop_in.estimate_homography(*POINTS, **wrong)
+
+
+@pytest.mark.parametrize("module", [poselib, poselib_drop_in])
+def test_an_initial_homography_is_a_hypothesis(module):
+    hard = make_plane(400, outlier_ratio=0.98, seed=3)
+    few = {"max_iterations": 8, "min_iterations": 8, "max_reproj_error": 3.0}
+    H, _ = module.estimate_homography(hard.points1, hard.points2, few, {}, hard.H)
+    assert hard.corner_error_px(H) < 5 < hard.corner_error_px(np.eye(3))
 
 
 def test_poselib_without_a_homography():

@@ -10,7 +10,13 @@ import pytest
 
 import caransac
 from caransac import Options
-from caransac.geometry import pose_error_deg, sampson_sq
+from caransac.geometry import (
+    essential_from_pose,
+    fundamental_from_essential,
+    pose_error_deg,
+    rotation_from_vector,
+    sampson_sq,
+)
 from caransac.integrations import poselib as ours
 from caransac.synthetic import make_pair
 
@@ -299,7 +305,7 @@ def test_mistakes_in_settings_raise(keywords, message):
         ((*POINTS, CAMERA), {}, "camera2 is missing"),
         ((*POINTS, CAMERA, CAMERA), {"camera1": CAMERA}, "camera1_dict and camera1 are the same argument"),
         ((*POINTS, CAMERA, CAMERA | {"model": "PINHOL"}), {}, "camera2: model must be one of"),
-        ((*POINTS, CAMERA, CAMERA), {"initial_pose": poselib.CameraPose()}, "initial_pose is not supported"),
+        ((*POINTS, CAMERA, CAMERA), {"initial_pose": np.eye(3)}, "initial_model must be a pose"),
         ((PAIR.points1, PAIR.points2[:9], CAMERA, CAMERA), {}, "same length"),
         ((PAIR.points1 * np.nan, PAIR.points2, CAMERA, CAMERA), {}, "points1 must not contain NaN"),
     ],
@@ -309,11 +315,27 @@ def test_mistakes_raise(arguments, keywords, message):
         ours.estimate_relative_pose(*arguments, **keywords)
 
 
-def test_initial_models_are_refused():
-    with pytest.raises(ValueError, match="initial_F is not supported"):
-        ours.estimate_fundamental(*POINTS, {}, {}, np.eye(3))
-    with pytest.raises(ValueError, match="initial_image_pair is not supported"):
-        ours.estimate_shared_focal_relative_pose(*POINTS, (512, 384), {}, {}, poselib.ImagePair())
+def test_initial_models_help_as_they_do_in_poselib():
+    hard = make_pair(400, outlier_ratio=0.93, seed=3)
+    points, few = (hard.points1, hard.points2), {"max_iterations": 8, "min_iterations": 8}
+    near, K = poselib.CameraPose(), hard.camera1.K
+    near.R, near.t = rotation_from_vector(np.deg2rad([0.3, -0.2, 0.3])) @ hard.R, hard.t
+    F = fundamental_from_essential(essential_from_pose(near.R, near.t), K, K)
+    camera = poselib.Camera(*[CAMERA[key] for key in ("model", "params", "width", "height")])
+    known, right = poselib.ImagePair(), np.flatnonzero(hard.inliers)
+    known.pose, known.camera1, known.camera2 = near, camera, camera
+    calls = {
+        "estimate_relative_pose": ((CAMERA, CAMERA), near, poselib.CameraPose()),
+        "estimate_fundamental": ((), F, None),
+        "estimate_shared_focal_relative_pose": (((512.0, 384.0),), known, poselib.ImagePair()),
+    }
+    for name, (cameras, initial, nothing) in calls.items():
+        for module in (poselib, ours):
+            found = [
+                np.array(getattr(module, name)(*points, *cameras, few, {}, each)[1]["inliers"])[right].mean()
+                for each in (nothing, initial)
+            ]
+            assert found[0] < 0.4 and found[1] > 0.7, (module, name, found)
 
 
 @pytest.mark.parametrize(

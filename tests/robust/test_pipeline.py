@@ -141,21 +141,23 @@ def test_what_a_run_concludes_is_supported():
     scale, noise = Scale.of(problem, "auto", DEFAULT_TUNING), 0.5 * problem.pixel
     right = np.c_[pair.R, pair.t]
     backwards = np.c_[pair.R, -pair.t]  # puts the points behind the cameras
-    found = conclude(problem, scale, [record_of(problem, right[None], right, noise)], settled=True, answer=right)
+    found = conclude(
+        problem, scale, [record_of(problem, right[None], right, noise)], stop_reason="early_stop", answer=right
+    )
     assert (found.stop_reason, found.num_hypotheses) == ("early_stop", 7)
     assert np.array_equal(found.model, right)
     record = record_of(problem, right[None], right, noise)
-    assert conclude(problem, scale, [record], settled=False, answer=right).stop_reason == "budget"
+    assert conclude(problem, scale, [record], stop_reason="budget", answer=right).stop_reason == "budget"
     # A mean, or refinement, that lost the consensus is taken back; where there was none, there is no answer.
     for best in (right, backwards):
         record = record_of(problem, right[None], best, noise)
-        kept = conclude(problem, scale, [record], settled=False, answer=backwards)
+        kept = conclude(problem, scale, [record], stop_reason="budget", answer=backwards)
         assert np.array_equal(kept.model, right)
     few = problem.subset(np.flatnonzero(pair.inliers)[:5].astype(np.int32))
-    nothing = conclude(few, scale, [record_of(few, right[None], right, noise)], settled=True, answer=right)
+    nothing = conclude(few, scale, [record_of(few, right[None], right, noise)], stop_reason="early_stop", answer=right)
     assert (nothing.model, nothing.stop_reason) == (None, "no_consensus")
     record = record_of(problem, right[None], None, noise)
-    assert conclude(problem, scale, [record], settled=True, answer=None).stop_reason == "degenerate"
+    assert conclude(problem, scale, [record], stop_reason="early_stop", answer=None).stop_reason == "degenerate"
 
 
 class PlantedNetwork:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac._support.arrays import as_points
 from caransac._support.computed_once import computed_once
 from caransac.api import geometry_answers as answers
-from caransac.api.arguments import ImageSize
+from caransac.api.arguments import ImageSize, check_options
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
 from caransac.geometry.mirroring import mirrored_share
 from caransac.given_cameras import CameraLike, as_camera
@@ -37,13 +37,15 @@ def estimate(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
+    initial_model: object = None,
     options: Options | None = None,
     policy: GeometryPolicy | None = None,
 ) -> GeometryResult:
     """Estimate whatever geometry two images have: pose, pose and focal lengths, homography, rotation, or F.
 
     Arguments and errors are those of `estimate_relative_pose`; without a camera and an image size of both images, no
-    pose is sought. `policy` says what is accepted: see `GeometryPolicy`.
+    pose is sought. `initial_model` is one of the epipolar geometry: a pose or, if no pose is sought, F. `policy` says
+    what is accepted: see `GeometryPolicy`.
 
     Returns:
         What was found: `kind` names it and `reason` says why; ``kind="none"`` if nothing is reliable.
@@ -58,7 +60,9 @@ def estimate(
         camera1,
         camera2,
         {"image_size1": image_size1, "image_size2": image_size2, "same_camera": same_camera},
-        {"scores": scores, "score_kind": score_kind, "features": features, "options": options},
+        {"scores": scores, "score_kind": score_kind, "features": features, "options": check_options(options)},
+        initial_model,
+        started,
     )
     answer = next(answer for rule in RULES if (answer := rule(estimates, policy)) is not None)
     return answer.result(time.perf_counter() - started)
@@ -75,6 +79,8 @@ class Estimates:
         camera2: as given.
         sizes: of the images, and whether their camera is one, as arguments.
         matches: the arguments about the matches, and the options.
+        initial_model: for `epipolar`, as given.
+        started: when the clock of ``max_seconds`` began.
     """
 
     points1: ArrayLike
@@ -83,6 +89,8 @@ class Estimates:
     camera2: CameraLike | None
     sizes: dict[str, Any]
     matches: dict[str, Any]
+    initial_model: object
+    started: float
 
     @property
     @computed_once
@@ -91,15 +99,16 @@ class Estimates:
         points1, points2, camera1, camera2 = self.points1, self.points2, self.camera1, self.camera2
         # One camera alone is an error, which the call explains.
         if self.both_sizes or camera1 is not None or camera2 is not None:
-            return estimate_relative_pose(points1, points2, camera1, camera2, **self.sizes, **self.matches)
-        return estimate_fundamental(points1, points2, **self.sizes, **self.matches)
+            given = {**self.sizes, **self.matches, "initial_model": self.initial_model}
+            return estimate_relative_pose(points1, points2, camera1, camera2, **given)
+        return estimate_fundamental(points1, points2, **self.sizes, **self.matches, initial_model=self.initial_model)
 
     @property
     @computed_once
     def plane(self) -> HomographyResult:
         """The homography of pixels without lens distortion."""
         flat1, flat2 = _flat(self.points1, self.camera1, 1), _flat(self.points2, self.camera2, 2)
-        return estimate_homography(flat1, flat2, **self.matches)
+        return estimate_homography(flat1, flat2, **self.in_time)
 
     @property
     @computed_once
@@ -108,7 +117,12 @@ class Estimates:
         if self.camera1 is None and self.camera2 is None:
             return None
         sizes = self.sizes if self.both_sizes else {}
-        return estimate_fundamental(self.points1, self.points2, **sizes, **self.matches)
+        return estimate_fundamental(self.points1, self.points2, **sizes, **self.in_time)
+
+    @property
+    def in_time(self) -> dict[str, Any]:
+        """The arguments about the matches, with options for what is left of the time."""
+        return {**self.matches, "options": self.matches["options"].left_since(self.started)}
 
     @property
     def both_sizes(self) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -162,6 +165,54 @@ def _outside(size: tuple[int, ...], pixels: Array | Floats, margin: float) -> fl
 def unknown_camera(size: ImageSize, name: str) -> Camera:
     """The camera to assume for an image of a given size. Errors name the argument."""
     return Camera.of_unknown_focal(*as_size(size, name))
+
+
+def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool = True) -> Array | None:
+    """Return an initial pose as an array [R | t], (3, 4), or None if there is none.
+
+    Args:
+        given: an array [R | t], a pair (R, t), or a record with R and t; one in which either is None has no pose.
+        cameras: those of the call. The intrinsics relative to them then follow the pose, (3, 6): the cameras of a
+            record, if it has any, say how much longer the focal lengths are.
+        unit: whether the length of t is one. It must not be zero then.
+    """
+    if given is None or (hasattr(given, "R") and (given.R is None or given.t is None)):
+        return None
+    if hasattr(given, "R"):
+        R, t = given.R, given.t
+    elif isinstance(given, tuple | list) and len(given) == 2:
+        R, t = given
+    else:
+        R, t = np.split(as_reals(given, "initial_model"), [3], axis=-1)
+    R, t = as_reals(R, "initial_model"), as_reals(t, "initial_model").ravel()
+    if R.shape != (3, 3) or t.shape != (3,):
+        raise ValueError("initial_model must be a pose: [R | t] of shape (3, 4), (R, t), or a record with R and t")
+    U, _, Vt = np.linalg.svd(R)
+    if np.linalg.det(R) < 0 or np.abs(U @ Vt - R).max() > 1e-3:  # some digits of a text file are enough
+        raise ValueError("initial_model must have a rotation: its first three columns are none")
+    length = float(np.linalg.norm(t)) if unit else 1.0
+    if length == 0:
+        raise ValueError("initial_model must have a translation: a rotation has no epipolar geometry")
+    intrinsics = np.zeros((3, 2 if cameras else 0))
+    for number, camera in enumerate(cameras):
+        found = getattr(given, f"camera{number + 1}" if len(cameras) > 1 else "camera", None)
+        if found is not None:
+            intrinsics[0, number] = np.log(as_camera(found, "initial_model").mean_focal / camera.mean_focal)
+    return np.column_stack([U @ Vt, t / length, intrinsics])
+
+
+def check_initial_matrix(given: Any, name: Literal["F", "H"]) -> Array | None:
+    """Return an initial matrix (3, 3), or that of a record with this name, or None if there is none."""
+    given = getattr(given, name, given)
+    if given is None:
+        return None
+    matrix = as_reals(given, "initial_model")
+    if matrix.shape != (3, 3):
+        raise ValueError(f"initial_model must be {name} of shape (3, 3), or a record with {name}, got {matrix.shape}")
+    U, values, Vt = np.linalg.svd(matrix)
+    if values[1 if name == "F" else 2] <= 1e-12 * values[0]:
+        raise ValueError(f"initial_model must be {name} of rank {2 if name == 'F' else 3}")
+    return np.asarray(matrix if name == "H" else U[:, :2] * values[:2] @ Vt[:2])
 
 
 def check_same(same_camera: bool | None) -> bool | None:

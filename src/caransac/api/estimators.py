@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_matches, as_reals
-from caransac.api.arguments import ImageSize, camera_or_unknown, check_matches, check_rays, check_same
+from caransac.api.arguments import (
+    ImageSize,
+    camera_or_unknown,
+    check_initial_matrix,
+    check_initial_pose,
+    check_matches,
+    check_rays,
+    check_same,
+)
 from caransac.api.guessed_cameras import estimate_uncalibrated
 from caransac.api.result_fields import covariance_of, lengths, report, report_common, rivals_of
 from caransac.api.same_camera import could_be_one, estimate_focal_pose
@@ -38,6 +46,7 @@ def estimate_relative_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
+    initial_model: object = None,
     options: Options | None = None,
 ) -> RelativePoseResult:
     """Estimate the relative pose of two cameras from correspondences with outliers.
@@ -59,6 +68,9 @@ def estimate_relative_pose(
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
         features: (N, d) further numbers about each match, for weights that were trained with them; None otherwise.
+        initial_model: a pose that the first round tries beside those of its samples, free to lose: an array [R | t]
+            (3, 4), a pair (R, t), or a record with R and t such as an earlier result. The focal lengths of a record's
+            cameras count where those of the call are uncertain.
         options: see `Options`.
 
     Returns:
@@ -71,7 +83,8 @@ def estimate_relative_pose(
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     cameras = _cameras((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
-    problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options)
+    initial = check_initial_pose(initial_model, cameras)
+    problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options, initial)
     if found.model is None:
         return RelativePoseResult(
             R=None,
@@ -105,6 +118,7 @@ def estimate_relative_pose_from_rays(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
+    initial_model: object = None,
     options: Options | None = None,
 ) -> RayPoseResult:
     """Estimate the relative pose of two cameras from the rays of their matches, also of such that see all around.
@@ -119,6 +133,7 @@ def estimate_relative_pose_from_rays(
         scores: (N,) as in `estimate_relative_pose`.
         score_kind: as there.
         features: as there.
+        initial_model: as there.
         options: see `Options`; its ``max_error_px`` has no meaning here and must be left at "auto".
 
     Returns:
@@ -139,7 +154,7 @@ def estimate_relative_pose_from_rays(
         options = replace(options, max_error_px=max_error_deg)
     except ValueError as error:
         raise ValueError(str(error).replace("max_error_px", "max_error_deg")) from error
-    problem = Spherical.from_rays(*units)
+    problem = Spherical.from_rays(*units).starting_from(check_initial_pose(initial_model))
     found = estimate_model(problem, info, options)
     R, t = (None, None) if found.model is None else split_pose(found.model)
     max_error, noise = lengths(problem, found)
@@ -165,13 +180,15 @@ def estimate_fundamental(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
+    initial_model: object = None,
     options: Options | None = None,
 ) -> FundamentalResult:
     """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
 
     It is found among the matrices that ordinary cameras have, unless the matches contradict them: most wrong matrices
     come from a plane in the scene and belong to impossible cameras. The sizes of both images make that much more
-    accurate. Other arguments and errors as in `estimate_relative_pose`, without the cameras.
+    accurate. Other arguments and errors as in `estimate_relative_pose`, without the cameras; `initial_model` is F with
+    ``x2^T F x1 = 0``, (3, 3), or a record with F.
 
     Returns:
         F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
@@ -182,12 +199,14 @@ def estimate_fundamental(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
+    initial = check_initial_matrix(initial_model, "F")
     if image_size1 is None:
-        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
+        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options, initial=initial)
         refined = None
     else:
         cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
-        problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, check_same(same_camera), info, options)
+        same = check_same(same_camera)
+        problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, same, info, options, initial)
         refined = None if found.model is None else refined_cameras(problem, found, cameras)
     camera1, camera2 = refined or (None, None)
     return FundamentalResult(
@@ -207,21 +226,22 @@ def estimate_homography(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
+    initial_model: object = None,
     options: Options | None = None,
 ) -> HomographyResult:
     """Estimate the homography of a plane, or of images taken from one place, from correspondences with outliers.
 
     Lens distortion has no place in a homography: remove it from the points. Mirror images are not found: no camera sees
     the same side of a plane so. Other arguments and errors as in
-    `estimate_relative_pose`, without the cameras; ``max_error_px`` bounds the symmetric transfer error, the root mean
-    square of the distances in both images.
+    `estimate_relative_pose`, without the cameras; `initial_model` is H, (3, 3), or a record with H; ``max_error_px``
+    bounds the symmetric transfer error, the root mean square of the distances in both images.
 
     Returns:
         H with ``x2 ~ H x1`` for pixels; ``success`` is False, with a ``stop_reason``, when the data determine none.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    problem = Homography.from_pixels(pixels1, pixels2)
+    problem = Homography.from_pixels(pixels1, pixels2).starting_from(check_initial_matrix(initial_model, "H"))
     found = estimate_model(problem, info, options)
     H = None if found.model is None else problem.public(found.model[None])[0]
     return HomographyResult(H=H, **report((pixels1, pixels2), problem, found, options, started))
@@ -307,12 +327,13 @@ def _estimate_pose(
     same_camera: bool | None,
     info: MatchInfo,
     options: Options,
+    initial: Array | None,
 ) -> tuple[Essential | FocalPose, Estimate]:
     """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
     if any(camera.focal_deviation > 0 for camera in cameras):
-        return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
+        return estimate_focal_pose(*pixels, *cameras, same_camera, info, options, initial)
     shared = could_be_one(*cameras) if same_camera is None else same_camera
-    problem = Essential.from_pixels(*pixels, *cameras, shared)
+    problem = Essential.from_pixels(*pixels, *cameras, shared).starting_from(initial)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
 

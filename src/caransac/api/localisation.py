@@ -7,7 +7,7 @@ import time
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_points, as_rows, check_scores
-from caransac.api.arguments import ImageSize, camera_or_unknown, check_options
+from caransac.api.arguments import ImageSize, camera_or_unknown, check_initial_pose, check_options
 from caransac.api.result_fields import report_pixels
 from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
@@ -28,6 +28,7 @@ def estimate_absolute_pose(
     image_size: ImageSize | None = None,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
+    initial_model: object = None,
     options: Options | None = None,
 ) -> AbsolutePoseResult:
     """Estimate the absolute pose of a camera from 2D-3D matches with outliers.
@@ -43,6 +44,9 @@ def estimate_absolute_pose(
         scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
+        initial_model: a pose that the first round tries beside those of its samples, free to lose: an array [R | t]
+            (3, 4), a pair (R, t), or a record with R and t such as an earlier result, whose focal length counts if
+            that of `camera` is uncertain.
         options: see `Options`.
 
     Returns:
@@ -58,7 +62,9 @@ def estimate_absolute_pose(
         raise ValueError(f"points2d and points3d must have the same length, got {len(pixels)} and {len(space)}")
     info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind))
     options = check_options(options)
-    problem = Absolute.from_pixels(pixels, space, camera_or_unknown(camera, image_size, pixels))
+    lens = camera_or_unknown(camera, image_size, pixels)
+    initial = check_initial_pose(initial_model, [lens], unit=False)
+    problem = Absolute.from_pixels(pixels, space, lens).starting_from(initial)
     found = estimate_model(problem, info, options)
     problem = problem.through(found.k1)
     given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change

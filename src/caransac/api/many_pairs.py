@@ -15,7 +15,7 @@ from caransac.options import Options, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult
 
 Found = TypeVar("Found")
-SIZES = ("image_size1", "image_size2", "same_camera")  # what a pair may say of unknown cameras
+OPTIONAL = ("image_size1", "image_size2", "same_camera", "initial_model")  # what else a pair may have
 
 
 def estimate_relative_poses(
@@ -34,7 +34,7 @@ def estimate_relative_poses(
             - a tuple ``(points1, points2, camera1, camera2[, scores, score_kind[, image_size1, image_size2]])``, with
               None for what is unknown, or
             - a record with these attributes, and `scores`, `score_kind`, `features`, `image_size1`, `image_size2`,
-              `same_camera` if it has them, such as `datasets.Pair`.
+              `same_camera`, `initial_model` if it has them, such as `datasets.Pair`.
         options: for the pairs that do not bring their own.
         workers: threads; None for one per core. A third to a half of the work holds the interpreter lock, the more the
             fewer the matches, so threads keep two or three cores busy; for more of them pass a
@@ -47,7 +47,7 @@ def estimate_relative_poses(
     Raises:
         ValueError: a pair is wrong; the message has its index and names the argument.
     """
-    names = PairNames(("camera1", "camera2"), SIZES)
+    names = PairNames(("camera1", "camera2"), OPTIONAL)
     return estimate_all(estimate_relative_pose, names, number(pairs), options, workers, progress)
 
 
@@ -63,7 +63,7 @@ def estimate_fundamentals(
     A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2[, scores, score_kind[,
     image_size1, image_size2]])``, or a record, whose cameras are ignored.
     """
-    return estimate_all(estimate_fundamental, PairNames((), SIZES), number(pairs), options, workers, progress)
+    return estimate_all(estimate_fundamental, PairNames((), OPTIONAL), number(pairs), options, workers, progress)
 
 
 @dataclass(frozen=True)

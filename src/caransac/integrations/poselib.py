@@ -23,6 +23,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def estimate_relative_pose(
     camera2_dict: Any = None,
     ransac_opt: Mapping[str, Any] | Options | None = None,
     bundle_opt: Mapping[str, Any] | None = None,
-    initial_pose: None = None,
+    initial_pose: Any = None,
     *,
     camera1: Any = None,
     camera2: Any = None,
@@ -78,7 +79,8 @@ def estimate_relative_pose(
             mean what they do there. `max_iterations` is the limit of hypotheses; left at 100,000, ours holds. With an
             equal `min_iterations` just that many are tried. The others have no influence.
         bundle_opt: settings of the refinement, checked and without influence.
-        initial_pose: not supported; raises.
+        initial_pose: a poselib.CameraPose, or another pose that `caransac.estimate_relative_pose` takes as
+            `initial_model`. As there, it may lose. One with a zero translation, which stands for no pose, is ignored.
         camera1: another name of `camera1_dict`.
         camera2: another name of `camera2_dict`.
         opt: another name of `ransac_opt`, as in version 3.
@@ -103,7 +105,6 @@ def estimate_relative_pose(
     Raises:
         ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
     """
-    _refuse(initial_pose, "initial_pose")
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_relative_pose(
         points2D_1,
@@ -112,6 +113,7 @@ def estimate_relative_pose(
         _as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2"),
         scores=scores,
         score_kind=score_kind,
+        initial_model=_known_pose(initial_pose),
         options=options,
     )
     return _pose(found), _info(found, options)
@@ -122,7 +124,7 @@ def estimate_fundamental(
     points2D_2: ArrayLike,
     ransac_opt: Mapping[str, Any] | Options | None = None,
     bundle_opt: Mapping[str, Any] | None = None,
-    initial_F: None = None,
+    initial_F: ArrayLike | None = None,
     *,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
@@ -135,9 +137,10 @@ def estimate_fundamental(
     Returns:
         F (3, 3) of norm one, the identity where the data determine none, and the same dict.
     """
-    _refuse(initial_F, "initial_F")
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
-    found = api.estimate_fundamental(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    found = api.estimate_fundamental(
+        points2D_1, points2D_2, scores=scores, score_kind=score_kind, initial_model=initial_F, options=options
+    )
     return np.eye(3) if found.F is None else found.F, _info(found, options)
 
 
@@ -146,7 +149,7 @@ def estimate_homography(
     points2D_2: ArrayLike,
     ransac_opt: Mapping[str, Any] | Options | None = None,
     bundle_opt: Mapping[str, Any] | None = None,
-    initial_H: None = None,
+    initial_H: ArrayLike | None = None,
     *,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
@@ -162,12 +165,13 @@ def estimate_homography(
         H (3, 3) of norm one with ``x2 ~ H x1``, the identity where the data determine none, and the same dict; the
         model's score is made of these distances.
     """
-    _refuse(initial_H, "initial_H")
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
     nested = opt is not None or (isinstance(settings, Mapping) and bool({"ransac", "bundle"} & settings.keys()))
     defaults = Options(max_error_px=NESTED_REPROJ_ERROR if nested else FLAT_REPROJ_ERROR)
     options = options_from(settings, bundle_opt, HOMOGRAPHY_SETTINGS, defaults)
-    found = api.estimate_homography(points2D_1, points2D_2, scores=scores, score_kind=score_kind, options=options)
+    found = api.estimate_homography(
+        points2D_1, points2D_2, scores=scores, score_kind=score_kind, initial_model=initial_H, options=options
+    )
     return np.eye(3) if found.H is None else found.H, _info(found, options)
 
 
@@ -177,7 +181,7 @@ def estimate_absolute_pose(
     camera_dict: Any = None,
     ransac_opt: Mapping[str, Any] | Options | None = None,
     bundle_opt: Mapping[str, Any] | None = None,
-    initial_pose: None = None,
+    initial_pose: Any = None,
     *,
     camera: Any = None,
     opt: Mapping[str, Any] | None = None,
@@ -197,7 +201,6 @@ def estimate_absolute_pose(
         - camera: dict {model, params, width, height} of the camera, refined where it was to be (new),
         - covariance: (6, 6) see `caransac.AbsolutePoseResult`, None without a pose (new).
     """
-    _refuse(initial_pose, "initial_pose")
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
     bundle = as_dict(bundle_opt, "bundle_opt")
     if isinstance(settings, Mapping):
@@ -210,7 +213,9 @@ def estimate_absolute_pose(
     lens = _as_camera(_either(camera_dict, camera, "camera_dict", "camera"), "camera")
     if refine_focal:
         lens = replace(lens, focal_deviation=REFINED_FOCAL_DEVIATION)
-    found = api.estimate_absolute_pose(points2D, points3D, lens, scores=scores, score_kind=score_kind, options=options)
+    found = api.estimate_absolute_pose(
+        points2D, points3D, lens, scores=scores, score_kind=score_kind, initial_model=initial_pose, options=options
+    )
     known = (found.camera or lens).exact.to_dict()
     return _pose(found), _info(found, options) | {"camera": known, "covariance": found.covariance}
 
@@ -221,7 +226,7 @@ def estimate_shared_focal_relative_pose(
     pp: ArrayLike = (0.0, 0.0),
     ransac_opt: Mapping[str, Any] | Options | None = None,
     bundle_opt: Mapping[str, Any] | None = None,
-    initial_image_pair: None = None,
+    initial_image_pair: Any = None,
     *,
     opt: Mapping[str, Any] | None = None,
     scores: ArrayLike | None = None,
@@ -239,7 +244,7 @@ def estimate_shared_focal_relative_pose(
         pp: (2,) principal point of both images in pixels; zero for points that are relative to it.
         ransac_opt: as in `estimate_relative_pose`.
         bundle_opt: as in `estimate_relative_pose`.
-        initial_image_pair: not supported; raises.
+        initial_image_pair: a poselib.ImagePair, or one of ours, as `initial_pose` there.
         opt: another name of `ransac_opt`, as in version 3.
         scores: (N,) one number per match.
         score_kind: what the scores are.
@@ -249,12 +254,19 @@ def estimate_shared_focal_relative_pose(
         from each other. Where the data determine nothing, the pose is the identity with a zero translation, and the
         cameras are those that were assumed.
     """
-    _refuse(initial_image_pair, "initial_image_pair")
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     pixels1, pixels2, _ = as_matches(points2D_1, points2D_2, None)
     camera = _unknown_camera(pixels1, pixels2, pp)
     found = api.estimate_relative_pose(
-        pixels1, pixels2, camera, camera, same_camera=True, scores=scores, score_kind=score_kind, options=options
+        pixels1,
+        pixels2,
+        camera,
+        camera,
+        same_camera=True,
+        scores=scores,
+        score_kind=score_kind,
+        initial_model=_known_pose(initial_image_pair),
+        options=options,
     )
     cameras = (
         records.PinholeCamera(list(each.params), focal_deviation=each.focal_deviation)
@@ -283,9 +295,12 @@ def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
     return replace(usual, params=(usual.fx, *centre.tolist()), distortion_deviation=0.0)  # as PoseLib has it
 
 
-def _refuse(initial: object, name: str) -> None:
-    if initial is not None:
-        raise ValueError(f"{name} is not supported: every estimation starts only from the matches; leave it out")
+def _known_pose(given: Any) -> Any:
+    """Return a pose, or a pair of images as a record of pose and cameras; None for the pose that stands for none."""
+    pose = getattr(given, "pose", given)
+    if hasattr(pose, "t") and not np.any(pose.t):
+        return None
+    return given if pose is given else SimpleNamespace(R=pose.R, t=pose.t, camera1=given.camera1, camera2=given.camera2)
 
 
 def _either(first: Any, second: Any, name1: str, name2: str) -> Any:

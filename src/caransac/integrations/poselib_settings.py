@@ -30,7 +30,7 @@ RANSAC_SETTINGS: Meanings = {
     "max_prosac_iterations": means_nothing,
     "real_focal_check": must_be(False),
     "tangent_sampson": must_be(False),
-    "score_initial_model": must_be(False),
+    "score_initial_model": means_nothing,  # one that is given always is
 }
 HOMOGRAPHY_SETTINGS = {
     **RANSAC_SETTINGS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
-from caransac.results import Round
+from caransac.results import Round, StopReason
 from caransac.robust.assess.confidence import assess_confidence
 from caransac.robust.assess.degeneracy import find_degeneracy
 from caransac.robust.assess.rivals import find_rivals
@@ -110,8 +111,8 @@ def adapt(
     if problem.lens_prior is not None:
         return _adapt_with_lenses(problem, network, scale, prior, info, options, draw)
     steps = Steps(problem, scale, network, prior.probabilities, info, options, draw)
-    rounds, settled = ca_ransac(problem, scale, [prior], steps, options)
-    return conclude(problem, scale, rounds, settled, steps.average(rounds[-1]))
+    rounds, stop_reason = ca_ransac(problem, scale, [prior], steps, options)
+    return conclude(problem, scale, rounds, stop_reason, steps.average(rounds[-1]))
 
 
 def _adapt_with_lenses(
@@ -133,25 +134,28 @@ def _adapt_with_lenses(
         Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options, draw=draw
     )
     steps = choose(problem)
-    rounds, settled = ca_ransac(problem, scale, [prior], steps, replace(options, rounds=1))
+    started = time.perf_counter()
+    rounds, stop_reason = ca_ransac(problem, scale, [prior], steps, replace(options, rounds=1))
     seen, first, _ = fit(problem, rounds[-1], brief=True)
     if seen is not problem:
-        seen_rounds, seen_settled = ca_ransac(seen, scale, [*rounds[:-1], first], choose(seen), options)
+        seen_rounds, why = ca_ransac(seen, scale, [*rounds[:-1], first], choose(seen), options.left_since(started))
         seen, seen_rounds[-1], lenses = fit(seen, seen_rounds[-1])
         if lenses is not None and lenses.is_shown:
             answer = seen_rounds[-1].best
-            return replace(conclude(seen, scale, seen_rounds, seen_settled, answer), lenses=lenses, k1=lenses.k1)
-    if not settled:
-        rounds, settled = ca_ransac(problem, scale, rounds, steps, options)
+            return replace(conclude(seen, scale, seen_rounds, why, answer), lenses=lenses, k1=lenses.k1)
+    if stop_reason == "budget":
+        rounds, stop_reason = ca_ransac(problem, scale, rounds, steps, options.left_since(started))
     answer = steps.average(rounds[-1])
     seen, rounds[-1], lenses = fit(problem, rounds[-1])
     if lenses is None or not lenses.is_shown:
-        return replace(conclude(seen, scale, rounds, settled, answer), lenses=lenses)
-    return replace(conclude(seen, scale, rounds, settled, rounds[-1].best), lenses=lenses, k1=lenses.k1)
+        return replace(conclude(seen, scale, rounds, stop_reason, answer), lenses=lenses)
+    return replace(conclude(seen, scale, rounds, stop_reason, rounds[-1].best), lenses=lenses, k1=lenses.k1)
 
 
-def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool, answer: Array | None) -> Estimate:
-    """The answer of the rounds, settled or not, if the matches support it; else a model that they do."""
+def conclude(
+    problem: Problem, scale: Scale, rounds: list[Round], stop_reason: StopReason, answer: Array | None
+) -> Estimate:
+    """The answer of the rounds, which ended for a reason, if the matches support it; else a model that they do."""
     last = rounds[-1]
     max_error = scale.inlier_error(last.noise)
     nothing = Estimate(
@@ -170,7 +174,7 @@ def conclude(problem: Problem, scale: Scale, rounds: list[Round], settled: bool,
             return replace(
                 nothing,
                 model=model,
-                stop_reason="early_stop" if settled else "budget",
+                stop_reason=stop_reason,
                 noise=last.noise,
                 msac_scores=msac_scores,
             )

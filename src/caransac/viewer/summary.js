@@ -3,6 +3,7 @@
 const REASONS = {
   budget: "all rounds ran",
   early_stop: "early",
+  time: "out of time",
   too_few_points: "There are fewer matches than a minimal sample needs.",
   degenerate: "No sample of the matches determines a model: points are repeated or lie on a line.",
   no_consensus: "The best model explains nothing beyond its own sample. The images may not show the same scene.",

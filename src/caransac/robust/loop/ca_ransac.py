@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 
 from caransac.geometry import Floats
 from caransac.options import Options
-from caransac.results import Round
+from caransac.results import Round, StopReason
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
-from caransac.robust.loop.stopping import is_settled
+from caransac.robust.loop.stopping import deadline, is_settled
 from caransac.robust.problems import Problem
 
 
 def ca_ransac(
     problem: Problem, scale: Scale, history: list[Round], steps: Steps, options: Options
-) -> tuple[list[Round], bool]:
+) -> tuple[list[Round], StopReason]:
     """Each round steers the next by its consensus.
 
     Args:
@@ -28,11 +29,13 @@ def ca_ransac(
         options: see `Options`.
 
     Returns:
-        The records, that of the prior first, and whether no other round was needed.
+        The records, that of the prior first, and why there are no more.
     """
-    rounds, settled = list(history), False
-    while not settled and rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
+    rounds, end = list(history), deadline(options)
+    while rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
         last = rounds[-1]
+        if last.num_hypotheses > 0 and time.perf_counter() >= end:
+            return rounds, "time"
         # 1. draw minimal samples from the likely inliers
         samples = steps.draw(last)
         drawn = last.num_hypotheses + len(samples)
@@ -63,8 +66,9 @@ def ca_ransac(
             )
         )
         # 6. stop?
-        settled = is_settled(rounds, options)
-    return rounds, settled
+        if is_settled(rounds, options):
+            return rounds, "early_stop"
+    return rounds, "budget"
 
 
 def prior_round(problem: Problem, scale: Scale, state: Floats, probabilities: Floats) -> Round:

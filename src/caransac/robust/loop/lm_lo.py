@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,10 @@ from caransac.geometry import Array
 from caransac.kernels import RefineOptions
 from caransac.options import Options
 from caransac.results import StopReason
-from caransac.robust.loop.refinement import local_steps
+from caransac.robust.loop.refinement import local_steps, with_initial
 from caransac.robust.loop.sampling import Sampler
 from caransac.robust.loop.scale import Scale
-from caransac.robust.loop.stopping import samples_needed
+from caransac.robust.loop.stopping import deadline, samples_needed
 from caransac.robust.problems import Problem
 from caransac.robust.records import Estimate
 
@@ -27,7 +28,11 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
     best: Array | None = None
     drawn, noise = 0, scale.first
     stop_reason: StopReason = "budget"
+    end = deadline(options)
     while drawn < options.rounds * options.samples_per_round:
+        if drawn > 0 and time.perf_counter() >= end:
+            stop_reason = "time"
+            break
         max_error = scale.max_error(noise)
         # 1. draw
         samples = sampler.draw(drawn, options.samples_per_round)
@@ -37,7 +42,9 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
         models = problem.model_kernels.promising(
             problem.solve(samples), problem.correspondences, max_error, options.top_models, steps
         )
-        models = models if best is None else np.concatenate([best[None], models])
+        models = (
+            with_initial(problem, models, max_error, steps) if best is None else np.concatenate([best[None], models])
+        )
         if len(models) == 0:
             continue
         # 3. keep the one with the largest consensus

@@ -28,6 +28,18 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
     )
 
 
+def with_initial(problem: Problem, models: Array, max_error: float, steps: RefineOptions) -> Array:
+    """Return models (m, ...) and the problem's initial one, refined by the same steps.
+
+    Matches of which no sample determines a model are degenerate, and an initial model does not change that.
+    """
+    if problem.initial is None or len(models) == 0:
+        return models
+    points = problem.correspondences
+    start = problem.model_kernels.promising(problem.initial[None], points, max_error, 1, steps)
+    return np.concatenate([models, start])
+
+
 def loss_scale(problem: Problem, model: Array, weights: Array, noise: float, tuning: Tuning) -> float:
     """Return the scale of the final Cauchy loss: the noise, or a wider one if its estimate is clearly more certain.
 

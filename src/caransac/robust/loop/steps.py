@@ -12,7 +12,7 @@ from caransac.kernels import Indices, Regions, most_likely, sample_uniform
 from caransac.learned.state_network import MatchStates
 from caransac.options import Options
 from caransac.results import Round
-from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted
+from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted, with_initial
 from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, UniformSampler, sampling_pool
 from caransac.robust.loop.scale import Scale, likely_matches
 from caransac.robust.loop.stopping import round_size
@@ -68,6 +68,7 @@ class Steps:
         steps = local_steps(problem, max_error, last.noise, tuning)
         count = max(options.local_models * len(samples) // options.samples_per_round, options.top_models)
         models = problem.model_kernels.promising(models, likely, max_error, count, steps)
+        models = with_initial(problem, models, max_error, steps) if last.best is None else models
         return with_best(last, models) if tuning.spread_ranking else models
 
     def attend(self, models: Array, last: Round) -> Array:

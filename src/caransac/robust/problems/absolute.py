@@ -235,7 +235,7 @@ class AbsoluteFocal(Absolute):
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: with the camera as given."""
-        return with_intrinsics(self.frame.pose(model))
+        return np.concatenate([self.frame.pose(model), with_intrinsics(model)[:, 4:]], axis=1)
 
     def intrinsics_prior(
         self,

@@ -68,6 +68,7 @@ class Problem(ABC):
         pixel: size of a pixel in the unit of the points.
         usable: (N,) which of the given points the problem has; None for all.
         lens_prior: prior of the lenses that its rays are seen through; None if they are exact.
+        initial: model that the first round tries beside those of its samples; None for none.
     """
 
     weights: ClassVar[str] = "default"
@@ -77,6 +78,7 @@ class Problem(ABC):
     median_error: ClassVar[float] = 0.674
     traits: Traits
     model_kernels: ModelKernels
+    initial: Array | None = None
 
     def __init__(
         self,
@@ -102,6 +104,10 @@ class Problem(ABC):
     @abstractmethod
     def from_public(self, model: Array) -> Array:
         """Return the model of a pose or matrix in the user's terms: the inverse of `public` for one model."""
+
+    def starting_from(self, model: Array | None) -> Self:
+        """Return the problem with an initial model in the user's terms, if there is one."""
+        return self if model is None else self.with_changes(initial=self.from_public(model))
 
     @abstractmethod
     def outcomes(self, models: Array) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import (
     Array,
+    essential_from_fundamental,
     essential_from_pose,
     fundamental_from_essential,
     split_pose,
@@ -21,7 +22,7 @@ from caransac.geometry import (
 from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
 from caransac.robust.problems.base import Traits, intrinsics_of, log_scales_of, posterior_information, with_intrinsics
 from caransac.robust.problems.lens_prior import LensPrior
-from caransac.robust.problems.relative import CameraPrior, RelativePoseProblem, pack_rays
+from caransac.robust.problems.relative import CameraPrior, RelativePoseProblem, choose_pose, pack_rays
 from caransac.tuning import CAMERAS, ERRORS
 
 
@@ -72,9 +73,8 @@ class FocalPose(RelativePoseProblem):
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
         return cls(rays, (camera1, camera2), shared, usable, centre_deviation)
 
-    def _log_scales(self) -> list[tuple[float, float]]:
-        """Pairs of log_scale that samples are solved at."""
-        steps = CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart
+    def _log_scales(self, steps: tuple[float, ...]) -> list[tuple[float, float]]:
+        """Pairs of log_scale that are so many deviations away from the focal lengths as given."""
         first, second = (prior.log_scales(steps) for prior in self.priors)
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
@@ -84,11 +84,26 @@ class FocalPose(RelativePoseProblem):
         def solve_scaled(points1: Array, points2: Array, index: Indices) -> tuple[Array, Indices]:
             return five_point_poses(pack(points1, points2), index)
 
-        return solve_in_turns(self.correspondences, samples, self._log_scales(), solve_scaled)
+        steps = CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart
+        return solve_in_turns(self.correspondences, samples, self._log_scales(steps), solve_scaled)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`: with the cameras as given."""
-        return with_intrinsics(model)
+        """See `Problem.from_public`: a pose with the cameras as given, or a fundamental matrix.
+
+        Its focal lengths are those of a grid, wider than the prior, that make the matrix the most essential.
+        """
+        if model.shape != (3, 3):
+            return with_intrinsics(model)
+        pairs = np.array(self._log_scales(tuple(np.linspace(-2.5, 2.5, 21))))
+        scales = np.stack([np.exp(pairs), np.exp(pairs), np.ones_like(pairs)], axis=2)  # (p, 2, 3)
+        given = essential_from_fundamental(model, *(camera.K for camera in self.cameras))
+        candidates = scales[:, 1, :, None] * given * scales[:, 0, None]
+        values = np.linalg.svd(candidates, compute_uv=False)
+        best = int(np.argmax(values[:, 1] / values[:, 0]))
+        points1, points2 = self.points1 / scales[best, 0, 0], self.points2 / scales[best, 1, 0]
+        found = with_intrinsics(choose_pose(candidates[best], pack(points1, points2)))
+        found[0, 4:] = pairs[best]
+        return found
 
     def intrinsics_prior(
         self, noise: float, model: Array | None = None, weights: Array | None = None

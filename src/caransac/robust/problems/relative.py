@@ -77,8 +77,8 @@ class RelativePoseProblem(Problem):
         return models[..., :4]
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`."""
-        return model
+        """See `Problem.from_public`; intrinsics behind the pose are left out."""
+        return model[:, :4]
 
     def outcomes(self, models: Array) -> Array:
         """See `Problem.outcomes`."""
