@@ -32,6 +32,7 @@ from caransac.geometry import Array
 from caransac.integrations.opencv_arrays import as_points, is_umat, write_mask
 from caransac.integrations.opencv_calls import (
     HOMOGRAPHY_SETTINGS,
+    LEAST_SQUARES,
     LINE_DISTANCE,
     NOT_ROBUST,
     SETTINGS,
@@ -170,6 +171,8 @@ def findHomography(
     """
     on_device = any(map(is_umat, (srcPoints, dstPoints, *args, *kwargs.values())))
     request = bind("findHomography", homography_form(args, kwargs), args, kwargs)
+    if not request.with_params:
+        request.asked.setdefault("method", LEAST_SQUARES)
     source = as_pixels(as_points(srcPoints, "srcPoints", homogeneous=True), "srcPoints")
     target = as_pixels(as_points(dstPoints, "dstPoints", homogeneous=True), "dstPoints")
     four_points = len(source) == len(target) == 4 and scores is None and options is None

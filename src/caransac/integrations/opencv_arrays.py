@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from caransac._support.arrays import as_array, as_reals
 
 
-def as_points(points: Any, name: str, *, homogeneous: bool = False) -> Any:
-    """Points (N, 1, 2) and (1, N, 2), and an empty list, as (N, 2); the rest is left for the estimation to check.
+def as_points(points: Any, name: str, *, width: int = 2, homogeneous: bool = False) -> Any:
+    """Points (N, 1, width) and (1, N, width), and an empty list, as (N, width); the estimation checks the rest.
 
     With `homogeneous`, points of three coordinates too; as in cv2, those at infinity keep their direction for a place.
     """
@@ -20,8 +20,8 @@ def as_points(points: Any, name: str, *, homogeneous: bool = False) -> Any:
     if np.ma.isMaskedArray(points):
         return points
     if array.size == 0:
-        return array.reshape(-1, 2)
-    if array.ndim == 3 and array.shape[2] in ((2, 3) if homogeneous else (2,)) and 1 in array.shape[:2]:
+        return np.empty((0, width))
+    if array.ndim == 3 and array.shape[2] in (width, 3 if homogeneous else width) and 1 in array.shape[:2]:
         array = array.reshape(-1, array.shape[2])
     if homogeneous and array.ndim == 2 and array.shape[1] == 3:
         array = as_reals(array, name)

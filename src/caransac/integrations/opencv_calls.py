@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from inspect import signature
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,19 @@ LEAST_SQUARES, FM_7POINT, FM_8POINT, LMEDS, RANSAC, RHO = 0, 1, 2, 4, 8, 16  # c
 NOT_ROBUST = (LEAST_SQUARES, FM_7POINT, FM_8POINT)  # they use all points, whatever these are
 USAC_METHODS = range(32, 39)
 USAC_SETTINGS = ("threshold", "confidence", "maxIterations", "randomGeneratorState")
+
+# The arguments of each form after the points, in cv2's order; those in brackets may be left out.
+ONE_CAMERA = "cameraMatrix [method prob threshold maxIters mask]"
+FOCAL = "[focal pp method prob threshold maxIters mask]"
+TWO_CAMERAS = "cameraMatrix1 distCoeffs1 cameraMatrix2 distCoeffs2 [method prob threshold mask]"
+TWO_CAMERAS_AND_PARAMS = "cameraMatrix1 cameraMatrix2 dist_coeff1 dist_coeff2 params [mask]"
+PARAMS = "params [mask]"
+METHOD = "[method ransacReprojThreshold confidence maxIters mask]"
+MASK_LAST = "method ransacReprojThreshold confidence mask"
+MASK_INSIDE = "[method ransacReprojThreshold mask maxIters confidence]"
+VECTORS = "[rvec tvec useExtrinsicGuess iterationsCount reprojectionError confidence inliers flags]"
+VECTORS_AND_PARAMS = "[rvec tvec inliers params]"
+NO_SETTINGS = ("mask", "params", "focal", "pp", "rvec", "tvec", "inliers")  # cv2 writes to none of the last three
 
 
 @dataclass(frozen=True)
@@ -45,35 +58,32 @@ class Request:
         return method if is_integer(method) else None
 
 
-def essential_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
+def essential_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Which form of findEssentialMat a call has, by its first arguments."""
     arrays = [is_umat(value) or np.ndim(value) > 0 for value in (*args, 0, 0, 0)]
-    if "params" in kwargs or any(_is_usac_params(value) for value in args):
-        return _with_two_cameras_and_params
+    if _has_params(args, kwargs):
+        return TWO_CAMERAS_AND_PARAMS
     if arrays[2] or {"cameraMatrix1", "distCoeffs1", "cameraMatrix2", "distCoeffs2"} & kwargs.keys():
-        return _with_two_cameras
-    if arrays[0] or "cameraMatrix" in kwargs:
-        return _with_camera_matrix
-    return _with_focal
+        return TWO_CAMERAS
+    return ONE_CAMERA if arrays[0] or "cameraMatrix" in kwargs else FOCAL
 
 
-def fundamental_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
+def fundamental_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Which form of findFundamentalMat a call has."""
-    if "params" in kwargs or any(_is_usac_params(value) for value in args):
-        return _with_params
+    if _has_params(args, kwargs):
+        return PARAMS
     last_is_mask = len(args) == 4 and (is_umat(args[3]) or isinstance(args[3], np.ndarray))
-    return _with_mask_last if last_is_mask else _with_method
+    return MASK_LAST if last_is_mask else METHOD
 
 
-def homography_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
+def homography_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Which form of findHomography a call has."""
-    return _with_params if "params" in kwargs or any(_is_usac_params(value) for value in args) else _with_mask_inside
+    return PARAMS if _has_params(args, kwargs) else MASK_INSIDE
 
 
-def pnp_form(args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[..., Request]:
+def pnp_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Which form of solvePnPRansac a call has."""
-    with_params = "params" in kwargs or any(_is_usac_params(value) for value in args)
-    return _with_vectors_and_params if with_params else _with_vectors
+    return VECTORS_AND_PARAMS if _has_params(args, kwargs) else VECTORS
 
 
 def load_opencv() -> Any:
@@ -85,138 +95,57 @@ def load_opencv() -> Any:
     return cv2
 
 
-def bind(name: str, form: Callable[..., Request], args: Sequence[Any], kwargs: dict[str, Any]) -> Request:
+def bind(name: str, form: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Request:
     """What a call of one form asks for; a TypeError where the form has no such arguments."""
+    needed, _, others = form.rstrip("]").partition("[")
+    parameters = [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD) for word in needed.split()]
+    parameters += [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=None) for word in others.split()]
     try:
-        signature(form).bind(*args, **kwargs)
+        given = Signature(parameters).bind(*args, **kwargs).arguments
     except TypeError as error:
-        raise TypeError(f"{name}(): {error}; this form takes {', '.join(signature(form).parameters)}") from error
-    return form(*args, **kwargs)
+        raise TypeError(f"{name}(): {error}; this form takes {', '.join(form.strip('[]').split())}") from error
+    cameras = _cameras(form, given)
+    if "params" in form:
+        params = given.get("params")
+        if not _is_usac_params(params):
+            raise ValueError(f"params must be a cv2.UsacParams, not a {type(params).__name__}")
+        asked = {setting: getattr(params, setting) for setting in USAC_SETTINGS}
+    else:
+        asked = {
+            setting: value
+            for setting, value in given.items()
+            if value is not None and setting not in NO_SETTINGS and not setting.startswith(("camera", "dist"))
+        }
+    return Request(asked, given.get("mask"), cameras, "params" in form)
 
 
-def _with_camera_matrix(
-    cameraMatrix: Any,
-    method: Any = None,
-    prob: Any = None,
-    threshold: Any = None,
-    maxIters: Any = None,
-    mask: Any = None,
-) -> Request:
-    camera = as_camera(downloaded(cameraMatrix), "cameraMatrix")
-    return Request(_given(method=method, prob=prob, threshold=threshold, maxIters=maxIters), mask, (camera, camera))
+def _cameras(form: str, given: Mapping[str, Any]) -> tuple[Camera, ...]:
+    """The two cameras of a form that has any."""
+    if form is ONE_CAMERA:
+        return (as_camera(downloaded(given["cameraMatrix"]), "cameraMatrix"),) * 2
+    if form is FOCAL:
+        focal, pp = given.get("focal"), given.get("pp")
+        try:
+            camera = Camera("SIMPLE_PINHOLE", (1.0 if focal is None else focal, *((0.0, 0.0) if pp is None else pp)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"focal must be a positive length and pp a point (x, y), both in pixels: {error}"
+            ) from error
+        return camera, camera
+    lenses = []
+    for number in (1, 2) if "cameraMatrix1" in given else ():
+        matrix = as_camera(downloaded(given[f"cameraMatrix{number}"]), f"cameraMatrix{number}").K
+        coefficients = given[f"distCoeffs{number}" if form is TWO_CAMERAS else f"dist_coeff{number}"]
+        lenses.append(as_camera((matrix, downloaded(coefficients)), f"distCoeffs{number}"))
+    return tuple(lenses)
 
 
-def _with_focal(
-    focal: Any = None,
-    pp: Any = None,
-    method: Any = None,
-    prob: Any = None,
-    threshold: Any = None,
-    maxIters: Any = None,
-    mask: Any = None,
-) -> Request:
-    try:
-        camera = Camera("SIMPLE_PINHOLE", (1.0 if focal is None else focal, *((0.0, 0.0) if pp is None else pp)))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"focal must be a positive length and pp a point (x, y), both in pixels: {error}") from error
-    return _with_camera_matrix(camera, method, prob, threshold, maxIters, mask)
-
-
-def _with_two_cameras(
-    cameraMatrix1: Any,
-    distCoeffs1: Any,
-    cameraMatrix2: Any,
-    distCoeffs2: Any,
-    method: Any = None,
-    prob: Any = None,
-    threshold: Any = None,
-    mask: Any = None,
-) -> Request:
-    cameras = _lens(cameraMatrix1, distCoeffs1, 1), _lens(cameraMatrix2, distCoeffs2, 2)
-    return Request(_given(method=method, prob=prob, threshold=threshold), mask, cameras)
-
-
-def _with_two_cameras_and_params(
-    cameraMatrix1: Any, cameraMatrix2: Any, dist_coeff1: Any, dist_coeff2: Any, params: Any, mask: Any = None
-) -> Request:
-    cameras = _lens(cameraMatrix1, dist_coeff1, 1), _lens(cameraMatrix2, dist_coeff2, 2)
-    return Request(_with_params(params).asked, mask, cameras)
-
-
-def _with_method(
-    method: Any = None,
-    ransacReprojThreshold: Any = None,
-    confidence: Any = None,
-    maxIters: Any = None,
-    mask: Any = None,
-) -> Request:
-    asked = _given(method=method, ransacReprojThreshold=ransacReprojThreshold, confidence=confidence, maxIters=maxIters)
-    return Request(asked, mask)
-
-
-def _with_mask_last(method: Any, ransacReprojThreshold: Any, confidence: Any, mask: Any) -> Request:
-    return _with_method(method, ransacReprojThreshold, confidence, mask=mask)
-
-
-def _with_mask_inside(
-    method: Any = LEAST_SQUARES,
-    ransacReprojThreshold: Any = None,
-    mask: Any = None,
-    maxIters: Any = None,
-    confidence: Any = None,
-) -> Request:
-    method = LEAST_SQUARES if method is None else method
-    return _with_method(method, ransacReprojThreshold, confidence, maxIters, mask)
-
-
-def _with_params(params: Any, mask: Any = None) -> Request:
-    if not _is_usac_params(params):
-        raise ValueError(f"params must be a cv2.UsacParams, not a {type(params).__name__}")
-    return Request({name: getattr(params, name) for name in USAC_SETTINGS}, mask)
-
-
-def _with_vectors(
-    rvec: Any = None,  # noqa: ARG001  # cv2's names: only a guess is read from these, and OpenCV reads it
-    tvec: Any = None,  # noqa: ARG001  # likewise
-    useExtrinsicGuess: Any = None,
-    iterationsCount: Any = None,
-    reprojectionError: Any = None,
-    confidence: Any = None,
-    inliers: Any = None,  # noqa: ARG001  # which cv2 does not write to
-    flags: Any = None,
-) -> Request:
-    asked = _given(
-        useExtrinsicGuess=useExtrinsicGuess,
-        iterationsCount=iterationsCount,
-        reprojectionError=reprojectionError,
-        confidence=confidence,
-        flags=flags,
-    )
-    return Request(asked, None)
-
-
-def _with_vectors_and_params(
-    rvec: Any = None,  # noqa: ARG001  # as above
-    tvec: Any = None,  # noqa: ARG001  # likewise
-    inliers: Any = None,  # noqa: ARG001  # likewise
-    params: Any = None,
-) -> Request:
-    return replace(_with_params(params), with_params=True)
-
-
-def _given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that were given: all but those that are None."""
-    return {name: value for name, value in arguments.items() if value is not None}
+def _has_params(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    return "params" in kwargs or any(_is_usac_params(value) for value in args)
 
 
 def _is_usac_params(value: object) -> bool:
     return all(hasattr(value, name) for name in USAC_SETTINGS)
-
-
-def _lens(matrix: Any, coefficients: Any, number: int) -> Camera:
-    """Camera of a matrix and OpenCV's distortion coefficients."""
-    matrix = as_camera(downloaded(matrix), f"cameraMatrix{number}").K
-    return as_camera((matrix, downloaded(coefficients)), f"distCoeffs{number}")
 
 
 def _check_method(method: Any) -> dict[str, Any]:

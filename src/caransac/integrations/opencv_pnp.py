@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caransac import api
-from caransac._support.arrays import as_array, as_reals, is_integer, shorten
 from caransac._support.arrays import as_points as as_pixels
-from caransac.geometry import Array, vector_from_rotation
+from caransac._support.arrays import as_rows, is_integer, shorten
+from caransac.geometry import vector_from_rotation
 from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import is_on
 from caransac.integrations.opencv_arrays import as_points, downloaded, is_umat
@@ -73,7 +73,8 @@ def solvePnPRansac(
             )
         return tuple(load_opencv().solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs))
     lens = downloaded(cameraMatrix), None if distCoeffs is None else downloaded(distCoeffs)
-    pixels, space = as_pixels(as_points(imagePoints, "imagePoints"), "imagePoints"), _space(objectPoints)
+    pixels = as_pixels(as_points(imagePoints, "imagePoints"), "imagePoints")
+    space = as_rows(as_points(objectPoints, "objectPoints", width=3), "objectPoints", 3)
     if len(pixels) != len(space):
         raise ValueError(f"objectPoints and imagePoints must have the same length, got {len(space)} and {len(pixels)}")
     found = api.estimate_absolute_pose(
@@ -99,15 +100,3 @@ def _vectors(found: AbsolutePoseResult, on_device: bool) -> tuple[Any, Any, Any]
         return rvec, tvec, inliers
     to_device = load_opencv().UMat
     return to_device(rvec), to_device(tvec), None if inliers is None else to_device(inliers)
-
-
-def _space(points: Any) -> Array:
-    """Points (N, 3), (N, 1, 3) or (1, N, 3), and an empty list, as (N, 3)."""
-    array = as_array(downloaded(points), "objectPoints")
-    if array.size == 0:
-        return np.empty((0, 3))
-    if array.ndim == 3 and array.shape[2] == 3 and 1 in array.shape[:2]:
-        array = array.reshape(-1, 3)
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise ValueError(f"objectPoints must have shape (N, 3), (N, 1, 3) or (1, N, 3), got {array.shape}")
-    return as_reals(array, "objectPoints")

@@ -33,10 +33,9 @@ from caransac.integrations.pycolmap_absolute import estimate_absolute_pose as es
 from caransac.integrations.pycolmap_absolute import (
     estimate_and_refine_absolute_pose as estimate_and_refine_absolute_pose,
 )
-from caransac.integrations.pycolmap_settings import as_options, load_pycolmap
+from caransac.integrations.pycolmap_settings import as_options, common_entries, load_pycolmap
 from caransac.integrations.pycolmap_two_view import as_pair, as_two_view_settings, estimate_geometry
 from caransac.options import Options, ScoreKind
-from caransac.results import Result
 from caransac.verification import ColmapDatabase, PairGeometry, open_executor, verify
 from caransac.verification.colmap import MAX_IMAGES, OTHERWISE
 
@@ -90,7 +89,7 @@ def estimate_essential_matrix(
     if found.R is None or found.t is None:
         return None
     pose = pycolmap.Rigid3d(pycolmap.Rotation3d(found.R), found.t)
-    return {"E": found.E, "cam2_from_cam1": pose, **_common_entries(found)}
+    return {"E": found.E, "cam2_from_cam1": pose, **common_entries(found)}
 
 
 def estimate_fundamental_matrix(
@@ -113,7 +112,7 @@ def estimate_fundamental_matrix(
     """
     options = as_options(estimation_options)
     found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
-    return None if found.F is None else {"F": found.F, **_common_entries(found)}
+    return None if found.F is None else {"F": found.F, **common_entries(found)}
 
 
 def estimate_homography_matrix(
@@ -135,7 +134,7 @@ def estimate_homography_matrix(
     """
     options = as_options(estimation_options)
     found = api.estimate_homography(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
-    return None if found.H is None else {"H": found.H, **_common_entries(found)}
+    return None if found.H is None else {"H": found.H, **common_entries(found)}
 
 
 def estimate_two_view_geometry(
@@ -248,15 +247,6 @@ def _read_pair_ids(database: Path, pairs: Path) -> set[int]:
         warnings.warn(f"{pairs}: {len(unknown)} images are not in {database}, {unknown[0]} for one", stacklevel=3)
     ids = (sorted(numbers[name] for name in names) for names in listed if not set(names) & set(unknown))
     return {MAX_IMAGES * first + second for first, second in ids}
-
-
-def _common_entries(found: Result) -> dict[str, Any]:
-    return {
-        "num_inliers": found.num_inliers,
-        "inlier_mask": found.inliers,
-        "probabilities": found.probabilities,
-        "confidence": found.confidence,
-    }
 
 
 def __getattr__(name: str) -> Any:

@@ -13,9 +13,8 @@ from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_ZOOM_DEVIATION
 from caransac.given_cameras import as_camera
 from caransac.integrations.foreign_settings import Meanings, drop_default, is_on, means_nothing, must_be, translate
-from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
+from caransac.integrations.pycolmap_settings import as_options, as_settings, common_entries, load_pycolmap
 from caransac.options import Options, ScoreKind
-from caransac.results import AbsolutePoseResult
 
 if TYPE_CHECKING:
     import pycolmap
@@ -104,19 +103,10 @@ def estimate_and_refine_absolute_pose(
         return None
     if deviation > 0 and found.camera is not None:
         _write_focal(camera, found.camera)
-    entries: dict[str, Any] = {"cam_from_world": pycolmap.Rigid3d(pycolmap.Rotation3d(found.R), found.t)}
-    return entries | _entries(found, return_covariance)
-
-
-def _entries(found: AbsolutePoseResult, with_covariance: bool) -> dict[str, Any]:
     assert found.covariance is not None
-    entries = {
-        "num_inliers": found.num_inliers,
-        "inlier_mask": found.inliers,
-        "probabilities": found.probabilities,
-        "confidence": found.confidence,
-    }
-    return entries | ({"covariance": found.covariance[:6, :6]} if with_covariance else {})
+    pose = pycolmap.Rigid3d(pycolmap.Rotation3d(found.R), found.t)
+    covariance = {"covariance": found.covariance[:6, :6]} if return_covariance else {}
+    return {"cam_from_world": pose, **common_entries(found), **covariance}
 
 
 def _estimation(settings: Any) -> tuple[Options, bool]:

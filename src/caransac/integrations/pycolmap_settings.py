@@ -7,6 +7,7 @@ from typing import Any
 
 from caransac.integrations.foreign_settings import Meanings, at_least, at_most, means, means_nothing, translate_limited
 from caransac.options import Options
+from caransac.results import Result
 
 MAX_ERROR_PX = 4.0  # COLMAP's default
 
@@ -29,6 +30,16 @@ def load_pycolmap() -> Any:
     except ImportError as error:
         raise ImportError("pycolmap's objects need pycolmap: pip install 'caransac[colmap]'") from error
     return pycolmap
+
+
+def common_entries(found: Result) -> dict[str, Any]:
+    """What all dicts of answers have."""
+    return {
+        "num_inliers": found.num_inliers,
+        "inlier_mask": found.inliers,
+        "probabilities": found.probabilities,
+        "confidence": found.confidence,
+    }
 
 
 def as_settings(settings: Any, name: str, kind: str) -> dict[str, Any]:
