@@ -5,48 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caransac.geometry import Array
 from caransac.kernels import RELATIVE
 from caransac.options import Options
-from caransac.results import POSE_NUMBERS, Rival, Round, StopReason
+from caransac.results import POSE_NUMBERS, Rival, Round
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of, spread_usable
 from caransac.robust.problems.relative import RelativePoseProblem
 from caransac.robust.records import Estimate
-
-
-class CommonFields(TypedDict):
-    """The fields all results share."""
-
-    success: bool
-    stop_reason: StopReason
-    inliers: NDArray[np.bool_]
-    num_inliers: int
-    num_hypotheses: int
-    consensus: float
-    probabilities: Array | None
-    confidence: float | None
-    trace: tuple[Round, ...] | None
-    elapsed_s: float
-
-
-class PixelFields(CommonFields):
-    """The fields that results from pixels share."""
-
-    max_error_px: float
-    noise_px: float | None
-
-
-class TwoViewFields(PixelFields):
-    """The fields that results of two views share."""
-
-    points1: Array
-    points2: Array
 
 
 def report(
@@ -56,7 +26,7 @@ def report(
     options: Options,
     started: float,
     public: Callable[[Array], Array] | None = None,
-) -> TwoViewFields:
+) -> dict[str, Any]:
     """Return the fields of results of two views, over all given points; see `report_common`."""
     return {
         **report_pixels(problem, found, options, started, public),
@@ -71,7 +41,7 @@ def report_pixels(
     options: Options,
     started: float,
     public: Callable[[Array], Array] | None = None,
-) -> PixelFields:
+) -> dict[str, Any]:
     """Return the fields of results from pixels; see `report_common`."""
     max_error, noise = lengths(problem, found)
     return {**report_common(problem, found, options, started, public), "max_error_px": max_error, "noise_px": noise}
@@ -89,7 +59,7 @@ def report_common(
     options: Options,
     started: float,
     public: Callable[[Array], Array] | None = None,
-) -> CommonFields:
+) -> dict[str, Any]:
     """The fields all results share, over the points as given; `public` turns models (m, ...) into what results have."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
     inliers = spread_usable(msac_scores, problem.usable) > 0
@@ -112,14 +82,7 @@ def report_common(
     }
 
 
-class CovarianceFields(TypedDict):
-    """The covariance of a pose, and the names of its numbers."""
-
-    covariance: Array | None
-    covariance_of: tuple[str, ...]
-
-
-def covariance_of(problem: RelativePoseProblem, found: Estimate) -> CovarianceFields:
+def covariance_of(problem: RelativePoseProblem, found: Estimate) -> dict[str, Any]:
     """Return the covariance of a pose and of the free parameters that were estimated with it, and their names."""
     if found.covariance is None:
         return {"covariance": None, "covariance_of": ()}

@@ -68,29 +68,10 @@ def estimate(views: TwoViews, options: Options) -> FoundGeometry:
     """Whatever geometry there is, or the fundamental matrix where too little is known, or where it was asked for."""
     matches = views.matches
     size1, size2 = views.image_sizes or (None, None)
-    if views.fundamental:
-        return caransac.estimate_fundamental(
-            matches.points1,
-            matches.points2,
-            image_size1=size1,
-            image_size2=size2,
-            same_camera=views.same_camera,
-            scores=matches.scores,
-            score_kind=matches.score_kind,
-            options=options,
-        )
-    return caransac.estimate(
-        matches.points1,
-        matches.points2,
-        matches.camera1,
-        matches.camera2,
-        image_size1=matches.image_size1,
-        image_size2=matches.image_size2,
-        same_camera=views.same_camera,
-        scores=matches.scores,
-        score_kind=matches.score_kind,
-        options=options,
-    )
+    if not views.fundamental:
+        return caransac.estimate(**matches.arguments(), same_camera=views.same_camera, options=options)
+    without = replace(matches, camera1=None, camera2=None, image_size1=size1, image_size2=size2)
+    return caransac.estimate_fundamental(**without.arguments(), same_camera=views.same_camera, options=options)
 
 
 def rely_on(result: FoundGeometry) -> FoundGeometry:

@@ -10,11 +10,12 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from caransac.api.guessed_cameras import estimate_uncalibrated
-from caransac.api.result_fields import CommonFields, report_common
+from caransac.api.result_fields import report_common
 from caransac.api.same_camera import could_be_one
 from caransac.camera import Camera
 from caransac.geometry import Array, split_pose
@@ -80,7 +81,7 @@ def _select(problem: Problem, sampler: Sampler, quality: Quality, oversampling: 
 
 def estimate_pose(
     points1: Array, points2: Array, camera1: Camera, camera2: Camera, info: MatchInfo, options: Options, draw: DrawStep
-) -> tuple[tuple[Array, Array] | None, CommonFields]:
+) -> tuple[tuple[Array, Array] | None, dict[str, Any]]:
     """Estimate the relative pose of exact cameras: R and t, or None, and the fields of the result."""
     started = time.perf_counter()
     problem = Essential.from_pixels(points1, points2, camera1, camera2, could_be_one(camera1, camera2))
@@ -92,7 +93,7 @@ def estimate_pose(
 
 def estimate_fundamental(
     points1: Array, points2: Array, info: MatchInfo, options: Options, draw: DrawStep
-) -> tuple[Array | None, CommonFields]:
+) -> tuple[Array | None, dict[str, Any]]:
     """Estimate the fundamental matrix of images of unknown size: F, or None, and the fields of the result."""
     started = time.perf_counter()
     problem, found = estimate_uncalibrated(points1, points2, info, options, draw)
