@@ -6,6 +6,7 @@ import pytest
 import caransac
 from caransac import Options
 from caransac.geometry import homogeneous
+from caransac.robust.problems import Homography
 
 SIZE = np.array([1200.0, 800.0])
 
@@ -77,3 +78,15 @@ def test_wrong_arguments_are_named():
         caransac.estimate_homography(np.zeros((5, 2)), np.zeros((4, 2)))
     with pytest.raises(ValueError, match="score_kind"):
         caransac.estimate_homography(np.zeros((5, 2)), np.zeros((5, 2)), scores=np.zeros(5))
+
+
+def test_a_corner_that_goes_to_infinity_leaves_the_confidence_a_number():
+    """The horizon of the plane goes exactly through a corner of the matched region."""
+    points1 = [[2.0, 0], [4, 2], [1, 4], [0, 1], [4, 4], [2, 0], [4, 1]]
+    points2 = [[-1.0, 1], [-1, 0], [4, -7], [3, -2], [-0.5, -1], [-1, 0], [-1.25, 0.5]]
+    problem = Homography.from_pixels(np.array(points1), np.array(points2))
+    H = problem.from_public(np.array([[-2.0, 1, 2], [1, -2, 0], [1, 0, 0]]))
+    assert np.isfinite(problem.outcomes(H[None])).all()
+    result = caransac.estimate_homography(points1, points2, options=Options(rounds=1, samples_per_round=32))
+    assert result.success
+    assert 0 <= result.confidence < 0.5

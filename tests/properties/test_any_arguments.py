@@ -1,5 +1,6 @@
 """Whatever is passed to a public function, it answers with something whole or raises a ValueError."""
 
+import dataclasses
 import json
 import tempfile
 from pathlib import Path
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
 UNKNOWN = Camera.of_unknown_focal(640, 480)  # sizes as such must contain the points
-QUICK = Options(rounds=1, samples_per_round=32)
+QUICK = Options(rounds=1, samples_per_round=32, keep_trace=True)
 ESTIMATES = {
     "estimate": lambda points1, points2, **more: caransac.estimate(points1, points2, **more),
     "estimate_fundamental": caransac.estimate_fundamental,
@@ -42,8 +43,21 @@ def test_no_public_function_is_forgotten():
     assert functions <= TESTED | set(ESTIMATES)
 
 
+def not_finite(value, name):
+    """Names of the numbers in a result, and in what it holds, that are NaN or infinite."""
+    if dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from not_finite(getattr(value, field.name), f"{name}.{field.name}")
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from not_finite(each, name)
+    elif isinstance(value, float | np.ndarray) and not np.isfinite(value).all():
+        yield name
+
+
 def check_result(result, count):
     """A result is whole: every field has its shape, and numbers are in their range."""
+    assert not list(not_finite(result, "result"))
     assert result.inliers.shape == (count,)
     assert result.inliers.dtype == bool
     assert result.num_inliers == result.inliers.sum()
@@ -69,6 +83,7 @@ def test_points_in_space_of_any_place_are_answered(points, camera):
             result = caransac.estimate_absolute_pose(points2d, points3d, each, options=QUICK)
         except ValueError:
             continue
+        assert not list(not_finite(result, "result"))
         assert result.inliers.shape == (len(points2d),)
         assert result.success == (result.R is not None)
         assert result.R is None or (np.isfinite(result.R).all() and np.isfinite(result.t).all())
@@ -81,6 +96,7 @@ def test_rays_of_any_kind_are_answered_or_refused(points):
         result = caransac.estimate_relative_pose_from_rays(*rays, options=QUICK)
     except ValueError:
         return
+    assert not list(not_finite(result, "result"))
     assert result.inliers.shape == (len(points[0]),)
 
 

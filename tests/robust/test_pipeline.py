@@ -12,6 +12,7 @@ from caransac.geometry import pose_error_deg, rotation_from_vector, split_pose
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import load_network
 from caransac.results import Round
+from caransac.robust import pipeline
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
 from caransac.robust.pipeline import adapt, conclude, estimate_model
@@ -329,3 +330,14 @@ def test_turned_images_change_nothing():
     )
     for result, S in ((plain, np.eye(3)), (turned, turn)):
         assert pose_error_deg(S.T @ result.R @ S, S.T @ result.t, pair.R, pair.t) < 0.6
+
+
+@pytest.mark.parametrize("broken", [{"confidence": np.nan}, {"covariance": np.full((5, 5), np.inf)}])
+def test_an_answer_with_a_number_that_is_not_finite_is_none(monkeypatch, broken):
+    whole = pipeline.assess_confidence
+    monkeypatch.setattr(pipeline, "assess_confidence", lambda *arguments: replace(whole(*arguments), **broken))
+    pair = make_pair(60, seed=1)
+    result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    assert not result.success
+    assert (result.R, result.covariance, result.confidence, result.num_inliers) == (None, None, 0.0, 0)
+    assert result.stop_reason == "degenerate"

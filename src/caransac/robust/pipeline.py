@@ -52,10 +52,10 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
     # 2. prior, 3. rounds and 4. assess, by the method
     found = METHODS[options.method](part, known, options, draw)
-    # 5. report on all matches
-    if chosen is None:
-        return found
-    return widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
+    # 5. report on all matches; an answer with a number that is not finite is none
+    if chosen is not None:
+        found = widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
+    return found if found.is_finite else found.without_model()
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:

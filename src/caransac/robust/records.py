@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,27 @@ class Estimate:
     covariance: Array | None = None
     lenses: LensEvidence | None = None
     k1: tuple[float, float] | None = None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the numbers of the answer are finite, as results promise."""
+        numbers = self.noise, self.confidence, self.rotation_confidence
+        arrays = self.model, self.covariance, self.probabilities
+        squares = (np.vdot(each, each) for each in arrays if each is not None)  # five times as fast as np.isfinite
+        return all(each is None or isfinite(each) for each in (*numbers, *squares))
+
+    def without_model(self) -> Estimate:
+        """Return the estimate of matches that determine no model."""
+        sure, rotation = (None if each is None else 0.0 for each in (self.confidence, self.rotation_confidence))
+        return Estimate(
+            model=None,
+            stop_reason="degenerate",
+            num_hypotheses=self.num_hypotheses,
+            max_error=self.max_error,
+            rounds=self.rounds,
+            confidence=sure,
+            rotation_confidence=rotation,
+        )
 
     @property
     def degeneracy_kind(self) -> DegeneracyKind | None:

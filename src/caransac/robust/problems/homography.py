@@ -8,7 +8,7 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
-from caransac.robust.problems.base import Traits
+from caransac.robust.problems.base import SMALLEST_EXTENT, Traits
 from caransac.robust.problems.pixels import PixelProblem
 
 
@@ -44,5 +44,6 @@ class Homography(PixelProblem):
         left, right, top, bottom = u1.min(), u1.max(), v1.min(), v1.max()
         corners = np.array([(left, top, 1), (left, bottom, 1), (right, bottom, 1), (right, top, 1)])
         moved = corners @ models.swapaxes(1, 2)
-        extent = math.hypot(np.ptp(u2), np.ptp(v2))
-        return np.asarray(moved[..., :2] / moved[..., 2:] / extent).reshape(len(models), 8)
+        depths = np.copysign(np.maximum(np.abs(moved[..., 2:]), 1e-9), moved[..., 2:])  # a corner may go to infinity
+        extent = max(math.hypot(np.ptp(u2), np.ptp(v2)), SMALLEST_EXTENT)
+        return np.asarray(moved[..., :2] / depths / extent).reshape(len(models), 8)
