@@ -17,8 +17,8 @@ from caransac.camera import PARAMETERS
 
 pytestmark = pytest.mark.slow
 
-CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0), 640, 480)
-UNKNOWN = Camera.of_unknown_focal(640, 480)  # sizes as such must contain the points
+CAMERA = Camera("SIMPLE_PINHOLE", (800.0, 320.0, 240.0))
+UNKNOWN = Camera.of_unknown_focal(4000, 4000)
 QUICK = Options(rounds=1, samples_per_round=32, keep_trace=True)
 ESTIMATES = {
     "estimate": lambda points1, points2, **more: caransac.estimate(points1, points2, **more),
@@ -114,7 +114,8 @@ def test_points_of_any_place_are_answered(name, points):
     try:
         result = ESTIMATES[name](*points, options=QUICK)
     except ValueError as error:
-        assert not all(np.abs(values).max(initial=0) < 1e12 for values in points), error
+        not_pixels = any(words in str(error) for words in ("look normalised", "does not contain"))  # of that camera
+        assert not_pixels or not all(np.abs(values).max(initial=0) < 1e12 for values in points), error
         return
     check_result(result, len(points[0]))
 
