@@ -220,7 +220,7 @@ def test_success_means_consensus(problem, method):
     for seed in range(150):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(size, 30))
-        points1 = rng.uniform(0, 100, (n, 2))
+        points1 = rng.uniform(300, 400, (n, 2))
         points2 = points1 + rng.normal(size=(n, 2)) * rng.choice([0, 1e-6, 0.5, 30])
         pair = dataclasses.replace(make_pair(10), points1=points1, points2=points2)
         result = solve(problem, pair, options=Options(method=method, rounds=1, samples_per_round=32))

@@ -1,5 +1,7 @@
 """The calls of other libraries answer anything with a result or a ValueError, too; never with a crash."""
 
+import re
+
 import cv2
 import numpy as np
 import pytest
@@ -38,7 +40,8 @@ def test_points_of_any_place_are_answered(name, points):
     try:
         CALLS[name](*points, K if name.startswith("find") else CAMERA)
     except ValueError as error:
-        assert not all(np.abs(values).max(initial=0) < 1e12 for values in points), error
+        vast = not all(np.abs(values).max(initial=0) < 1e12 for values in points)
+        assert vast or re.search("look normalised|does not contain|has a focal length of", str(error)), error
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -6,8 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from caransac import Camera, geometry, metrics
+from caransac import Camera, geometry
 from caransac.synthetic import make_pair
+from caransac_lab import metrics
 from caransac_lab.synthetic import random_pair, random_plane
 
 pytestmark = pytest.mark.slow

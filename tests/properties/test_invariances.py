@@ -24,8 +24,7 @@ def options(scale=1.0):
 def moved(camera, scale, shift):
     """The camera of pixels that were scaled and then shifted."""
     focal, cx, cy = camera.params
-    size = round(camera.width * scale), round(camera.height * scale)
-    return Camera("SIMPLE_PINHOLE", (focal * scale, cx * scale + shift[0], cy * scale + shift[1]), *size)
+    return Camera("SIMPLE_PINHOLE", (focal * scale, cx * scale + shift[0], cy * scale + shift[1]))
 
 
 def pose_of(pair, points1, points2, *, scale=1.0, shift=(0, 0)):

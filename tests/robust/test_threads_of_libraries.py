@@ -38,13 +38,13 @@ for name, result in results.items():
 
 def planar_points(rng, count):
     """Matches of a plane, two in five of them wrong."""
-    points1 = rng.uniform(0, 1000, (count, 2))
+    points1 = rng.uniform(0, 700, (count, 2))
     x, y = points1.T
     depth = 1 + 1e-4 * x - 2e-4 * y
     points2 = np.stack([(0.9 * x + 0.1 * y + 20) / depth, (1.1 * y - 0.05 * x - 30) / depth], axis=1)
     points2 += rng.normal(size=points2.shape) * 0.5
     wrong = rng.random(count) < 0.4
-    points2[wrong] = rng.uniform(0, 1000, (int(wrong.sum()), 2))
+    points2[wrong] = rng.uniform(0, 700, (int(wrong.sum()), 2))
     return points1, points2
 
 
