@@ -93,10 +93,3 @@ def test_the_readme_installs_extras_without_compiling_again():
     blocks = re.findall(r"^    pip install (.+?)(?:  +#.*)?$", readme, re.MULTILINE)
     assert blocks[0] == "." and all(re.fullmatch(r"'(caransac|\./lab)\[\w+\]'", block) for block in blocks[1:])
     assert "does not compile again" in readme
-
-
-def test_the_readme_says_where_vector_instructions_are_used():
-    assert re.search(
-        r"SIMD kernels for three instruction sets \(on\s+Windows only the baseline\)",
-        (ROOT / "README.md").read_text(),
-    )

@@ -1,4 +1,4 @@
-"""What makes a release: workflows call what exists, one place has the version, licences and pins are complete."""
+"""What makes a release: workflows may do little, one place has the version, licences and pins are complete."""
 
 import json
 import re
@@ -31,34 +31,11 @@ def steps(workflow):
     return [step for job in jobs(workflow) for step in job["steps"]]
 
 
-def targets():
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
-def called(workflow):
-    """Make targets that a workflow calls, those of its matrices included."""
-    named = {target for step in steps(workflow) for target in re.findall(r"\bmake ([a-z]+)", step.get("run", ""))}
-    return named | {
-        target for job in jobs(workflow) for target in job.get("strategy", {}).get("matrix", {}).get("target", [])
-    }
-
-
-def test_the_workflows_are_those_that_contributors_are_told_of():
-    assert [path.stem for path in WORKFLOWS] == ["fuzz", "sanitize", "test", "wheels"]
-
-
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_call_make_targets_that_exist(workflow):
-    assert called(workflow)
-    assert called(workflow) <= targets()
-
-
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_may_do_as_little_as_possible(workflow):
     assert yaml.safe_load(workflow.read_text())["permissions"] == {"contents": "read"}
     beyond = [job["permissions"] for job in jobs(workflow) if "permissions" in job]
     assert beyond == ([{"id-token": "write"}] if workflow.stem == "wheels" else [])
-    assert all("timeout-minutes" in job for job in jobs(workflow))
     checkouts = [step for step in steps(workflow) if step.get("uses", "").startswith("actions/checkout@")]
     assert checkouts
     assert not any(step["with"]["persist-credentials"] for step in checkouts)
@@ -70,27 +47,11 @@ def test_workflows_use_few_actions_and_name_their_version(workflow):
     assert all(re.fullmatch(r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@(release/)?v\d+", action) for action in used)
 
 
-def test_other_files_of_the_forge_can_be_read():
-    for path in [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff"]:
-        assert isinstance(yaml.safe_load(path.read_text()), dict), path
-
-
-def test_pythons_are_tested_that_the_metadata_name():
+def test_the_pythons_that_the_metadata_name_have_wheels():
     named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
-    (matrix,) = (
-        job["strategy"]["matrix"] for job in jobs(ROOT / ".github/workflows/test.yml") if "make pytest" in str(job)
-    )
-    assert matrix["python"] == named
     assert PROJECT["project"]["requires-python"] == f">={named[0]}"
     wheels = PROJECT["tool"]["cibuildwheel"]["build"]
     assert {f"cp{version.replace('.', '')}-*" for version in named} == {wheel for wheel in wheels if "t-" not in wheel}
-
-
-def test_the_oldest_numpy_is_tested_that_the_metadata_allow():
-    (oldest,) = PROJECT["project"]["dependencies"]
-    core = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["core"]
-    tested = [case["numpy"] for case in core["strategy"]["matrix"]["include"] if "numpy" in case]
-    assert [oldest] == [f"numpy{version.replace('==', '>=').removesuffix('.*')}" for version in tested]
 
 
 def test_the_version_has_one_place():
@@ -170,14 +131,6 @@ def test_the_limits_that_users_can_set_exist():
     assert all(f'"{name}"' in sources for name in named)
 
 
-def test_wheels_repeat_bit_for_bit():
-    assert PROJECT["tool"]["scikit-build"]["wheel"]["reproducible"] is True
-    assert re.search(r"^dist: export SOURCE_DATE_EPOCH :=", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    workflow = (ROOT / ".github/workflows/wheels.yml").read_text()
-    assert workflow.index("SOURCE_DATE_EPOCH=") < workflow.index("cibuildwheel --output-dir")
-    assert PROJECT["tool"]["cibuildwheel"]["linux"]["environment-pass"] == ["SOURCE_DATE_EPOCH"]
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ELF is Linux's format")
 def test_the_compiled_module_is_hardened():
     data = Path(_native.__file__).read_bytes()
@@ -213,12 +166,3 @@ def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
     message = " ".join(done.stderr.split())
     assert "needs a C++17 compiler, and there is none" in message
     assert "apt install g++" in message and "--only-binary=caransac" in message
-
-
-def test_the_fast_tests_have_a_target_that_contributors_are_told_of():
-    (command,) = re.findall(r"^quick: .*\n\t(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert "pytest -m 'not slow' -n logical" in command, "they take more than a minute on one core"
-    assert "pytest-xdist" in str(PROJECT["project"]["optional-dependencies"]["dev"])
-    assert "make quick" in (ROOT / "CONTRIBUTING.md").read_text()
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert re.search(r"^quick +only the fast tests", listed, re.MULTILINE)

@@ -6,19 +6,15 @@ import pytest
 import caransac
 from caransac.geometry import pose_error_deg
 from caransac_lab.render import render_pair
-from caransac_lab.render.courtyard import expose
 from caransac_lab.render.light import SUN, Surface, illuminate
 from caransac_lab.render.materials import (
     FINE_TEXEL,
     Material,
-    fractal,
     make_brick,
     make_leaves,
     make_paving,
-    make_plaster,
     make_tiles,
     make_wood,
-    with_opening,
 )
 from caransac_lab.render.surfaces import texture_shape
 
@@ -42,29 +38,6 @@ def test_a_material_covers_its_rectangle_and_reflects_no_more_light_than_falls_o
     assert np.ptp(material.relief) < 0.05
 
 
-def test_courses_of_bricks_repeat_at_their_height(rng):
-    relief = make_brick(rng, (2.0, 2.0)).relief.mean(axis=0)  # joints along a course are low
-    spectrum = np.abs(np.fft.rfft(relief - relief.mean()))
-    frequency = np.fft.rfftfreq(len(relief), FINE_TEXEL)[spectrum.argmax()]
-    assert 1 / frequency == pytest.approx(0.085, rel=0.05)
-
-
-def test_plaster_is_dirty_near_the_ground_and_a_window_is_dark_in_a_light_frame(rng):
-    wall = make_plaster(rng, (2.0, 2.0), colour=(0.6, 0.6, 0.6))
-    assert wall.albedo[:, :10].mean() < 0.8 * wall.albedo[:, -60:].mean()
-    window = with_opening(wall, (0.5, 0.5), (0.8, 0.9)).albedo
-    pane, frame = (window[round(place / FINE_TEXEL), round(0.65 / FINE_TEXEL)].mean() for place in (0.7, 0.9))
-    assert pane < 0.2 < 0.5 < frame
-    np.testing.assert_array_equal(window[:40], wall.albedo[:40])
-
-
-def test_noise_has_mean_zero_and_deviation_one(rng):
-    noise = fractal(rng, (200, 160), 0.5, 3.0)
-    assert noise.mean() == pytest.approx(0, abs=1e-3)
-    assert noise.std() == pytest.approx(1, abs=1e-3)
-    assert np.abs(np.diff(noise, axis=0)).mean() < 0.7 * np.abs(np.diff(noise, axis=1)).mean()  # stretched
-
-
 def test_a_wall_throws_its_shadow_away_from_the_sun(rng):
     floor, wall = plain([-3, -3, 0], [X, Y], (6.0, 6.0)), plain([0, -2, 0], [-Y, Z], (1.0, 1.0))
     lit, _ = illuminate(rng, [floor, wall])
@@ -82,14 +55,6 @@ def test_what_faces_the_sun_is_brighter_than_what_does_not(rng):
     towards, away = plain([0, 0, 0], [X, Z], (1.0, 1.0)), plain([1, 5, 0], [-X, Z], (1.0, 1.0))
     bright, dark = (face.texture[0].mean() for face in illuminate(rng, [towards, away]))
     assert bright > 1.5 * dark > 0
-
-
-def test_a_sensor_adds_noise_and_a_lens_darkens_the_corners(rng):
-    image = np.full((200, 300, 3), 120, np.uint8)
-    taken = expose(rng, image).astype(float)
-    assert taken[90:110, 140:160].mean() == pytest.approx(120, abs=1)
-    assert 1 < taken[90:110, 140:160].std() < 4
-    assert taken[:10, :10].mean() < 105
 
 
 @pytest.mark.slow
