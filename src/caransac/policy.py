@@ -22,7 +22,11 @@ class GeometryPolicy:
             real pairs (RootSIFT, ALIKED, ORB) none has more than 0.48; mirrored, one in 500 of RootSIFT and ALIKED has
             less than 0.6, and one in ten of ORB.
         planar_share: a reliable homography is told in the place of an unreliable epipolar geometry if it has at least
-            this share of the other's number of inliers: lines are near more matches than points are.
+            this share of the other's number of inliers: lines are near more matches than points are. If a focal length
+            is unknown, it also takes the place of a reliable pose if it explains this share of the pose's inliers.
+        planar_reach: maximum error of a match that a homography explains there, divided by the pose's inlier threshold.
+            Homographies explain 0.92 to 1 of the inliers if a fixed camera zoomed (Oxford's boat and bark), and more
+            than 0.9 in 3 of 1065 pairs of scenes with depth.
         min_rotation_confidence: without a reliable pose, least confidence of a rotation to be the result, if the
             direction or the parallax is as the next two say.
         max_direction_deviation_deg: standard deviation of the translation's direction above which the camera hardly
@@ -37,6 +41,7 @@ class GeometryPolicy:
     min_inliers: int = 0
     mirrored_share: float = 0.6
     planar_share: float = 0.9
+    planar_reach: float = 2.0
     min_rotation_confidence: float = 0.8
     max_direction_deviation_deg: float = 5.0
     min_parallax: float = 4.0

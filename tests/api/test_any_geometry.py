@@ -195,3 +195,32 @@ def test_the_documents_have_the_rules_in_their_order():
     text = (Path(__file__).parents[2] / "docs" / "algorithm.md").read_text(encoding="utf-8")
     table = text.partition("| rule | answer | if |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [rule.__name__ for rule in RULES]
+
+
+def seen(K, R, t, points3d):
+    images = (points3d @ R.T + t) @ K.T
+    return images[:, :2] / images[:, 2:]
+
+
+def with_outliers(points1, points2, count, rng):
+    return (np.r_[points, rng.uniform(0, 1, (count, 2)) * SIZE] for points in (points1, points2))
+
+
+def test_a_zoom_is_not_told_as_forward_motion(rng):
+    """A camera that rolls and zooms out, from one place: keypoints of image 1 are larger, and less accurate."""
+    zoom = 3.0
+    near, far = (np.array([[f, 0, 639.5], [0, f, 479.5], [0, 0, 1]]) for f in (1500, 1500 / zoom))
+    points1 = rng.uniform(0, 1, (300, 2)) * SIZE
+    rays = np.c_[points1, np.ones(300)] @ np.linalg.inv(near).T
+    points2 = seen(far, rotation_from_vector([0.03, -0.02, 0.5]), 0, rays)
+    noisy = points1 + rng.normal(0, 0.3 * zoom, (300, 2)), points2 + rng.normal(0, 0.3, (300, 2))
+    pair = tuple(with_outliers(*noisy, 200, rng))
+    result = caransac.estimate(*pair, image_size1=SIZE, image_size2=SIZE)
+    assert result.epipolar.t[2] > 0.9  # what one focal length makes of it, and is sure of
+    assert result.epipolar.confidence > 0.5
+    assert result.kind == "homography"
+    assert "zoomed" in result.reason
+    found = np.c_[points1, np.ones(300)] @ result.H.T
+    assert np.median(np.linalg.norm(found[:, :2] / found[:, 2:] - points2, axis=1)) < 1
+    same = caransac.estimate(*pair, image_size1=SIZE, image_size2=SIZE, same_camera=True)
+    assert same.kind == "pose_and_focals"

@@ -15,6 +15,8 @@ from caransac._support.computed_once import computed_once
 from caransac.api import geometry_answers as answers
 from caransac.api.arguments import ImageSize, check_options
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
+from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION
+from caransac.geometry import homogeneous
 from caransac.geometry.mirroring import mirrored_share
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import Options, ScoreKind
@@ -107,8 +109,7 @@ class Estimates:
     @computed_once
     def plane(self) -> HomographyResult:
         """The homography of pixels without lens distortion."""
-        flat1, flat2 = _flat(self.points1, self.camera1, 1), _flat(self.points2, self.camera2, 2)
-        return estimate_homography(flat1, flat2, **self.in_time)
+        return estimate_homography(*self.flat_points, **self.in_time)
 
     @property
     @computed_once
@@ -123,6 +124,38 @@ class Estimates:
     def in_time(self) -> dict[str, Any]:
         """The arguments about the matches, with options for what is left of the time."""
         return {**self.matches, "options": self.matches["options"].left_since(self.started)}
+
+    def share_on_plane(self, reach: float) -> float:
+        """Share of the epipolar inliers that the homography explains, with errors up to `reach` thresholds.
+
+        Errors are those in the image where they are smaller: a zoom enlarges the errors in the other image.
+        """
+        found, H = self.epipolar, self.plane.H
+        if H is None or not found.inliers.any():
+            return 0.0
+        first = homogeneous(self.flat_points[0])[found.inliers]
+        second = homogeneous(self.flat_points[1])[found.inliers]
+        there, back = first @ H.T, second @ np.linalg.inv(H).T
+        errors = [
+            np.linalg.norm(moved[:, :2] / moved[:, 2:] - points[:, :2], axis=1)
+            for moved, points in ((there, second), (back, first))
+        ]
+        return float(np.mean(np.minimum(*errors) <= reach * found.max_error_px))
+
+    @property
+    @computed_once
+    def flat_points(self) -> tuple[ArrayLike, ArrayLike]:
+        """Pixels (N, 2) of both images without lens distortion."""
+        return _flat(self.points1, self.camera1, 1), _flat(self.points2, self.camera2, 2)
+
+    @property
+    def may_have_zoomed(self) -> bool:
+        """Whether a focal length is unknown, and the caller does not say that both images have the same one."""
+        unknown = (
+            camera is None or as_camera(camera, f"camera{number}").focal_deviation >= UNKNOWN_FOCAL_DEVIATION
+            for number, camera in enumerate((self.camera1, self.camera2), 1)
+        )
+        return self.sizes["same_camera"] is not True and any(unknown)
 
     @property
     def both_sizes(self) -> bool:
@@ -176,7 +209,19 @@ def hardly_moved(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer
         return None
     undetermined = (found.direction_deviation_deg or 0.0) > policy.max_direction_deviation_deg
     little = found.parallax_px < policy.min_parallax * found.max_error_px and not policy.accepts(found)
-    return answers.rotation_of_pose(found) if undetermined or little else None
+    if not (undetermined or little):
+        return None
+    return answers.rotation_of_pose(found)
+
+
+def zoomed(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
+    """The homography, if it explains what a reliable pose explains: the camera may have zoomed instead of moved."""
+    found = estimates.epipolar
+    if not policy.accepts(found) or found.degeneracy is not None or not estimates.may_have_zoomed:
+        return None
+    if not policy.accepts(estimates.plane) or estimates.share_on_plane(policy.planar_reach) < policy.planar_share:
+        return None
+    return answers.homography(estimates.plane, found, answers.MOVED_OR_ZOOMED)
 
 
 def depth(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
@@ -209,7 +254,7 @@ def plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
         return None
     if found.degeneracy == "rotation" and estimates.exact:
         return answers.rotation(homography, found)
-    return answers.homography(homography, found)
+    return answers.homography(homography, found, answers.PLANE)
 
 
 def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
@@ -232,6 +277,7 @@ RULES: tuple[Callable[[Estimates, GeometryPolicy], answers.Answer | None], ...] 
     mirrored,
     still,
     hardly_moved,
+    zoomed,
     depth,
     only_pose_of_plane,
     plane,

@@ -36,6 +36,7 @@ DEPTH_AND_CAMERAS = "the scene has depth and the cameras are known"
 DEPTH_AND_FOCALS = "the scene has depth, which determines the focal lengths with the pose"
 DEPTH_ONLY = "the scene has depth, but the cameras are not known well enough for a pose"
 PLANE = "one plane explains the matches, and those off the plane do not determine the pose"
+MOVED_OR_ZOOMED = "one homography explains the matches: the camera moved towards a plane, or it zoomed"
 ONLY_POSE_OF_PLANE = "a plane explains the matches, but only one pose of it"
 TURNED = "the camera turned without moving: there is no translation and no depth"
 HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
@@ -125,13 +126,13 @@ def fundamental(found: FundamentalResult) -> Answer:
     return Answer("fundamental", DEPTH_ONLY + of_rivals(found), found, found, {"F": found.F} | _cameras(found))
 
 
-def homography(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
-    """A homography, and all poses that explain a plane where the cameras are known well enough for any."""
+def homography(plane: HomographyResult, epipolar: EpipolarResult, reason: str) -> Answer:
+    """A homography for a reason, and all poses that explain a plane where the cameras are known well enough for any."""
     known: dict[str, Any] = {"H": plane.H}
     if isinstance(epipolar, RelativePoseResult) and epipolar.alternatives:
         assert epipolar.R is not None and epipolar.t is not None
         known["alternatives"] = (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)
-    return Answer("homography", PLANE + of_rivals(epipolar), plane, epipolar, known)
+    return Answer("homography", reason + of_rivals(epipolar), plane, epipolar, known)
 
 
 def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
