@@ -224,3 +224,30 @@ def test_a_zoom_is_not_told_as_forward_motion(rng):
     assert np.median(np.linalg.norm(found[:, :2] / found[:, 2:] - points2, axis=1)) < 1
     same = caransac.estimate(*pair, image_size1=SIZE, image_size2=SIZE, same_camera=True)
     assert same.kind == "pose_and_focals"
+
+
+def test_the_homography_of_a_camera_that_hardly_moved_fits_the_matches(rng):
+    """A shallow scene far away: the rotation's own homography misses all of it by the same shift."""
+    points1 = rng.uniform(0, 1, (400, 2)) * SIZE
+    space = np.c_[points1, np.ones(400)] @ np.linalg.inv(CAMERA.K).T * rng.uniform(9.5, 10.5, (400, 1))
+    points2 = seen(CAMERA.K, rotation_from_vector([0.02, -0.05, 0.03]), np.array([0.1, 0.02, 0.03]), space)
+    noisy = (points + rng.normal(0, 0.5, (400, 2)) for points in (points1, points2))
+    result = caransac.estimate(*with_outliers(*noisy, 200, rng), image_size1=SIZE, image_size2=SIZE)
+    assert (result.kind, result.degeneracy) == ("rotation", "planar")
+    found = np.c_[points1, np.ones(400)] @ result.H.T
+    assert np.median(np.linalg.norm(found[:, :2] / found[:, 2:] - points2, axis=1)) < 1
+
+
+def test_a_sure_homography_is_told_where_nothing_else_is_sure(rng):
+    """A slanted plane among many wrong matches: by chance, epipolar lines are near many more than its own."""
+    points1 = rng.uniform(200, 600, (50, 2))
+    H = np.array([[0.6, 0.25, 80], [-0.1, 0.8, 60], [-4e-4, 1e-4, 1]])
+    points2 = seen(H, np.eye(3), 0, np.c_[points1, np.ones(50)])
+    noisy = (points + rng.normal(0, 0.7, (50, 2)) for points in (points1, points2))
+    scores = np.r_[rng.uniform(0.5, 0.9, 50), rng.uniform(0.8, 1, 2500)]
+    pair = with_outliers(*noisy, 2500, rng)
+    result = caransac.estimate(*pair, image_size1=SIZE, image_size2=SIZE, scores=scores, score_kind="ratio")
+    assert result.epipolar.confidence < 0.5
+    assert result.num_inliers < 0.9 * result.epipolar.num_inliers
+    assert result.kind == "homography"
+    assert result.inliers[:50].mean() > 0.9

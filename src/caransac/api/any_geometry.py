@@ -211,7 +211,7 @@ def hardly_moved(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer
     little = found.parallax_px < policy.min_parallax * found.max_error_px and not policy.accepts(found)
     if not (undetermined or little):
         return None
-    return answers.rotation_of_pose(found)
+    return answers.rotation_of_pose(found, estimates.plane if policy.accepts(estimates.plane) else None)
 
 
 def zoomed(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
@@ -265,6 +265,13 @@ def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answe
     return answers.fundamental(found)
 
 
+def only_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
+    """The homography, if nothing else is reliable."""
+    if not policy.accepts(estimates.plane):
+        return None
+    return answers.homography(estimates.plane, estimates.epipolar, answers.ONLY_PLANE)
+
+
 def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # rules are called alike
     """None, if no other rule has an answer."""
     found = estimates.epipolar
@@ -282,6 +289,7 @@ RULES: tuple[Callable[[Estimates, GeometryPolicy], answers.Answer | None], ...] 
     only_pose_of_plane,
     plane,
     depth_without_cameras,
+    only_plane,
     nothing,
 )
 

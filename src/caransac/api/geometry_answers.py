@@ -37,6 +37,7 @@ DEPTH_AND_FOCALS = "the scene has depth, which determines the focal lengths with
 DEPTH_ONLY = "the scene has depth, but the cameras are not known well enough for a pose"
 PLANE = "one plane explains the matches, and those off the plane do not determine the pose"
 MOVED_OR_ZOOMED = "one homography explains the matches: the camera moved towards a plane, or it zoomed"
+ONLY_PLANE = "one plane explains some of the matches, and nothing reliable explains more"
 ONLY_POSE_OF_PLANE = "a plane explains the matches, but only one pose of it"
 TURNED = "the camera turned without moving: there is no translation and no depth"
 HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
@@ -103,10 +104,14 @@ def unmoved(epipolar: EpipolarResult, still: NDArray[np.bool_], by_chance: float
     return Answer("rotation", STILL, epipolar, epipolar, known | _cameras(epipolar))
 
 
-def rotation_of_pose(pose: RelativePoseResult) -> Answer:
-    """The rotation of a pose whose translation is not reliable, and the homography of pixels by it."""
+def rotation_of_pose(pose: RelativePoseResult, plane: HomographyResult | None) -> Answer:
+    """The rotation of a pose whose translation is not reliable.
+
+    Its homography of pixels is the reliable one that was estimated. Without any it is the rotation's, which is right
+    for points far away.
+    """
     assert pose.R is not None and pose.camera1 is not None and pose.camera2 is not None
-    H = pose.camera2.K @ pose.R @ np.linalg.inv(pose.camera1.K)
+    H = pose.camera2.K @ pose.R @ np.linalg.inv(pose.camera1.K) if plane is None or plane.H is None else plane.H
     sure = {"rotation_confidence": pose.rotation_confidence, "confidence": pose.rotation_confidence}
     return Answer(
         "rotation", HARDLY_MOVED, pose, pose, {"R": pose.R, "H": H / np.linalg.norm(H)} | sure | _cameras(pose)
