@@ -20,6 +20,10 @@ EXAMPLES = {
     "RADIAL": (800, 512, 384, -0.15, 0.04),
     "OPENCV": (800, 820, 512, 384, -0.15, 0.04, 0.001, -0.002),
     "FULL_OPENCV": (800, 820, 512, 384, 0.3, -0.1, 0.001, -0.002, 0.02, 0.45, -0.08, 0.01),
+    "FOV": (500, 510, 512, 384, 0.9),
+    "SIMPLE_DIVISION": (600, 512, 384, -0.25),
+    "DIVISION": (600, 610, 512, 384, 0.15),
+    "EUCM": (450, 460, 512, 384, 0.6, 1.1),
     "SIMPLE_FISHEYE": (450, 512, 384),
     "FISHEYE": (450, 460, 512, 384),
     "SIMPLE_RADIAL_FISHEYE": (450, 512, 384, 0.03),
@@ -56,6 +60,32 @@ def test_a_fisheye_sees_rays_as_colmap_does(rng, model):
     seen = camera.distortion.apply(beyond)[0] * [camera.fx, camera.fy] + camera.K[:2, 2]
     assert np.isnan(camera.pixels_to_rays(seen)).all()
     assert camera.pixels_to_rays(camera.K[:2, 2][None]).tolist() == [[0, 0]] or "PRISM" in model
+
+
+@pytest.mark.parametrize("model", ["FOV", "SIMPLE_DIVISION", "DIVISION", "EUCM"])
+def test_lenses_with_closed_forms_see_rays_as_colmap_does(rng, model):
+    camera = Camera(model, EXAMPLES[model], 1024, 768)
+    oracle = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
+    radius = rng.uniform(0, 1.2 if model == "DIVISION" else 11, 300)  # DIVISION with k > 0 sees no farther
+    turn = rng.uniform(0, 2 * np.pi, 300)
+    rays = radius[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    pixels = oracle.img_from_cam(np.c_[rays, np.ones(300)])
+    np.testing.assert_allclose(camera.rays_to_pixels(rays), pixels, atol=1e-9)
+    np.testing.assert_allclose(camera.pixels_to_rays(pixels), rays, rtol=1e-6, atol=1e-9)
+    limits = {"FOV": np.pi / 2 / 0.9, "SIMPLE_DIVISION": 2.0, "DIVISION": 0.15**-0.5, "EUCM": (0.36 * 1.1) ** -0.5}
+    far = limits[model] * np.linspace(1.001, 5, 50)[:, None] * [0.6, 0.8] * [camera.fx, camera.fy] + camera.K[:2, 2]
+    assert np.isnan(camera.pixels_to_rays(far)).all()
+
+
+def test_lenses_with_closed_forms_begin_as_pinholes(rng):
+    pixels = rng.uniform((0, 0), (1024, 768), (20, 2))
+    pinhole = Camera("PINHOLE", (500, 510, 512, 384), focal_deviation=0.1)
+    for model, numbers in (("FOV", (0,)), ("DIVISION", (0,)), ("EUCM", (0, 1))):
+        camera = Camera(model, (*pinhole.params, *numbers), focal_deviation=0.1)
+        np.testing.assert_allclose(camera.pixels_to_rays(pixels), pinhole.pixels_to_rays(pixels))
+        np.testing.assert_allclose(camera.rays_to_pixels(pinhole.pixels_to_rays(pixels)), pixels)
+    with pytest.raises(ValueError, match="focal_deviation must be 0 for FOV"):
+        Camera("FOV", (500, 510, 512, 384, 0.9), focal_deviation=0.1)
 
 
 @pytest.mark.parametrize("model", PARAMETERS)
@@ -118,9 +148,12 @@ def test_colmaps_own_cameras_and_dicts_are_cameras():
     for model in FISHEYE:
         camera = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
         assert as_camera(camera, "camera1") == Camera(model, EXAMPLES[model], 1024, 768)
-    unknown = pycolmap.Camera(model="FOV", width=1024, height=768, params=[800, 800, 512, 384, 0.5])
-    with pytest.raises(ValueError, match="camera1: model must be one of"):
-        as_camera(unknown, "camera1")
+    around = pycolmap.Camera(model="EQUIRECTANGULAR", width=1024, height=512, params=[1024, 512])
+    with pytest.raises(ValueError, match=r"camera1: model must be one of .*: it sees all around"):
+        as_camera(around, "camera1")
+    prism = pycolmap.Camera(model="RAD_TAN_THIN_PRISM_FISHEYE", width=9, height=9, params=[1] * 16)
+    with pytest.raises(ValueError, match="its prism has further terms; undistort the points"):
+        as_camera(prism, "camera1")
 
 
 def test_poselibs_cameras_are_cameras():
@@ -223,7 +256,7 @@ def test_from_text(text, camera):
         ("500,320,middle", "is not of the form"),
         ("PINHOLE:640:1,2,3,4", "is not of the form"),
         ("1:2:3:4", "is not of the form"),
-        ("FOV:640x480:500,320,240", "'FOV:.*model must be one of"),
+        ("FOUR:640x480:500,320,240", "'FOUR:.*model must be one of"),
         ("FISHEYE:640x480:500,500,320,240±5%", "focal_deviation must be 0 for FISHEYE"),
         ("OPENCV:640x480:500,500,320,240", "params of OPENCV must be"),
         ("-500,320,240", "positive focal length"),

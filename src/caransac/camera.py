@@ -21,7 +21,7 @@ from caransac.camera_priors import (
     split_deviation,
 )
 from caransac.geometry import Array
-from caransac.geometry.lens import Distortion, fisheye_from_rays, rays_from_fisheye
+from caransac.geometry.lens import PROJECTIONS, Distortion, project, unproject
 
 # Parameters of each COLMAP camera model, in COLMAP's order.
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -31,6 +31,10 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "RADIAL": ("f", "cx", "cy", "k1", "k2"),
     "OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
     "FULL_OPENCV": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"),
+    "FOV": ("fx", "fy", "cx", "cy", "omega"),
+    "SIMPLE_DIVISION": ("f", "cx", "cy", "k"),
+    "DIVISION": ("fx", "fy", "cx", "cy", "k"),
+    "EUCM": ("fx", "fy", "cx", "cy", "alpha", "beta"),
     "SIMPLE_FISHEYE": ("f", "cx", "cy"),
     "FISHEYE": ("fx", "fy", "cx", "cy"),
     "SIMPLE_RADIAL_FISHEYE": ("f", "cx", "cy", "k1"),
@@ -40,7 +44,11 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
 DEVIATIONS = "focal_deviation", "distortion_deviation"  # what may be uncertain of a camera
-FISHEYE_MODELS = frozenset(name for name in PARAMETERS if name.endswith("FISHEYE"))
+# The other models of COLMAP, and why they are refused.
+REFUSED = {
+    "EQUIRECTANGULAR": "it sees all around; give its rays to caransac.estimate_relative_pose_from_rays",
+    "RAD_TAN_THIN_PRISM_FISHEYE": "its prism has further terms; undistort the points with pycolmap.Camera.cam_from_img",
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,10 @@ class Camera:
     """A camera in COLMAP's terms.
 
     Attributes:
-        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, or of the fisheye models
-            SIMPLE_FISHEYE, FISHEYE, SIMPLE_RADIAL_FISHEYE, RADIAL_FISHEYE, OPENCV_FISHEYE, THIN_PRISM_FISHEYE. Of a
-            fisheye, matches beyond 85 degrees from the optical axis take no part in an estimation.
+        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, or of the fisheye models FOV,
+            SIMPLE_DIVISION, DIVISION, EUCM, SIMPLE_FISHEYE, FISHEYE, SIMPLE_RADIAL_FISHEYE, RADIAL_FISHEYE,
+            OPENCV_FISHEYE, THIN_PRISM_FISHEYE. Of a fisheye, matches beyond 85 degrees from the optical axis take no
+            part in an estimation.
         params: the model's parameters in COLMAP's order, lengths in pixels.
         width: image width in pixels, 0 when unknown; not needed for estimation.
         height: image height in pixels, 0 when unknown; not needed for estimation.
@@ -73,7 +82,8 @@ class Camera:
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or self.model not in PARAMETERS:
-            raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {shorten(self.model)}")
+            reason = f": {REFUSED[self.model]}" if isinstance(self.model, str) and self.model in REFUSED else ""
+            raise ValueError(f"model must be one of {', '.join(PARAMETERS)}, not {shorten(self.model)}{reason}")
         try:
             params = tuple(_as_number(value) for value in self.params)
         except (OverflowError, SystemError, TypeError, ValueError) as error:
@@ -236,8 +246,16 @@ class Camera:
 
     @property
     def is_fisheye(self) -> bool:
-        """Whether the distance to the principal point grows with the angle to the optical axis, not its tangent."""
-        return self.model in FISHEYE_MODELS
+        """Whether the distance to the principal point grows by `lens.PROJECTIONS`, not with the angle's tangent."""
+        return self.projection is not None
+
+    @property
+    def projection(self) -> tuple[Any, ...] | None:
+        """Name in `lens.PROJECTIONS` and parameters; None of a pinhole, with a lens or without."""
+        if self.model.endswith("FISHEYE"):
+            return ("FISHEYE",)
+        name, numbers = self.model.removeprefix("SIMPLE_"), self.params[_centre_place(self.model) + 2 :]
+        return (name, *numbers) if name in PROJECTIONS and numbers[0] != 0 else None  # all are pinholes at zero
 
     @property
     def distortion(self) -> Distortion:
@@ -257,12 +275,12 @@ class Camera:
         if not self.is_distorted:
             return np.asarray(distorted)
         found = self.distortion.invert(distorted)
-        return rays_from_fisheye(found) if self.is_fisheye else found
+        return found if self.projection is None else unproject(found, *self.projection)
 
     def rays_to_pixels(self, rays: Array) -> Array:
         """Pixels of normalised image coordinates: (n, 2) -> (n, 2)."""
         fx, fy, cx, cy = self.intrinsics
-        seen = fisheye_from_rays(rays) if self.is_fisheye else rays
+        seen = rays if self.projection is None else project(rays, *self.projection)
         return np.asarray(self.distortion.apply(seen)[0] * (fx, fy) + (cx, cy))
 
     @property

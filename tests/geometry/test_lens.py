@@ -6,7 +6,7 @@ import pytest
 import caransac
 from caransac import Camera, Options
 from caransac.geometry import pose_error_deg, rotation_from_vector
-from caransac.geometry.lens import MAX_FISHEYE_ANGLE_DEG, Distortion, fisheye_from_rays, rays_from_fisheye
+from caransac.geometry.lens import MAX_FISHEYE_ANGLE_DEG, Distortion, project, unproject
 
 STRONG = Distortion(0.1, -0.05, 0.02, -0.01, 0.2, -0.1, 0.05, 0.01, -0.02, 0.03, -0.01)
 FISHEYES = [
@@ -34,11 +34,11 @@ def test_displaced_points_come_back(rng):
 def test_rays_of_a_fisheye_end_at_the_largest_angle():
     angles = np.deg2rad([0, 1e-9, 30, MAX_FISHEYE_ANGLE_DEG - 0.01, MAX_FISHEYE_ANGLE_DEG + 0.01, 90, 180])
     points = angles[:, None] * [0.6, -0.8]
-    rays = rays_from_fisheye(points)
+    rays = unproject(points, "FISHEYE")
     assert np.isnan(rays).all(axis=1).tolist() == [False] * 4 + [True] * 3
     np.testing.assert_allclose(np.linalg.norm(rays[:4], axis=1), np.tan(angles[:4]))
-    np.testing.assert_allclose(fisheye_from_rays(rays[:4]), points[:4], rtol=1e-12)
-    assert np.isnan(rays_from_fisheye(np.full((1, 2), np.nan))).all()
+    np.testing.assert_allclose(project(rays[:4], "FISHEYE"), points[:4], rtol=1e-12)
+    assert np.isnan(unproject(np.full((1, 2), np.nan), "FISHEYE")).all()
 
 
 def views_all_around(camera, seed, count=500, outlier_ratio=0.4):
@@ -79,6 +79,7 @@ def test_poses_of_fisheye_views(camera):
 
 def test_a_pair_with_nothing_within_the_field_of_view_fails_as_a_value():
     pixels = 480 + np.random.default_rng(3).uniform(560, 600, (50, 2))
-    found = caransac.estimate_relative_pose(pixels, pixels[::-1], FISHEYES[0], FISHEYES[0])
+    unsized = Camera("FISHEYE", FISHEYES[0].params)
+    found = caransac.estimate_relative_pose(pixels, pixels[::-1], unsized, unsized)
     assert not found.success and found.stop_reason == "too_few_points"
     assert found.inliers.shape == (50,) and not found.inliers.any()

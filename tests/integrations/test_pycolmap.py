@@ -136,7 +136,10 @@ def test_settings_mean_the_same(settings, options):
         ((*POINTS, CAMERA, CAMERA, {"random_seed": -2}), "random_seed: seed must be"),
         ((*POINTS, CAMERA, CAMERA, {"max_num_trials": 0}), "max_num_trials: "),
         ((*POINTS, CAMERA, CAMERA, 3), "estimation_options must be a pycolmap.RANSACOptions"),
-        ((*POINTS, CAMERA, pycolmap.Camera(model="FOV", width=9, height=9, params=[1] * 5)), "camera2: model must be"),
+        (
+            (*POINTS, CAMERA, pycolmap.Camera(model="EQUIRECTANGULAR", width=9, height=9, params=[9, 9])),
+            "camera2: model must",
+        ),
         ((*POINTS, DICT | {"focal": 3}, CAMERA), "camera1: a camera dict has model"),
         ((PAIR.points1, PAIR.points2[:9], CAMERA, CAMERA), "same length"),
         ((PAIR.points1, PAIR.points2 * np.inf, CAMERA, CAMERA), "points2 must not contain NaN"),

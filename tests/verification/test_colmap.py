@@ -71,7 +71,14 @@ def test_uncalibrated_pairs_get_a_fundamental_matrix(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "coefficients"), [("OPENCV", (-0.2, 0.05, 0.002, -0.001)), ("OPENCV_FISHEYE", (0.02, 0.01, 0, 0))]
+    ("model", "coefficients"),
+    [
+        ("OPENCV", (-0.2, 0.05, 0.002, -0.001)),
+        ("OPENCV_FISHEYE", (0.02, 0.01, 0, 0)),
+        ("FOV", (0.8,)),
+        ("DIVISION", (-0.2,)),
+        ("EUCM", (0.6, 1.1)),
+    ],
 )
 def test_lens_distortion_is_removed(tmp_path, model, coefficients):
     lens = Camera(model, (*PAIRS[0].camera1.pinhole.params, *coefficients), 1024, 768)

@@ -135,8 +135,8 @@ def test_pairs_of_images_that_are_gone(database, fails):
 
 
 def test_unknown_camera_models(database, fails):
-    execute(database, "UPDATE cameras SET model = 7")
-    fails([database], "FOV", "--calibrated never")
+    execute(database, "UPDATE cameras SET model = 17")
+    fails([database], "EQUIRECTANGULAR", "it sees all around", "--calibrated never")
     execute(database, "UPDATE cameras SET model = 'PINHOLE'")
     fails([database], "number PINHOLE")
     execute(database, "UPDATE cameras SET model = 99")

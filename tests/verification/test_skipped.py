@@ -19,7 +19,7 @@ def read_report(path):
 @pytest.mark.parametrize(
     ("command", "problem", "names"),
     [
-        ("UPDATE cameras SET model = 7 WHERE camera_id = 3", "camera 3 has model FOV", "scene/003.png"),
+        ("UPDATE cameras SET model = 17 WHERE camera_id = 3", "camera 3 has model EQUI", "scene/003.png"),
         ("UPDATE cameras SET params = x'00' WHERE camera_id = 3", "corrupt camera 3", "scene/003.png"),
         ("DELETE FROM cameras WHERE camera_id = 3", "image scene/003.png has camera 3, which is not", "scene/003.png"),
         ("DELETE FROM images WHERE image_id = 3", "image 3 is not there: match again", "image 3"),

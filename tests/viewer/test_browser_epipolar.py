@@ -118,8 +118,16 @@ def test_hovering_a_pixel_draws_the_lines_of_its_epipolar_plane(open_report, rep
             Camera("OPENCV_FISHEYE", (720, 715, 505, 390, 0.02, -0.01, 0.002, -0.001), 1024, 768),
             Camera("THIN_PRISM_FISHEYE", (730, 700, 512, 384, 0.03, 0, 2e-3, 1e-3, 0, 0, 3e-3, -2e-3), 1024, 768),
         ),
+        (
+            Camera("FOV", (720, 715, 505, 390, 0.8), 1024, 768),
+            Camera("DIVISION", (800, 790, 512, 384, -0.2), 1024, 768),
+        ),
+        (
+            Camera("EUCM", (720, 715, 505, 390, 0.6, 1.1), 1024, 768),
+            Camera("FOV", (800, 790, 512, 384, 0.9), 1024, 768),
+        ),
     ],
-    ids=["polynomial", "rational", "fisheye"],
+    ids=["polynomial", "rational", "fisheye", "closed form", "EUCM"],
 )
 def test_lines_bend_with_the_lens(open_report, tmp_path, pair, lens1, lens2):
     points1 = lens1.rays_to_pixels(pair.camera1.pixels_to_rays(pair.points1))

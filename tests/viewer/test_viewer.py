@@ -227,7 +227,7 @@ def test_without_opencv_images_are_refused_and_frames_work(tmp_path, pair, pose,
 def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
     coefficients = {"k1": -0.3, "k2": 0.1, "p1": 1e-3, "p2": -2e-3, "k3": 0.02, "d1": 0.01, "d2": 0.03, "d3": 0.04}
     lens = Camera("FULL_OPENCV", (900, 910, 500, 380, *coefficients.values()), 1024, 768)
-    absent = {"k4": 0, "sx1": 0, "sy1": 0, "fisheye": False}
+    absent = {"k4": 0, "sx1": 0, "sy1": 0, "projection": None}
     path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=lens, camera2=pair.camera2)
     first, second = (image["lens"] for image in content_of(path)["images"])
     assert second is None

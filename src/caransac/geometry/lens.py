@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,17 @@ from caransac.geometry.formulas import Array
 # to the optical axis, and from 90 degrees on there is no such point. Of matches all around two views of 190 degrees,
 # those within 60, 70, 80 and 85 degrees gave median errors of the pose of 0.30, 0.21, 0.25 and 0.19 degrees.
 MAX_FISHEYE_ANGLE_DEG = 85.0
+# Lenses whose radius r in the image is another function of the tangent t of the angle to the axis than t itself: that
+# function, and its inverse. FOV: Devernay and Faugeras 2001; DIVISION: Fitzgibbon 2001; EUCM: Khomutenko et al. 2016.
+PROJECTIONS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
+    "FISHEYE": (np.arctan, np.tan),
+    "FOV": (lambda t, w: np.arctan(2 * t * np.tan(w / 2)) / w, lambda r, w: np.tan(r * w) / (2 * np.tan(w / 2))),
+    "DIVISION": (lambda t, k: 2 * t / (1 + np.sqrt(1 - 4 * k * t**2)), lambda r, k: r / (1 + k * r**2)),
+    "EUCM": (
+        lambda t, a, b: t / (a * np.sqrt(b * t**2 + 1) + 1 - a),
+        lambda r, a, b: r * (a * np.sqrt(1 - (2 * a - 1) * b * r**2) + 1 - a) / (1 - a**2 * b * r**2),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -108,15 +120,27 @@ def _roots(polynomial: Polynomial) -> Array:
     return np.asarray(Polynomial(coefficients).roots())
 
 
-def fisheye_from_rays(rays: Array) -> Array:
-    """Rays (n, 2) as points (n, 2) at the angle to the optical axis, in radians, instead of at its tangent."""
-    radius = np.linalg.norm(rays, axis=1, keepdims=True)
-    return np.asarray(rays * np.where(radius > 0, np.arctan(radius) / np.where(radius > 0, radius, 1), 1))
+def project(rays: Array, kind: str, *params: float) -> Array:
+    """Points (n, 2) in which a lens of `PROJECTIONS` shows rays (n, 2), before any distortion; NaN if it cannot."""
+    with np.errstate(all="ignore"):
+        return _scale_to(rays, lambda tangent: PROJECTIONS[kind][0](tangent, *params))
 
 
-def rays_from_fisheye(points: Array) -> Array:
-    """The inverse of `fisheye_from_rays`: (n, 2) -> (n, 2), NaN beyond `MAX_FISHEYE_ANGLE_DEG`."""
-    angle = np.linalg.norm(points, axis=1, keepdims=True)
-    within = angle <= np.deg2rad(MAX_FISHEYE_ANGLE_DEG)  # False of NaN
-    safe = np.where(within & (angle > 0), angle, 1)
-    return np.asarray(np.where(within, points * np.where(angle > 0, np.tan(safe) / safe, 1), np.nan))
+def unproject(points: Array, kind: str, *params: float) -> Array:
+    """The inverse of `project`: (n, 2) -> (n, 2), NaN if there is none, and beyond `MAX_FISHEYE_ANGLE_DEG`."""
+    forward, back = PROJECTIONS[kind]
+
+    def tangents(radius: Array) -> Array:
+        tangent = back(radius, *params)
+        within = (tangent >= 0) & (tangent <= np.tan(np.deg2rad(MAX_FISHEYE_ANGLE_DEG)))  # False of NaN
+        within &= np.abs(forward(tangent, *params) - radius) < 1e-9  # else it is of another branch
+        return np.where(within, tangent, np.nan)
+
+    with np.errstate(all="ignore"):
+        return _scale_to(points, tangents)
+
+
+def _scale_to(points: Array, length: Callable[[Array], Array]) -> Array:
+    """Points (n, 2) at another distance from the origin, a function of their own that has no jump there."""
+    radius = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)  # below, any function is linear
+    return np.asarray(points * (length(radius) / radius))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from caransac.api.camera_pooling import CameraEstimate
-from caransac.camera import PARAMETERS, Camera
+from caransac.camera import PARAMETERS, REFUSED, Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, usual_distortion
 from caransac.verification.pair_records import CalibrationPolicy, CameraFocal, ImageSize
 
@@ -144,8 +144,8 @@ def read_camera(camera_id: int, model: int, width: int, height: int, params: byt
     name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
     if name not in PARAMETERS:
         raise ValueError(
-            f"camera {camera_id} has model {name}, which caransac does not know (it knows "
-            f"{', '.join(PARAMETERS)}): undistort the images first, or use --calibrated never"
+            f"camera {camera_id} has model {name}, which caransac does not know ({REFUSED.get(name, 'it is new')}; it "
+            f"knows {', '.join(PARAMETERS)}): undistort the images first, or use --calibrated never"
         )
     try:
         return Camera(name, tuple(np.frombuffer(params, "<f8")), width, height)

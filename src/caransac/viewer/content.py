@@ -191,7 +191,7 @@ def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
     rays = camera.pixels_to_rays(np.stack([columns.ravel(), rows.ravel()], axis=1))
     reach = float(np.nanmax(np.linalg.norm(rays, axis=1), initial=0.0))
     (_, _, cx), (_, _, cy), _ = camera.K.tolist()
-    projection = {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, "fisheye": camera.is_fisheye}
+    projection = {"fx": camera.fx, "fy": camera.fy, "cx": cx, "cy": cy, "projection": camera.projection}
     return {**projection, **asdict(camera.distortion), "reach": reach}
 
 

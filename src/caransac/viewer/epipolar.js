@@ -35,10 +35,26 @@ class Pinhole {
   }
 }
 
-// A distorting lens, as caransac.geometry.lens has it; a fisheye displaces the angles of rays instead of their tangents.
+// Radius in the image by the tangent of the angle to the axis, and its inverse, as caransac.geometry.lens has them.
+const PROJECTIONS = {
+  FISHEYE: [Math.atan, (r) => (r < Math.PI / 2 ? Math.tan(r) : NaN)],
+  FOV: [
+    (t, w) => Math.atan(2 * t * Math.tan(w / 2)) / w,
+    (r, w) => (r * w < Math.PI / 2 ? Math.tan(r * w) / (2 * Math.tan(w / 2)) : NaN),
+  ],
+  DIVISION: [(t, k) => (2 * t) / (1 + Math.sqrt(1 - 4 * k * t * t)), (r, k) => r / (1 + k * r * r)],
+  EUCM: [
+    (t, a, b) => t / (a * Math.sqrt(b * t * t + 1) + 1 - a),
+    (r, a, b) => (r * (a * Math.sqrt(1 - (2 * a - 1) * b * r * r) + 1 - a)) / (1 - a * a * b * r * r),
+  ],
+};
+
+// A distorting lens, as caransac.geometry.lens has it; a fisheye displaces its projection of rays instead of rays.
 class Lens {
   constructor(parameters) {
     Object.assign(this, parameters);
+    const [name, ...numbers] = parameters.projection ?? [];
+    [this.project, this.unproject] = (PROJECTIONS[name] ?? []).map((each) => (radius) => each(radius, ...numbers));
   }
 
   // Displaced coordinates and their derivatives.
@@ -63,7 +79,7 @@ class Lens {
   // The pixel of a ray.
   distort([x, y]) {
     const radius = Math.hypot(x, y);
-    const scale = this.fisheye && radius > 0 ? Math.atan(radius) / radius : 1;
+    const scale = this.project && radius > 0 ? this.project(radius) / radius : 1;
     const { u, v } = this.displace([scale * x, scale * y]);
     return [this.fx * u + this.cx, this.fy * v + this.cy];
   }
@@ -81,9 +97,8 @@ class Lens {
     }
     const { u: endU, v: endV } = this.displace([x, y]);
     const radius = Math.hypot(x, y);
-    const seen = !this.fisheye || radius < Math.PI / 2;
-    const scale = this.fisheye && radius > 0 ? Math.tan(radius) / radius : 1;
-    const converged = Math.hypot(endU - u, endV - v) < 1e-9 && seen && scale * radius <= 1.05 * this.reach;
+    const scale = this.project && radius > 0 ? this.unproject(radius) / radius : 1;
+    const converged = Math.hypot(endU - u, endV - v) < 1e-9 && scale > 0 && scale * radius <= 1.05 * this.reach;
     return converged ? [this.fx * scale * x + this.cx, this.fy * scale * y + this.cy] : null;
   }
 
@@ -102,10 +117,10 @@ class Lens {
     const half = Math.sqrt(this.reach ** 2 - offset ** 2);
     // Evenly in angle for a fisheye, whose far rays are crowded in the image.
     const nearest = Math.hypot(1, offset);
-    const turn = this.fisheye ? Math.atan(half / nearest) : half;
+    const turn = this.project ? Math.atan(half / nearest) : half;
     return Array.from({ length: 97 }, (_, i) => {
       const part = turn * (i / 48 - 1);
-      const way = this.fisheye ? nearest * Math.tan(part) : part;
+      const way = this.project ? nearest * Math.tan(part) : part;
       return this.distort([-offset * nx - way * ny, -offset * ny + way * nx]);
     });
   }
