@@ -125,9 +125,9 @@ def test_fields_that_are_yet_to_come_need_no_code():
         known: bool = True
 
     Later.__annotations__ |= {"covariance": Array | None, "rivals": tuple[Rival, ...], "known": bool}
-    later = Later(covariance=np.diag([1.0, np.nan]), rivals=(Rival(np.eye(3), 2.0),))
+    later = Later(covariance=np.diag([1.0, 2.0]), rivals=(Rival(np.eye(3), 2.0),))
     plain = json.loads(json.dumps(result_format.fields_to_plain(later, full=True), allow_nan=False))
-    assert plain["covariance"] == [[1.0, 0.0], [0.0, None]]
+    assert plain["covariance"] == [[1.0, 0.0], [0.0, 2.0]]
     assert plain["rivals"] == [{"R": np.eye(3).tolist(), "support": 2.0}]
     again = Later(**result_format.fields_from_plain(Later, plain | {"unheard_of": 1}, 0))
     assert_equal(again.rivals, later.rivals)
@@ -148,14 +148,19 @@ def test_fields_that_are_yet_to_come_need_no_code():
         ({"num_matches": 10**15}, "points1 and points2 must have num_matches rows"),
         ({"inliers": [0, 400]}, "inliers: must be indices of the 400 matches"),
         ({"inliers": 5}, "inliers: must be a list, not 5"),
-        ({"R": [[1, 0], [0, 1]]}, r"R must have shape \(3, 3\), got \(2, 2\)"),
+        ({"R": [[1, 0], [0, 1]]}, r"R: must have shape \(3, 3\), got \(2, 2\)"),
         ({"R": [[1, 0], [0]]}, "R: "),
         ({"R": {"shape": [10**6, 10**6]}}, "R: must be a list, or the shape of an empty array"),
         ({"points1": [[1, 2]] * 399}, "points1 and points2 must have num_matches rows"),
-        ({"probabilities": [0.5]}, r"probabilities must have shape \(400,\)"),
+        ({"probabilities": [0.5]}, r"probabilities: must have shape \(400,\)"),
         ({"camera1": {"model": "PINHOLE"}}, "camera1: a camera dict has model, params"),
         ({"confidence": [1]}, r"confidence: must be a float, not \[1\]"),
         ({"alternatives": [{"R": []}]}, "alternatives: must have R, t, not "),
+        ({"alternatives": [{"R": [[1]], "t": [1, 0, 0]}]}, r"alternatives: R: must have shape \(3, 3\), got \(1, 1\)"),
+        ({"covariance": [[1.0]]}, r"covariance_of: must have shape \(1,\), got \(5,\)"),
+        ({"covariance": [[1.0, 0.0]]}, r"covariance: must have shape \(1, 1\), got \(1, 2\)"),
+        ({"elapsed_s": np.nan}, "elapsed_s: must be a float, not nan"),
+        ({"R": [[1, 0, 0], [0, 1, 0], [0, 0, None]]}, "R: must be finite numbers"),
     ],
 )
 def test_what_is_no_result_is_refused_by_name(results, tmp_path, change, message):
@@ -164,6 +169,36 @@ def test_what_is_no_result_is_refused_by_name(results, tmp_path, change, message
     with pytest.raises(ValueError, match=message) as raised:
         caransac.RelativePoseResult.load(tmp_path / "r.json")
     assert "r.json" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"probabilities": [0.5]}, r"probabilities: must have shape \(400,\), got \(1,\)"),
+        ({"probabilities": [None] * 400}, "probabilities: must be finite numbers"),
+        ({"state": [[0.0]]}, r"state: must have shape \(400, 1\), got \(1, 1\)"),
+        ({"msac_scores": [[0.0] * 400] * 99}, r"msac_scores: must have shape \(\d+, 400\), got \(99, 400\)"),
+        ({"best": [[1.0, 0.0], [0.0, 1.0]]}, r"best: must have shape \(3, 4\), got \(2, 2\)"),
+        ({"models": [[[1.0] * 5] * 3]}, r"models: must have 3 or 4 columns, got \(1, 3, 5\)"),
+        ({"models": [1.0]}, r"models: must have shape \('k', 3, 'columns'\), got \(1,\)"),
+        ({"samples": [[0, 400]]}, "samples: must be indices of the 400 matches"),
+        ({"samples": [[0, -1]]}, "samples: must be indices of the 400 matches"),
+        ({"samples": [3]}, r"samples: must have shape"),
+        ({"noise": float("inf")}, "noise: must be a float, not inf"),
+    ],
+)
+def test_rounds_that_do_not_fit_the_matches_are_refused_by_name(results, change, message):
+    values = results["pose"].to_dict(full=True)
+    values["trace"][-1] |= change
+    with pytest.raises(ValueError, match=f"trace: {message}"):
+        caransac.RelativePoseResult.from_dict(values)
+
+
+def test_a_covariance_in_a_result_in_a_result_is_checked(results):
+    values = results["any"].to_dict(full=True)
+    values["epipolar"] |= {"covariance": [[1.0, 0.0]] * 2}
+    with pytest.raises(ValueError, match=r"epipolar: covariance_of: must have shape \(2,\), got \(5,\)"):
+        caransac.GeometryResult.from_dict(values)
 
 
 def test_files_that_hold_no_result_are_named(results, tmp_path):

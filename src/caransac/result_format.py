@@ -1,6 +1,6 @@
 """Results as plain values, such as JSON has, and back; docs/formats.md describes the format.
 
-Nothing here knows the fields of a result: their annotations say how each is read back.
+The annotations of a result's fields say how each is read back, and `SHAPES` has the shapes of arrays.
 """
 
 from __future__ import annotations
@@ -19,6 +19,23 @@ from caransac.camera import Camera
 
 SCHEMA = 1  # of the format; raised when something that was there before changes its meaning or goes
 FULL = {"full": True}  # of fields that are long, and written in full only
+# Shapes of fields, by their names. The length n is the number of matches; the lengths of any other letter are equal in
+# one record. A model has three or four columns.
+SHAPES: dict[str, tuple[str | int, ...]] = {
+    **dict.fromkeys(("R", "E", "F", "H"), (3, 3)),
+    "t": (3,),
+    **dict.fromkeys(("points1", "points2", "points2d"), ("n", 2)),
+    **dict.fromkeys(("points3d", "rays1", "rays2"), ("n", 3)),
+    "probabilities": ("n",),
+    "covariance": ("f", "f"),
+    "covariance_of": ("f",),
+    "samples": ("samples", "size"),
+    "models": ("k", 3, "columns"),
+    "best": (3, "columns"),
+    "model": (3, "columns"),
+    "msac_scores": ("k", "n"),
+    "state": ("n", "c"),
+}
 
 Plain = Any  # None, a bool, a number, a text, or a list or dict of these
 
@@ -65,17 +82,37 @@ def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -
     Raises:
         ValueError: a field is missing or is not what its annotation says; the message names it.
     """
-    found = {}
     for field in fields(kind):
-        if field.name in values:
-            try:
-                found[field.name] = from_plain(_hints(kind)[field.name], values[field.name], num_matches)
-            except (OverflowError, TypeError, ValueError) as error:
-                raise ValueError(f"{field.name}: {error}") from error
-        elif field.default is MISSING or field.metadata.get("full"):
+        if field.name not in values and (field.default is MISSING or field.metadata.get("full")):
             also = "; to_dict(full=True) and save() keep it" if field.metadata.get("full") else ""
             raise ValueError(f"{field.name} is missing{also}")
+    return _entries({field.name: _hints(kind)[field.name] for field in fields(kind)}, values, num_matches)
+
+
+def _entries(hints: Mapping[str, Any], values: Mapping[str, Any], num_matches: int) -> dict[str, Any]:
+    """The entries of a record that are there, by their annotations; their shapes must be those of `SHAPES`."""
+    found: dict[str, Any] = {}
+    lengths: dict[str | int, int] = {"n": num_matches}
+    for name in (name for name in hints if name in values):
+        try:
+            found[name] = from_plain(hints[name], values[name], num_matches)
+            if name in SHAPES and found[name] is not None:
+                _check_shape(np.shape(found[name]), SHAPES[name], lengths)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from error
     return found
+
+
+def _check_shape(shape: tuple[int, ...], wanted: tuple[str | int, ...], lengths: dict[str | int, int]) -> None:
+    """Raise a ValueError if a shape is not the one that is wanted; the lengths of its letters are kept."""
+    if len(shape) == len(wanted):
+        for length, of in zip(shape, wanted, strict=True):
+            lengths.setdefault(of, of if isinstance(of, int) else length)
+    expected = tuple(lengths.get(of, of) for of in wanted)
+    if shape != expected:
+        raise ValueError(f"must have shape {expected}, got {shape}")
+    if lengths.get("columns", 3) not in (3, 4):
+        raise ValueError(f"must have 3 or 4 columns, got {shape}")
 
 
 def from_plain(hint: Any, value: Plain, num_matches: int) -> Any:
@@ -97,7 +134,7 @@ def from_plain(hint: Any, value: Plain, num_matches: int) -> Any:
         entries, hints = _as(dict, value), _hints(hint)
         if set(hints) - set(entries):
             raise ValueError(f"must have {', '.join(hints)}, not {shorten(value)}")
-        return hint(**{name: from_plain(kind, entries[name], num_matches) for name, kind in hints.items()})
+        return hint(**_entries(hints, entries, num_matches))
     if isinstance(hint, type) and is_dataclass(hint):
         return hint(**fields_from_plain(hint, _as(dict, value), num_matches))
     return _single(hint, value)
@@ -109,7 +146,7 @@ def _single(hint: Any, value: Plain) -> Any:
     fits = {
         bool: isinstance(value, bool),
         int: is_integer(value),
-        float: is_real(value),
+        float: is_real(value) and np.isfinite(float(value)),
         str: isinstance(value, str),
     }.get(hint, value in choices if isinstance(value, str) else False)
     if not fits:
@@ -134,8 +171,10 @@ def _array(hint: Any, value: Plain, num_matches: int) -> NDArray[Any]:
             raise ValueError(f"must be a list, or the shape of an empty array, not {shorten(value)}")
         return np.empty(shape, kind)
     array = np.array(_as(list, value), dtype=float)  # None becomes NaN
-    if np.issubdtype(kind, np.integer) and not np.isfinite(array).all():
-        raise ValueError("must be whole numbers")
+    if not np.isfinite(array).all():
+        raise ValueError("must be finite numbers")
+    if np.issubdtype(kind, np.integer) and not np.all((array >= 0) & (array < num_matches)):
+        raise ValueError(f"must be indices of the {num_matches} matches")
     return array.astype(kind)
 
 

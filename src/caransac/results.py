@@ -33,7 +33,6 @@ Kind = TypeVar("Kind", bound="Result")
 
 SHARED = ("points1", "points2", "trace")  # what the results in a result have in common with it
 POSE_NUMBERS = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")
-SHAPES = {"R": (3, 3), "t": (3,), "E": (3, 3), "F": (3, 3), "H": (3, 3)}  # of what results hold, where they hold it
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -73,7 +72,7 @@ class Result:
     elapsed_s: float
 
     _derived: ClassVar[tuple[str, ...]] = ("num_matches",)  # what `to_dict` has beside the fields
-    _points: ClassVar[dict[str, int]] = {}  # fields with the points that were given, and their dimensions
+    _points: ClassVar[tuple[str, ...]] = ()  # fields with the points that were given
 
     def __repr__(self) -> str:
         return describe(self)
@@ -177,7 +176,7 @@ class TwoViewResult(PixelResult):
         "rotation_deviation_deg",
         "direction_deviation_deg",
     )
-    _points: ClassVar[dict[str, int]] = {"points1": 2, "points2": 2}
+    _points: ClassVar[tuple[str, ...]] = ("points1", "points2")
 
     @property
     def rotation_deg(self) -> float | None:
@@ -256,7 +255,7 @@ class AbsolutePoseResult(PixelResult):
     points3d: Array = field(metadata=FULL)
 
     _derived: ClassVar[tuple[str, ...]] = ("num_matches", "centre")
-    _points: ClassVar[dict[str, int]] = {"points2d": 2, "points3d": 3}
+    _points: ClassVar[tuple[str, ...]] = ("points2d", "points3d")
 
     @property
     def centre(self) -> Array | None:
@@ -326,7 +325,7 @@ class RayPoseResult(Result):
     rays2: Array = field(metadata=FULL)
 
     _derived: ClassVar[tuple[str, ...]] = ("num_matches", "rotation_deg")
-    _points: ClassVar[dict[str, int]] = {"rays1": 3, "rays2": 3}
+    _points: ClassVar[tuple[str, ...]] = ("rays1", "rays2")
 
     @property
     def rotation_deg(self) -> float | None:
@@ -458,14 +457,6 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
     read = found(**fields_from_plain(found, values, count))
     if isinstance(read, GeometryResult):
         read = replace(read, epipolar=replace(read.epipolar, **{name: getattr(read, name) for name in shared}))
-    points = {name: (count, dimensions) for name, dimensions in found._points.items()}
-    for name, shape in {**SHAPES, **points, "probabilities": (count,)}.items():
-        array = getattr(read, name, None)
-        if array is not None and array.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    covariance, numbers = getattr(read, "covariance", None), getattr(read, "covariance_of", None)
-    if covariance is not None and numbers is not None and covariance.shape != (len(numbers),) * 2:
-        raise ValueError(f"covariance must be of the numbers of covariance_of, got {covariance.shape}")
     assert isinstance(read, wanted)
     return read
 
