@@ -278,7 +278,7 @@ def test_options_of_odd_values():
         samples_per_round=np.int16(300), top_models=np.int16(300), rounds=np.uint8(200), seed=np.uint64(3)
     )
     assert options.samples_per_round * options.top_models * options.rounds == 18_000_000
-    assert {type(getattr(options, name)) for name in options.__slots__} <= {int, float, bool, str, Tuning}
+    assert {type(getattr(options, name)) for name in options.__slots__} <= {int, float, bool, str, type(None), Tuning}
 
 
 def test_the_command_line_refuses_in_one_line(valid, tmp_path, rng, capsys):
