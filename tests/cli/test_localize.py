@@ -1,6 +1,7 @@
 """caransac localize, in a small model of rendered views."""
 
 import json
+import shutil
 import sqlite3
 from itertools import pairwise
 
@@ -130,6 +131,26 @@ def test_a_camera_has_pixel_centres_at_integers_as_in_other_commands(scene, caps
     folder, _ = scene
     assert main(["localize", str(folder / "sparse"), "1.png", "--json", "--camera", "432,240,180"]) in (0, 1)
     assert json.loads(capsys.readouterr().out)["camera"]["params"] == [432, 240.5, 180.5], "COLMAP's, in the answer"
+
+
+def test_the_refined_camera_of_the_model_comes_before_the_prior_of_the_database(scene, capsys, tmp_path):
+    """The prior is three per cent off; a camera that the model does not have is still that of the database."""
+    folder, views = scene
+    database = tmp_path / "database.db"
+    shutil.copy(folder / "database.db", database)
+    prior = np.array([1.03 * views.camera.fx, views.camera.params[1] + 0.5, views.camera.params[2] + 0.5])
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE cameras SET params = ?", (prior.tobytes(),))
+    command = ["localize", str(folder / "sparse"), "1.png", "--json", "--database", str(database)]
+    assert main(command) == 0
+    camera = json.loads(capsys.readouterr().out)["camera"]
+    assert (camera["params"][0], camera["focal_deviation"]) == (views.camera.fx, 0)
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE cameras SET camera_id = 7")
+        connection.execute("UPDATE images SET camera_id = 7 WHERE name = '1.png'")
+    connection.close()
+    main(command)
+    assert json.loads(capsys.readouterr().out)["camera"]["focal_deviation"] > 0
 
 
 def test_a_run_continues_where_it_was_interrupted(scene, capsys, tmp_path):

@@ -67,8 +67,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Camera.from_text,
         metavar="CAMERA",
         help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, ±5%% behind it if the focal length is "
-        "uncertain (default: that of the database, else that of the model if it has only one, else "
-        "from EXIF data, else estimated)",
+        "uncertain (default: that of the model if it has the database's camera of the image, else that of the "
+        "database, else that of the model if it has only one, else from EXIF data, else estimated)",
     )
     two_views.add_options(parser, Options()).add_argument(
         "--min-confidence",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,13 +46,13 @@ class ColmapModel:
         points3d: (n, 3) 3D points.
         vectors: (n, 128) the mean descriptor of each, of length one.
         database: the database that the model was made from.
-        camera: the camera of all images of the model, where they have one; else None.
+        cameras: refined cameras of the images of the model, as pycolmap has them, by their number in the database.
     """
 
     points3d: Array
     vectors: Floats
     database: Path
-    camera: Camera | None
+    cameras: Mapping[int, Any]
 
     @classmethod
     def read(cls, folder: str | Path, database: str | Path) -> ColmapModel:
@@ -85,9 +85,13 @@ class ColmapModel:
                 np.add.at(vectors, rows, found[index])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         cameras = {number: model.cameras[number] for number in {image.camera_id for image in model.images.values()}}
-        camera = as_camera(next(iter(cameras.values())), "camera") if len(cameras) == 1 else None
         space = np.array([point.xyz for _, point in points])
-        return cls(space, np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32), database, camera)
+        return cls(space, np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32), database, cameras)
+
+    @property
+    def camera(self) -> Camera | None:
+        """The camera of all images of the model, if they have only one."""
+        return as_camera(next(iter(self.cameras.values())), "camera") if len(self.cameras) == 1 else None
 
     def match(self, features: Features) -> tuple[Array, Array, Array]:
         """Pixels (m, 2), points (m, 3) that look most alike, and the ratio (m,) to the second-nearest."""
@@ -95,7 +99,10 @@ class ColmapModel:
         return features.points2d[index2d], self.points3d[index3d], np.sqrt(ratios_sq)
 
     def stored(self, name: str) -> tuple[Features, Camera] | None:
-        """Features and camera of an image that the database has, by its name there; None if it has not."""
+        """Features and camera of an image that the database has, by its name there; None if it has not.
+
+        The model's camera comes first: the reconstruction refined it with all its images.
+        """
         with _open(self.database) as connection:
             row = connection.execute("SELECT image_id, camera_id FROM images WHERE name = ?", (name,)).fetchone()
             if row is None:
@@ -106,7 +113,9 @@ class ColmapModel:
             if vectors is None or blob is None or len(vectors) != blob[0]:
                 return None
             points = np.frombuffer(blob[2], np.float32).reshape(blob[0], blob[1])[:, :2].astype(float)
-            return Features(points, vectors), _camera_of(connection, camera_id)
+            refined = self.cameras.get(camera_id)
+            camera = _camera_of(connection, camera_id) if refined is None else as_camera(refined, "camera")
+            return Features(points, vectors), camera
 
 
 def in_colmap_pixels(camera: Camera) -> Camera:
