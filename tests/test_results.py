@@ -1,8 +1,10 @@
 """Results as plain values and files, and the points in space that they show."""
 
+import copy
 import dataclasses
 import io
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +17,7 @@ from caransac import result_format
 from caransac.geometry import Array, depths, epipolar_corrections, homogeneous, sampson_sq
 from caransac.geometry import essential_from_pose as essential
 from caransac.io.point_files import write_ply
+from caransac.robust import pipeline
 from caransac.synthetic import make_pair
 from caransac_lab.synthetic import random_plane
 
@@ -292,3 +295,55 @@ def test_the_first_lines_of_the_readme_print_a_summary(capsys):
     summary, *pose = capsys.readouterr().out.splitlines()
     assert len(summary) < 200 and summary.startswith("RelativePoseResult(success, rotation ")
     assert pose, "the pose is printed if the result is confident"
+
+
+def deferred(calls):
+    """A result that counts how often it is assessed."""
+
+    def assess():
+        calls.append(1)
+        return {"confidence": 0.7}
+
+    values = dict.fromkeys(("probabilities", "trace", "noise_px")) | {"H": np.eye(3), "inliers": np.ones(4, bool)}
+    values |= {"points1": np.zeros((4, 2)), "points2": np.zeros((4, 2)), "consensus": 4.0, "max_error_px": 1.0}
+    values |= {"success": True, "stop_reason": "budget", "num_inliers": 4, "num_hypotheses": 1, "elapsed_s": 0.1}
+    return caransac.HomographyResult.deferring(assess, **values)
+
+
+def test_a_result_is_assessed_once_when_its_confidence_is_first_read():
+    calls = []
+    result = deferred(calls)
+    assert (result.num_matches, result.H.tolist(), calls) == (4, np.eye(3).tolist(), [])
+    assert not hasattr(result, "confidense") and calls == []
+    assert (result.confidence, result.confidence, calls) == (0.7, 0.7, [1])
+    assert not hasattr(result, "_assess"), "what the assessment needed is released"
+
+
+@pytest.mark.parametrize(
+    "derive", [copy.copy, lambda r: pickle.loads(pickle.dumps(r)), lambda r: dataclasses.replace(r, H=None)]
+)
+def test_copies_and_pickles_are_assessed(derive):
+    calls = []
+    other = derive(deferred(calls))
+    assert (other.confidence, calls) == (0.7, [1])
+
+
+def test_a_failed_assessment_is_tried_again():
+    calls = []
+    result = deferred(calls)
+    whole = result.__dict__["_assess"]
+    result.__dict__["_assess"] = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _ = result.confidence
+    result.__dict__["_assess"] = whole
+    assert result.confidence == 0.7
+
+
+def test_estimates_are_assessed_when_they_are_read(monkeypatch):
+    asked = []
+    whole = pipeline.assess_confidence
+    monkeypatch.setattr(pipeline, "assess_confidence", lambda *given: (asked.append(1), whole(*given))[1])
+    pair = make_pair(200, seed=2)
+    result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    assert result.success and result.num_inliers > 50 and asked == []
+    assert result.covariance.shape == (5, 5) and result.confidence > 0.5 and asked == [1]

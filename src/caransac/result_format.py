@@ -83,7 +83,8 @@ def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -
         ValueError: a field is missing or is not what its annotation says; the message names it.
     """
     for field in fields(kind):
-        if field.name not in values and (field.default is MISSING or field.metadata.get("full")):
+        required = field.default is MISSING and field.default_factory is MISSING
+        if field.name not in values and (required or field.metadata.get("full")):
             also = "; to_dict(full=True) and save() keep it" if field.metadata.get("full") else ""
             raise ValueError(f"{field.name} is missing{also}")
     return _entries({field.name: _hints(kind)[field.name] for field in fields(kind)}, values, num_matches)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, ClassVar, Literal, TypeVar, get_args
+from types import NoneType
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,9 @@ POSE_NUMBERS = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direct
 class Result:
     """What every estimation reports.
 
+    The confidence, covariances, degeneracies, alternatives and rivals are computed when one of them is first read. That
+    takes as long as a round or two.
+
     Attributes:
         success: whether there is a model, right or wrong; `is_confident` says whether to rely on it. Failure is a
             value, not an exception.
@@ -57,7 +61,7 @@ class Result:
             the true cameras is; a homography, if its mean error at the corners of the matched region is below one per
             cent of the extent of the matches.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.
-        elapsed_s: wall-clock seconds of the call.
+        elapsed_s: wall-clock seconds of the call, without the assessment that the first read of `confidence` starts.
     """
 
     success: bool
@@ -71,8 +75,36 @@ class Result:
     trace: tuple[Round, ...] | None = field(metadata=FULL)
     elapsed_s: float
 
+    # Fields that are computed when one of them is first read. A plain default would be found in the class: they have
+    # factories.
+    _assessed: ClassVar[tuple[str, ...]] = ("confidence",)
     _derived: ClassVar[tuple[str, ...]] = ("num_matches",)  # what `to_dict` has beside the fields
     _points: ClassVar[tuple[str, ...]] = ()  # fields with the points that were given
+
+    @classmethod
+    def deferring(cls: type[Kind], assess: Callable[[], dict[str, Any]], **values: Any) -> Kind:
+        """Return a result with these fields; `assess` returns the others when one of them is first read."""
+        result = cls(confidence=None, **values)
+        for name in cls._assessed:
+            del result.__dict__[name]
+        result.__dict__["_assess"] = assess
+        return result
+
+    if not TYPE_CHECKING:  # names that no result has must stay errors to type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            """Assess the result: only what is not there yet comes here."""
+            if name not in self._assessed or "_assess" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            # Threads that come here at once compute the same. No lock: a fork could inherit it.
+            self.__dict__.update(self.__dict__["_assess"]())
+            self.__dict__.pop("_assess", None)
+            return self.__dict__[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles and copies have everything."""
+        _ = self.confidence
+        return self.__dict__
 
     def __repr__(self) -> str:
         return describe(self)
@@ -249,11 +281,12 @@ class AbsolutePoseResult(PixelResult):
 
     R: Array | None
     t: Array | None
-    camera: Camera | None = None
-    covariance: Array | None = None
+    camera: Camera | None = field(default_factory=NoneType)
+    covariance: Array | None = field(default_factory=NoneType)
     points2d: Array = field(metadata=FULL)
     points3d: Array = field(metadata=FULL)
 
+    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "camera", "covariance")
     _derived: ClassVar[tuple[str, ...]] = ("num_matches", "centre")
     _points: ClassVar[tuple[str, ...]] = ("points2d", "points3d")
 
@@ -291,12 +324,22 @@ class RelativePoseResult(TwoViewResult):
     E: Array | None
     camera1: Camera | None = None
     camera2: Camera | None = None
-    degeneracy: DegeneracyKind | None = None
-    alternatives: tuple[RelativePose, ...] = ()
-    rivals: tuple[Rival, ...] = ()
-    rotation_confidence: float | None = None
-    covariance: Array | None = None
-    covariance_of: tuple[str, ...] = ()
+    degeneracy: DegeneracyKind | None = field(default_factory=NoneType)
+    alternatives: tuple[RelativePose, ...] = field(default_factory=tuple)
+    rivals: tuple[Rival, ...] = field(default_factory=tuple)
+    rotation_confidence: float | None = field(default_factory=NoneType)
+    covariance: Array | None = field(default_factory=NoneType)
+    covariance_of: tuple[str, ...] = field(default_factory=tuple)
+
+    _assessed: ClassVar[tuple[str, ...]] = (
+        "confidence",
+        "degeneracy",
+        "alternatives",
+        "rivals",
+        "rotation_confidence",
+        "covariance",
+        "covariance_of",
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -349,8 +392,10 @@ class FundamentalResult(TwoViewResult):
     F: Array | None
     camera1: Camera | None = None
     camera2: Camera | None = None
-    degeneracy: DegeneracyKind | None = None
-    rivals: tuple[Rival, ...] = ()
+    degeneracy: DegeneracyKind | None = field(default_factory=NoneType)
+    rivals: tuple[Rival, ...] = field(default_factory=tuple)
+
+    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "degeneracy", "rivals")
 
 
 EpipolarResult = RelativePoseResult | FundamentalResult

@@ -3,6 +3,7 @@
 import multiprocessing
 import threading
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -40,8 +41,8 @@ def pairs_of_all_forms(rng):
 def assert_same(results, expected):
     assert len(results) == len(expected)
     for result, single in zip(results, expected, strict=True):
-        for name, value in vars(single).items():
-            found = getattr(result, name)
+        for name in (field.name for field in fields(single)):
+            found, value = getattr(result, name), getattr(single, name)
             if name == "alternatives":  # poses
                 found, value = ([np.c_[pose] for pose in poses] for poses in (found, value))
             if name == "rivals":

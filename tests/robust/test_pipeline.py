@@ -332,12 +332,22 @@ def test_turned_images_change_nothing():
         assert pose_error_deg(S.T @ result.R @ S, S.T @ result.t, pair.R, pair.t) < 0.6
 
 
-@pytest.mark.parametrize("broken", [{"confidence": np.nan}, {"covariance": np.full((5, 5), np.inf)}])
+@pytest.mark.parametrize("broken", [{"noise": np.nan}, {"model": np.full((3, 4), np.inf)}])
 def test_an_answer_with_a_number_that_is_not_finite_is_none(monkeypatch, broken):
-    whole = pipeline.assess_confidence
-    monkeypatch.setattr(pipeline, "assess_confidence", lambda *arguments: replace(whole(*arguments), **broken))
+    whole = pipeline.conclude
+    monkeypatch.setattr(pipeline, "conclude", lambda *arguments: replace(whole(*arguments), **broken))
     pair = make_pair(60, seed=1)
     result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
     assert not result.success
     assert (result.R, result.covariance, result.confidence, result.num_inliers) == (None, None, 0.0, 0)
     assert result.stop_reason == "degenerate"
+
+
+@pytest.mark.parametrize("broken", [{"confidence": np.nan}, {"covariance": np.full((5, 5), np.inf)}])
+def test_an_assessment_with_a_number_that_is_not_finite_gives_no_confidence(monkeypatch, broken):
+    whole = pipeline.assess_confidence
+    monkeypatch.setattr(pipeline, "assess_confidence", lambda *arguments: replace(whole(*arguments), **broken))
+    pair = make_pair(60, seed=1)
+    result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    assert result.success
+    assert (result.covariance, result.confidence, result.rotation_confidence) == (None, 0.0, 0.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,17 +21,17 @@ from caransac.api.arguments import (
     check_same,
 )
 from caransac.api.guessed_cameras import estimate_uncalibrated
-from caransac.api.result_fields import covariance_of, lengths, report, report_common, rivals_of
+from caransac.api.result_fields import assessed, assessed_pose, lengths, report, report_common, rivals_of
 from caransac.api.same_camera import could_be_one, estimate_focal_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import MaxError, Options, ScoreKind
-from caransac.results import FundamentalResult, HomographyResult, RayPoseResult, RelativePose, RelativePoseResult
+from caransac.results import FundamentalResult, HomographyResult, RayPoseResult, RelativePoseResult
 from caransac.robust.cameras.profile import CameraProfile, camera_profile
 from caransac.robust.cameras.refined import refined_cameras
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, FocalPose, Homography, Problem, Spherical
+from caransac.robust.problems import Essential, FocalPose, Homography, Spherical
 from caransac.robust.problems.relative import choose_pose
 from caransac.robust.records import Estimate, MatchInfo
 
@@ -85,29 +87,14 @@ def estimate_relative_pose(
     cameras = _cameras((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
     initial = check_initial_pose(initial_model, cameras)
     problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options, initial)
+    common = report((pixels1, pixels2), problem, found, options, started)
+    assess = partial(assessed_pose, problem, found)
     if found.model is None:
-        return RelativePoseResult(
-            R=None,
-            t=None,
-            E=None,
-            rotation_confidence=found.rotation_confidence,
-            **report((pixels1, pixels2), problem, found, options, started),
-        )
+        return RelativePoseResult.deferring(assess, R=None, t=None, E=None, **common)
     R, t = split_pose(problem.public(found.model[None])[0])
     refined1, refined2 = refined_cameras(problem, found, cameras)
-    return RelativePoseResult(
-        R=R,
-        t=t,
-        E=essential_from_pose(R, t),
-        camera1=refined1,
-        camera2=refined2,
-        degeneracy=found.degeneracy_kind,
-        alternatives=tuple(RelativePose(*split_pose(pose)) for pose in _alternatives(problem, found)),
-        rivals=rivals_of(problem, found, problem.public),
-        rotation_confidence=found.rotation_confidence,
-        **covariance_of(problem, found),
-        **report((pixels1, pixels2), problem, found, options, started),
-    )
+    E = essential_from_pose(R, t)
+    return RelativePoseResult.deferring(assess, R=R, t=t, E=E, camera1=refined1, camera2=refined2, **common)
 
 
 def estimate_relative_pose_from_rays(
@@ -158,7 +145,8 @@ def estimate_relative_pose_from_rays(
     found = estimate_model(problem, info, options)
     R, t = (None, None) if found.model is None else split_pose(found.model)
     max_error, noise = lengths(problem, found)
-    return RayPoseResult(
+    return RayPoseResult.deferring(
+        partial(assessed, found),
         R=R,
         t=t,
         E=None if R is None or t is None else essential_from_pose(R, t),
@@ -209,12 +197,17 @@ def estimate_fundamental(
         problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, same, info, options, initial)
         refined = None if found.model is None else refined_cameras(problem, found, cameras)
     camera1, camera2 = refined or (None, None)
-    return FundamentalResult(
+
+    def assess() -> dict[str, Any]:
+        seen = found.assess().as_finite()
+        rivals = rivals_of(problem, found, seen, problem.fundamentals)
+        return {"confidence": seen.confidence, "degeneracy": seen.degeneracy_kind, "rivals": rivals}
+
+    return FundamentalResult.deferring(
+        assess,
         F=None if found.model is None else problem.fundamentals(found.model[None])[0],
         camera1=camera1,
         camera2=camera2,
-        degeneracy=found.degeneracy_kind,
-        rivals=rivals_of(problem, found, problem.fundamentals),
         **report((pixels1, pixels2), problem, found, options, started, problem.fundamentals),
     )
 
@@ -244,7 +237,8 @@ def estimate_homography(
     problem = Homography.from_pixels(pixels1, pixels2).starting_from(check_initial_matrix(initial_model, "H"))
     found = estimate_model(problem, info, options)
     H = None if found.model is None else problem.public(found.model[None])[0]
-    return HomographyResult(H=H, **report((pixels1, pixels2), problem, found, options, started))
+    common = report((pixels1, pixels2), problem, found, options, started)
+    return HomographyResult.deferring(partial(assessed, found), H=H, **common)
 
 
 def profile_camera(
@@ -349,8 +343,3 @@ def _cameras(
         for number, (camera, size, points) in enumerate(zip(given, sizes, pixels, strict=True), start=1)
     )
     return first, second
-
-
-def _alternatives(problem: Problem, found: Estimate) -> Array:
-    """Poses (k, 3, 4) that explain the matches as well as the answer."""
-    return problem.public(problem.no_models if found.degeneracy is None else found.degeneracy.alternatives)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_points, as_rows, check_scores
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_initial_pose, check_options
-from caransac.api.result_fields import report_pixels
+from caransac.api.result_fields import assessed, report_pixels
 from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
@@ -68,18 +69,15 @@ def estimate_absolute_pose(
     found = estimate_model(problem, info, options)
     problem = problem.through(found.k1)
     given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change
-    if found.model is None or found.msac_scores is None:
-        common = report_pixels(problem, found, options, started)
-        return AbsolutePoseResult(R=None, t=None, points2d=given2d, points3d=given3d, **common)
-    R, t = split_pose(problem.public(found.model[None])[0])
-    weights = problem.share((found.msac_scores > 0).astype(float))
-    covariance = absolute_covariance(problem, found.model, weights, found.noise)
-    return AbsolutePoseResult(
-        R=R,
-        t=t,
-        camera=refined_camera(problem, found.model, covariance),
-        covariance=covariance,
-        points2d=given2d,
-        points3d=given3d,
-        **report_pixels(problem, found, options, started),
-    )
+    common = report_pixels(problem, found, options, started) | {"points2d": given2d, "points3d": given3d}
+
+    def assess() -> dict[str, Any]:
+        if found.model is None or found.msac_scores is None:
+            return {**assessed(found), "camera": None, "covariance": None}
+        weights = problem.share((found.msac_scores > 0).astype(float))
+        covariance = absolute_covariance(problem, found.model, weights, found.noise)
+        camera = refined_camera(problem, found.model, covariance)
+        return {**assessed(found), "camera": camera, "covariance": covariance}
+
+    R, t = (None, None) if found.model is None else split_pose(problem.public(found.model[None])[0])
+    return AbsolutePoseResult.deferring(assess, R=R, t=t, **common)

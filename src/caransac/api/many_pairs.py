@@ -12,7 +12,7 @@ from caransac._support.arrays import shorten
 from caransac._support.batch import map_ordered
 from caransac.api.estimators import estimate_fundamental, estimate_relative_pose
 from caransac.options import Options, refuse_unknown
-from caransac.results import FundamentalResult, RelativePoseResult
+from caransac.results import FundamentalResult, RelativePoseResult, Result
 
 Found = TypeVar("Found")
 OPTIONAL = ("image_size1", "image_size2", "same_camera", "initial_model")  # what else a pair may have
@@ -138,6 +138,9 @@ def _estimate_one(
 ) -> Found:
     index, pair = numbered
     try:
-        return estimate(**{"options": options, **names.arguments(pair)})
+        found = estimate(**{"options": options, **names.arguments(pair)})
+        if isinstance(found, Result):
+            _ = found.confidence  # assessed here, on the worker
+        return found
     except ValueError as error:
         raise ValueError(f"pairs[{index}]: {error}") from error

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from caransac.geometry import Array
+from caransac.geometry import Array, split_pose
 from caransac.kernels import RELATIVE
 from caransac.options import Options
-from caransac.results import POSE_NUMBERS, Rival, Round
+from caransac.results import POSE_NUMBERS, RelativePose, Rival, Round
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of, spread_usable
 from caransac.robust.problems.relative import RelativePoseProblem
-from caransac.robust.records import Estimate
+from caransac.robust.records import Assessment, Estimate
 
 
 def report(
@@ -76,15 +76,33 @@ def report_common(
         "num_hypotheses": found.num_hypotheses,
         "consensus": float(msac_scores.sum()),
         "probabilities": probabilities,
-        "confidence": found.confidence,
         "trace": trace or None,
         "elapsed_s": time.perf_counter() - started,
     }
 
 
-def covariance_of(problem: RelativePoseProblem, found: Estimate) -> dict[str, Any]:
+def assessed(found: Estimate) -> dict[str, Any]:
+    """Return the assessed fields that all results have."""
+    return {"confidence": found.assess().as_finite().confidence}
+
+
+def assessed_pose(problem: RelativePoseProblem, found: Estimate) -> dict[str, Any]:
+    """Return the assessed fields of a relative pose."""
+    seen = found.assess().as_finite()
+    alternatives = problem.no_models if seen.degeneracy is None else seen.degeneracy.alternatives
+    return {
+        "confidence": seen.confidence,
+        "rotation_confidence": seen.rotation_confidence,
+        "degeneracy": seen.degeneracy_kind,
+        "alternatives": tuple(RelativePose(*split_pose(pose)) for pose in problem.public(alternatives)),
+        "rivals": rivals_of(problem, found, seen, problem.public),
+        **covariance_of(problem, found, seen),
+    }
+
+
+def covariance_of(problem: RelativePoseProblem, found: Estimate, seen: Assessment) -> dict[str, Any]:
     """Return the covariance of a pose and of the free parameters that were estimated with it, and their names."""
-    if found.covariance is None:
+    if seen.covariance is None:
         return {"covariance": None, "covariance_of": ()}
     free = dict(problem.free_parameters)
     units = [1.0] * (len(POSE_NUMBERS) + len(free))
@@ -95,16 +113,18 @@ def covariance_of(problem: RelativePoseProblem, found: Estimate) -> dict[str, An
         units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
         free |= lenses
     chosen, scale = [*range(len(POSE_NUMBERS)), *free.values()], np.array(units)
-    covariance = found.covariance[chosen][:, chosen] * (scale[:, None] * scale)
+    covariance = seen.covariance[chosen][:, chosen] * (scale[:, None] * scale)
     return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *free)}
 
 
-def rivals_of(problem: Problem, found: Estimate, public: Callable[[Array], Array]) -> tuple[Rival, ...]:
+def rivals_of(
+    problem: Problem, found: Estimate, seen: Assessment, public: Callable[[Array], Array]
+) -> tuple[Rival, ...]:
     """The rivals of an answer over the points as given; `public` turns models (k, ...) into what results have."""
-    if found.rivalry is None or found.msac_scores is None or len(found.rivalry.models) == 0:
+    if seen.rivalry is None or found.msac_scores is None or len(seen.rivalry.models) == 0:
         return ()
     assert found.model is not None
-    models = found.rivalry.models
+    models = seen.rivalry.models
     answered = problem.distances(found.model) < found.max_error
     own = spread_usable((problem.msac_scores(models, found.max_error) > 0) & ~answered, problem.usable) > 0
     return tuple(Rival(model, each, float(each.mean())) for model, each in zip(public(models), own, strict=True))

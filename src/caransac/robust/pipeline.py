@@ -1,4 +1,4 @@
-"""The estimator on one page: prepare, prior, rounds, assess, report."""
+"""The estimator on one page: prepare, prior, rounds, report, assess."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, Unif
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
 from caransac.robust.problems import Problem
-from caransac.robust.records import Estimate, MatchInfo
+from caransac.robust.records import Assessment, Estimate, MatchInfo
 from caransac.robust.working_set import choose_working_set, widen
 
 
@@ -50,9 +50,9 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
         return with_copies(problem.through(found.k1), distinct, place, found)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
-    # 2. prior, 3. rounds and 4. assess, by the method
+    # 2. prior and 3. rounds, by the method
     found = METHODS[options.method](part, known, options, draw)
-    # 5. report on all matches; an answer with a number that is not finite is none
+    # 4. report on all matches; an answer with a number that is not finite is none
     if chosen is not None:
         found = widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
     return found if found.is_finite else found.without_model()
@@ -66,16 +66,19 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: Dra
         return _too_few(problem, network, options)
     side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options, draw)
-    problem = problem.through(found.k1)
-    return assess_confidence(network, problem, assess(problem, network, found, options), options)
+    return replace(found, assess=partial(assess, problem.through(found.k1), network, found, options))
 
 
-def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Estimate:
-    """The estimate with what else would explain the matches, and how far noise moves it; its confidence rests on it."""
+def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
+    """Assess an estimate of CA-RANSAC: how confident to be in it, and what that rests on."""
     if found.model is None:
-        return found
-    return replace(
-        found,
+        return Assessment(confidence=0.0, rotation_confidence=0.0 if problem.traits.uncertainty else None)
+    return assess_confidence(network, problem, found, examine(problem, network, found, options), options)
+
+
+def examine(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
+    """Return what else explains the matches of an answer, which must exist, and how far noise moves it."""
+    return Assessment(
         degeneracy=find_degeneracy(problem, found, options),
         rivalry=find_rivals(problem, found, options),
         covariance=_covariance(problem, network, found, options),
@@ -203,11 +206,12 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
     # Matches that were filtered out may be inliers all the same.
     msac_scores = problem.msac_scores(found.model[None], found.max_error)[0]
     found = replace(found, msac_scores=msac_scores)
-    return replace(
-        found,
-        covariance=pose_covariance(problem, found, (msac_scores > 0).astype(float)),
-        degeneracy=find_degeneracy(problem, found, options),
-    )
+
+    def assess() -> Assessment:
+        covariance = pose_covariance(problem, found, (msac_scores > 0).astype(float))
+        return Assessment(degeneracy=find_degeneracy(problem, found, options), covariance=covariance)
+
+    return replace(found, assess=assess)
 
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
@@ -229,7 +233,7 @@ def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estim
         num_hypotheses=0,
         max_error=scale.inlier_error(scale.first),
         rounds=(prior,),
-        confidence=0.0,
+        assess=partial(Assessment, confidence=0.0),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 
 import numpy as np
@@ -92,6 +94,37 @@ class LensEvidence:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Assessment:
+    """What else explains the matches of an estimate, how uncertain it is, and how confident to be in it.
+
+    Attributes:
+        degeneracy: result of testing the model for planar or rotational degeneracy; None if not tested.
+        rivalry: models supported by outliers of the answer; None if not sought.
+        covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
+        confidence: probability that the model is right; None from a method that cannot tell.
+        rotation_confidence: probability that its rotation is right; None for models without one, or if it is not known.
+    """
+
+    degeneracy: Degeneracy | None = None
+    rivalry: Rivalry | None = None
+    covariance: Array | None = None
+    confidence: float | None = None
+    rotation_confidence: float | None = None
+
+    @property
+    def degeneracy_kind(self) -> DegeneracyKind | None:
+        """See `Degeneracy.kind`."""
+        return None if self.degeneracy is None else self.degeneracy.kind
+
+    def as_finite(self) -> Assessment:
+        """Return the assessment, or that of an answer that must not be trusted if one of its numbers is not finite."""
+        if _are_finite(self.confidence, self.rotation_confidence, self.covariance):
+            return self
+        sure, rotation = (None if each is None else 0.0 for each in (self.confidence, self.rotation_confidence))
+        return replace(self, covariance=None, confidence=sure, rotation_confidence=rotation)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
     """The answer of a method. Lengths are in the unit of the problem's points.
 
@@ -103,13 +136,10 @@ class Estimate:
         noise: median distance of right matches to the model.
         msac_scores: (n,) of the model at `max_error`; None without a model.
         rounds: what every round found; empty from a method that keeps no record.
-        degeneracy: what a homography says about the model; None where it was not sought.
-        confidence: probability that the model is right; None from a method that cannot tell.
-        rotation_confidence: probability that its rotation is; None of models without, or if it is not known.
-        rivalry: what explains the other matches; None where it was not sought.
-        covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
         lenses: what the matches say of uncertain lenses; None where they are exact, or were not fitted.
         k1: of the lenses that the problem must be seen `through`; None for those as given.
+        assess: returns the assessment of this estimate. It takes as long as a round, and of two estimates that compete
+            only the better one is assessed.
     """
 
     model: Array | None
@@ -119,39 +149,25 @@ class Estimate:
     noise: float = 0.0
     msac_scores: Floats | None = None
     rounds: tuple[Round, ...] = ()
-    degeneracy: Degeneracy | None = None
-    confidence: float | None = None
-    rotation_confidence: float | None = None
-    rivalry: Rivalry | None = None
-    covariance: Array | None = None
     lenses: LensEvidence | None = None
     k1: tuple[float, float] | None = None
+    assess: Callable[[], Assessment] = Assessment
 
     @property
     def is_finite(self) -> bool:
         """Whether the numbers of the answer are finite, as results promise."""
-        numbers = self.noise, self.confidence, self.rotation_confidence
-        arrays = self.model, self.covariance, self.probabilities
-        squares = (np.vdot(each, each) for each in arrays if each is not None)  # five times as fast as np.isfinite
-        return all(each is None or isfinite(each) for each in (*numbers, *squares))
+        return _are_finite(self.noise, self.model, self.probabilities)
 
     def without_model(self) -> Estimate:
         """Return the estimate of matches that determine no model."""
-        sure, rotation = (None if each is None else 0.0 for each in (self.confidence, self.rotation_confidence))
         return Estimate(
             model=None,
             stop_reason="degenerate",
             num_hypotheses=self.num_hypotheses,
             max_error=self.max_error,
             rounds=self.rounds,
-            confidence=sure,
-            rotation_confidence=rotation,
+            assess=partial(Assessment, confidence=0.0) if self.rounds else Assessment,
         )
-
-    @property
-    def degeneracy_kind(self) -> DegeneracyKind | None:
-        """See `Degeneracy.kind`."""
-        return None if self.degeneracy is None else self.degeneracy.kind
 
     @property
     def probabilities(self) -> Floats | None:
@@ -162,3 +178,9 @@ class Estimate:
     def prior(self) -> Floats | None:
         """(n,) inlier probabilities before any model; None from a method that has none."""
         return self.rounds[0].probabilities if self.rounds else None
+
+
+def _are_finite(*values: float | Array | Floats | None) -> bool:
+    """Return whether numbers and arrays are finite; sums of squares are five times as fast as np.isfinite."""
+    squares = (each if isinstance(each, float) else np.vdot(each, each) for each in values if each is not None)
+    return all(isfinite(each) for each in squares)

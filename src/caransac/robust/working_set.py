@@ -6,7 +6,9 @@ is precision, by plain averaging, where weights that the model itself gave would
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from caransac.kernels import Indices, RefineOptions
 from caransac.results import Round
 from caransac.robust.assess.uncertainty import pose_covariance
 from caransac.robust.problems import Problem
-from caransac.robust.records import Estimate, MatchInfo
+from caransac.robust.records import Assessment, Estimate, MatchInfo
 from caransac.tuning import Tuning
 
 CELLS = 64  # of a grid on image 1, along either side
@@ -62,10 +64,17 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, ke
         model = _refine_on_all(problem, found, tuning)
         msac_scores = problem.msac_scores(model[None], found.max_error)[0]
         rounds = (*found.rounds[:-1], replace(found.rounds[-1], best=model)) if found.rounds else ()
-        found = replace(found, model=model, msac_scores=msac_scores, rounds=rounds)
-        found = replace(found, covariance=pose_covariance(problem, found, (msac_scores > 0).astype(float)))
+        of_part, found = found.assess, replace(found, model=model, msac_scores=msac_scores, rounds=rounds)
+        found = replace(found, assess=partial(_assess_on_all, problem, found, of_part))
     rounds = found.rounds if keep_trace else found.rounds[-1:]
     return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
+
+
+def _assess_on_all(problem: Problem, found: Estimate, assess_part: Callable[[], Assessment]) -> Assessment:
+    """Return the assessment of a working set, with the covariance that all matches leave."""
+    assert found.msac_scores is not None
+    weights = (found.msac_scores > 0).astype(float)
+    return replace(assess_part(), covariance=pose_covariance(problem, found, weights))
 
 
 def _refine_on_all(problem: Problem, found: Estimate, tuning: Tuning) -> Array:

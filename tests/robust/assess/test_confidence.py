@@ -17,14 +17,13 @@ from caransac.learned.state_network import StateNetwork, load_network
 from caransac.robust.assess.confidence import (
     CONFIDENCE_PARTS,
     ConfidenceFit,
-    assess_confidence,
     products,
     untold_shift,
     withstands_lenses,
 )
 from caransac.robust.assess.evidence import EVIDENCE, inlier_width, outcome_rates, run_evidence
 from caransac.robust.assess.uncertainty import bent_by, information_of
-from caransac.robust.pipeline import adapt, assess
+from caransac.robust.pipeline import adapt, assess, examine
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.robust.records import Estimate, MatchInfo
 from caransac.synthetic import make_pair
@@ -40,14 +39,17 @@ def estimate(pair, scores=None):
 
 
 def answer(problem, network, scores):
-    """What the pipeline finds with a network, and its degeneracy."""
+    """What the pipeline finds with a network."""
     side = side_information(problem.correspondences, problem.spreads, scores, "ratio")
-    found = adapt(problem, network, side, MatchInfo(scores), Options())
-    return assess(problem, network, found, Options())
+    return adapt(problem, network, side, MatchInfo(scores), Options())
+
+
+def evidence(network, problem, found):
+    return run_evidence(network, problem, found, examine(problem, network, found, Options()), Options())
 
 
 def confidence(network, problem, found):
-    return assess_confidence(network, problem, found, Options()).confidence
+    return assess(problem, network, found, Options()).confidence
 
 
 def test_the_shipped_weights_carry_the_confidence():
@@ -124,7 +126,7 @@ def test_the_shift_by_a_lens_is_what_it_does(rng):
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
     network = load_network("default")
     found = answer(problem, network, None)
-    said = run_evidence(network, problem, found, Options())
+    said = evidence(network, problem, found)
     shifts = []
     for k1 in (-UNKNOWN_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION):
         bent = bent_by(problem, k1)
@@ -154,7 +156,7 @@ def test_weights_without_a_confidence_say_so():
     network = StateNetwork({k: v for k, v in shipped.weights.items() if "confidence" not in k})
     found = answer(problem, network, pair.scores)
     assert confidence(network, problem, found) is None
-    numbers = run_evidence(network, problem, found, Options()).numbers
+    numbers = evidence(network, problem, found).numbers
     assert numbers.shape == (len(EVIDENCE),)
     assert np.isfinite(numbers).all()
     failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)

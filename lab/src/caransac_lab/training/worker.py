@@ -12,7 +12,7 @@ import torch
 from caransac.geometry import Array, Floats, rotation_angle_deg
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.assess.evidence import run_evidence
-from caransac.robust.pipeline import adapt, assess
+from caransac.robust.pipeline import adapt, examine
 from caransac.robust.problems import Homography
 from caransac_lab.training.absolute_task import AbsoluteTask
 from caransac_lab.training.data import (
@@ -98,7 +98,7 @@ class Worker:
         if found.model is None:
             return None
         problem = problem.through(found.k1)
-        numbers = run_evidence(network, problem, assess(problem, network, found, options), options).numbers
+        numbers = run_evidence(network, problem, found, examine(problem, network, found, options), options).numbers
         H, R = (None, None) if scene is None else (scene.H, scene.R)
         return numbers, is_right(example, H, found.model), is_rotation_right(example, R, found.model)
 

@@ -17,7 +17,7 @@ from caransac.options import Options
 from caransac.robust.assess.evidence import EVIDENCE, RunEvidence, run_evidence
 from caransac.robust.assess.uncertainty import USUAL_DISTORTION, bent_by
 from caransac.robust.problems import Problem
-from caransac.robust.records import Estimate
+from caransac.robust.records import Assessment, Estimate
 
 # As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 as unknown ones have it.
 # No answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
@@ -30,24 +30,24 @@ EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
 
 
-def assess_confidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> Estimate:
-    """The estimate with the probabilities that the answer and, of a pose, its rotation are right.
+def assess_confidence(
+    network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
+) -> Assessment:
+    """Return the assessment with the probabilities that the answer and, for a pose, its rotation are right.
 
-    They are 0 without an answer, None if the weights cannot tell.
+    They are None if the weights cannot tell.
     """
-    if found.model is None:
-        return replace(found, confidence=0.0, rotation_confidence=0.0 if problem.traits.uncertainty else None)
     name, has_rotation = problem.traits.confidence, problem.traits.uncertainty
     fits = [_fit_of(network, "confidence", name)]
     fits += [_fit_of(network, "rotation_confidence", name)] if has_rotation else []
     if all(fit is None for fit in fits):
-        return found
-    said = run_evidence(network, problem, found, options)
+        return seen
+    said = run_evidence(network, problem, found, seen, options)
     numbers = said.numbers
     sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
     if sure is not None and sure > 1 - UNTOLD_SHARE and found.k1 is None:
         sure = min(sure, withstands_lenses(untold_shift(problem, found, said), problem.outcome_limit))
-    return replace(found, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
+    return replace(seen, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 
 def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:

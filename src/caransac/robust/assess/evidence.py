@@ -16,7 +16,7 @@ from caransac.robust.assess.camera_evidence import check_cameras
 from caransac.robust.assess.uncertainty import USUAL_DISTORTION, lens_response
 from caransac.robust.loop.refinement import match_weights
 from caransac.robust.problems import Problem
-from caransac.robust.records import Estimate
+from caransac.robust.records import Assessment, Estimate
 from caransac.tuning import ERRORS
 
 SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
@@ -81,10 +81,12 @@ class RunEvidence:
 EVIDENCE: tuple[str, ...] = tuple(each.metadata["label"] for each in fields(RunEvidence))
 
 
-def run_evidence(network: StateNetwork, problem: Problem, found: Estimate, options: Options) -> RunEvidence:
-    """What a run says about its own answer, which must exist, and its degeneracy."""
-    assert found.model is not None and found.msac_scores is not None and found.degeneracy is not None
-    degeneracy = found.degeneracy
+def run_evidence(
+    network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
+) -> RunEvidence:
+    """What a run says about its own answer, which must exist, by its assessment so far."""
+    assert found.model is not None and found.msac_scores is not None and seen.degeneracy is not None
+    degeneracy = seen.degeneracy
     prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
     support = float(inner_products(answer[None], last.probabilities)[0])
     others = inner_products(last.msac_scores[1:], last.probabilities)
@@ -104,9 +106,9 @@ def run_evidence(network: StateNetwork, problem: Problem, found: Estimate, optio
     deviation, safe_deviation = (each / error_in_deviation for each in deviations)
     shift = lens_shift(fitted, found.model, weights, last.noise, rates)
     rotation = (
-        0.0 if found.covariance is None else float(np.trace(found.covariance[RELATIVE.rotation, RELATIVE.rotation]))
+        0.0 if seen.covariance is None else float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))
     )
-    rival = 0.0 if found.rivalry is None else found.rivalry.share
+    rival = 0.0 if seen.rivalry is None else seen.rivalry.share
     agreeing = cosines(np.stack([r.msac_scores[0] for r in found.rounds[1:]]), answer) > SAME_CONSENSUS
     cameras = check_cameras(problem, found, options.tuning)
     return RunEvidence(
