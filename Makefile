@@ -67,9 +67,8 @@ audit: $(VENV)/dev.stamp  ## known vulnerabilities of what the extras installed
 	$(PIP) install --quiet pip-audit
 	$(BIN)/pip-audit --skip-editable --local
 
-bench: $(VENV)/dev.stamp  ## time the kernels and the estimator next to PoseLib
-	$(SINGLE_THREAD) $(BIN)/python -m caransac_lab.bench.studies.kernels
-	$(SINGLE_THREAD) $(BIN)/caransac-lab study runtime
+bench: $(VENV)/dev.stamp  ## time the kernels, and the estimator next to PoseLib
+	$(SINGLE_THREAD) $(BIN)/caransac-lab study speed --quick --only kernels scale
 
 bench-speed: $(VENV)/dev.stamp  ## time, memory and accuracy next to the peers; with DATA='DIR ...' on real pairs, too
 	$(SINGLE_THREAD) $(BIN)/caransac-lab study speed $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)

@@ -670,8 +670,9 @@ def tuning(results: Results) -> str:
     return table(["number", "value", "meaning", "other values: change of AUC@5 / AUC@1"], lines)
 
 
-def camera_tuning(_results: Results) -> str:
+def camera_tuning(results: Results) -> str:
     """Every tuned number of cameras that are not exact."""
+    del results  # the record itself has all of it
     lines = [[f"`{name}`", *line] for name, *line in numbers_of(CAMERAS)]
     return table(["number", "value", "meaning"], lines)
 
@@ -800,56 +801,11 @@ def index(results: Results) -> str:
     return table(["result", "command", "commit", "instruction set"], lines)
 
 
+# Every function that makes a text of results is a table.
 TABLES: dict[str, Callable[[Results], str]] = {
-    make.__name__.replace("_", "-"): make
-    for make in (
-        headline,
-        losses,
-        focal_scenes,
-        lenses,
-        absolute,
-        homographies,
-        thresholds,
-        tuned,
-        robustness,
-        any_scene,
-        speed_pairs,
-        speed_ratios,
-        speed_leads,
-        speed_parts,
-        speed_kernels,
-        speed_threads,
-        speed_scale,
-        options_for_time,
-        dense,
-        package,
-        verification,
-        reconstruction,
-        real_databases,
-        focal_pooling,
-        photos,
-        third_party,
-        calibration,
-        unrelated,
-        hard_scenes,
-        hard_cases,
-        covariance,
-        faults,
-        hostile_databases,
-        interrupts,
-        ablation,
-        tuning,
-        camera_tuning,
-        worked_pair,
-        paper_results,
-        paper_ablations,
-        paper_filters,
-        paper_first_scenes,
-        paper_orders,
-        paper_differences,
-        paper_weights,
-        index,
-    )
+    name.replace("_", "-"): make
+    for name, make in tuple(globals().items())
+    if getattr(make, "__annotations__", None) == {"results": "Results", "return": "str"}
 }
 
 

@@ -74,16 +74,9 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--problem",
         nargs="+",
-        choices=["E", "F", "P"],
+        choices=["E", "F"],
         default=["E"],
-        help="E, F or both; or P for absolute poses, with 2D-3D matches made from the pairs of the scenes (default: E)",
-    )
-    what.add_argument(
-        "--references",
-        type=int,
-        default=1,
-        metavar="N",
-        help="with --problem P, reference images per query (default: %(default)s)",
+        help="poses, fundamental matrices or both; 'caransac-lab study absolute' is for absolute poses (default: E)",
     )
     what.add_argument(
         "--methods",
@@ -161,8 +154,6 @@ def bench(arguments: argparse.Namespace) -> int:
     if arguments.list:
         list_methods()
         return 0
-    if "P" in arguments.problem:
-        return bench_absolute(arguments)
     run_plan(prepare(arguments), arguments.out, arguments, None)
     return 0
 
@@ -174,34 +165,6 @@ def prepare(arguments: argparse.Namespace) -> Plan:
     if arguments.images is not None:
         match_lists([Path(source) for source in plan.sources if source.endswith(".txt")], arguments)
     return plan
-
-
-def bench_absolute(arguments: argparse.Namespace) -> int:
-    """Compare estimators of absolute poses; all options but those of amount, seeds and output are for E and F."""
-    sources = [*arguments.sources, *arguments.data]
-    if arguments.problem != ["P"] or arguments.budget_ms is not None:
-        raise ValueError("--problem P stands alone: leave out E and F, and --budget-ms")
-    if not sources or any(not Path(source).is_dir() for source in sources):
-        raise ValueError("--problem P needs folders of scenes in the layout of the RANSAC Tutorial 2020")
-    if arguments.seeds < 1 or arguments.references < 1 or arguments.iterations < 1:
-        raise ValueError("--seeds, --references and --iterations must be at least 1")
-    try:
-        from caransac_lab.bench.studies.absolute import run_absolute_bench
-    except ImportError as error:
-        raise needs_extra(error) from error
-    with Progress(quiet=arguments.quiet) as progress:
-        table = run_absolute_bench(
-            sources,
-            arguments.out,
-            iterations=None if arguments.adaptive else arguments.iterations,
-            seeds=arguments.seeds,
-            max_queries=arguments.max_pairs,
-            references=arguments.references,
-            show=partial(_show_and_check, progress),
-        )
-    print(table)
-    note(arguments, f"Results: {arguments.out.resolve()}")
-    return 0
 
 
 def read_plan(arguments: argparse.Namespace) -> Plan:

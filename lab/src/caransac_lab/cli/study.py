@@ -8,7 +8,7 @@ import sys
 from caransac_lab.bench import publication, studies
 from caransac_lab.bench.steps import STEPS
 
-NAMES = (*(step.name for step in STEPS), "runtime")
+NAMES = tuple(step.name for step in STEPS)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,7 +42,7 @@ def run_study(parser: argparse.ArgumentParser, name: str, words: list[str]) -> i
         study.add_arguments(own)
     arguments = own.parse_args(words)
     arguments.study = name
-    if arguments.out is None and not arguments.quick and name != "runtime":
+    if arguments.out is None and not arguments.quick:
         arguments.out = publication.RESULTS / f"{name}.json"
     made = publication.origin(["study", name, *words])
     try:

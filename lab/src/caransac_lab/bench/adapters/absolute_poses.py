@@ -1,4 +1,4 @@
-"""Estimators of absolute poses, ours and the peers: each takes a query, a number of hypotheses and a seed."""
+"""Estimators of absolute poses by the peers: each takes a query, a number of hypotheses and a seed."""
 
 from __future__ import annotations
 
@@ -8,48 +8,30 @@ from typing import Any
 
 import numpy as np
 
-import caransac
 from caransac.geometry import Array
-from caransac.options import MethodName, in_rounds
-from caransac_lab.bench.contract import ADAPTIVE_ITERATIONS, ADAPTIVE_SUCCESS_PROBABILITY
+from caransac_lab.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY
 from caransac_lab.datasets import Query
 
 Pose = tuple[Array, Array] | None
-Run = Callable[[Query, int | None, int], Pose]  # a query, hypotheses (None: the method stops by itself), the seed
+Run = Callable[[Query, int, int], Pose]  # a query, hypotheses, the seed
 
 MAX_ERROR_PX = 2.0  # of the peers: the best of 1, 2, 4 and 8 on training scenes
 PEER_MAX_RATIO, FEWEST = 0.9, 20  # they get the matches below, best first, and so many at least
 
 
-def run_ours(query: Query, iterations: int | None, seed: int, *, method: MethodName = "ca-ransac") -> Pose:
-    """Ours through the public call."""
-    amount: dict[str, Any] = {"early_stop": False, **in_rounds(iterations)} if iterations else {}
-    options = caransac.Options(method=method, seed=seed, **amount)
-    kind = None if query.scores is None else query.score_kind
-    found = caransac.estimate_absolute_pose(
-        query.points2d, query.points3d, query.camera, scores=query.scores, score_kind=kind, options=options
-    )
-    return None if found.R is None or found.t is None else (found.R, found.t)
-
-
-def run_lm_lo(query: Query, iterations: int | None, seed: int) -> Pose:
-    """Our classical method."""
-    return run_ours(query, iterations, seed, method="lm-lo")
-
-
-def run_poselib(query: Query, iterations: int | None, seed: int) -> Pose:
+def run_poselib(query: Query, iterations: int, seed: int) -> Pose:
     """PoseLib with PROSAC."""
     import poselib
 
     query = _best_first(query)
     settings = {"max_reproj_error": MAX_ERROR_PX, "progressive_sampling": True, "seed": seed}
-    settings |= {"max_iterations": iterations or ADAPTIVE_ITERATIONS, "success_prob": ADAPTIVE_SUCCESS_PROBABILITY}
-    settings |= {"min_iterations": iterations} if iterations else {}
+    settings |= {"max_iterations": iterations, "min_iterations": iterations}
+    settings |= {"success_prob": ADAPTIVE_SUCCESS_PROBABILITY}
     pose, info = poselib.estimate_absolute_pose(query.points2d, query.points3d, query.camera.to_dict(), settings, {})
     return (np.asarray(pose.R), np.asarray(pose.t)) if info["num_inliers"] > 3 else None
 
 
-def run_opencv(query: Query, iterations: int | None, seed: int) -> Pose:  # noqa: ARG001  # it always draws the same
+def run_opencv(query: Query, iterations: int, seed: int) -> Pose:  # noqa: ARG001  # it always draws the same
     """OpenCV's P3P, refined on its inliers."""
     import cv2
 
@@ -60,7 +42,7 @@ def run_opencv(query: Query, iterations: int | None, seed: int) -> Pose:  # noqa
         query.camera.K,
         None,
         flags=cv2.SOLVEPNP_P3P,
-        iterationsCount=iterations or ADAPTIVE_ITERATIONS,
+        iterationsCount=iterations,
         reprojectionError=MAX_ERROR_PX,
         confidence=ADAPTIVE_SUCCESS_PROBABILITY,
     )
@@ -71,14 +53,13 @@ def run_opencv(query: Query, iterations: int | None, seed: int) -> Pose:  # noqa
     return np.asarray(cv2.Rodrigues(rvec)[0]), np.ravel(tvec)
 
 
-def run_colmap(query: Query, iterations: int | None, seed: int) -> Pose:
+def run_colmap(query: Query, iterations: int, seed: int) -> Pose:
     """COLMAP's LO-RANSAC, refined."""
     import pycolmap
 
     query = _best_first(query)
-    limit = iterations or ADAPTIVE_ITERATIONS
-    ransac: Any = {"max_error": MAX_ERROR_PX, "max_num_trials": limit, "random_seed": seed}
-    ransac |= {"min_num_trials": iterations} if iterations else {}
+    ransac: Any = {"max_error": MAX_ERROR_PX, "random_seed": seed}
+    ransac |= {"max_num_trials": iterations, "min_num_trials": iterations}
     camera = pycolmap.Camera(**query.camera.to_dict())
     found = pycolmap.estimate_and_refine_absolute_pose(query.points2d, query.points3d, camera, {"ransac": ransac}, {})  # type: ignore[arg-type]  # dicts are taken
     if found is None:
@@ -87,13 +68,7 @@ def run_colmap(query: Query, iterations: int | None, seed: int) -> Pose:
     return np.asarray(pose.rotation.matrix()), np.asarray(pose.translation)
 
 
-METHODS: dict[str, tuple[Run, str]] = {  # and the module that each needs
-    "CA-RANSAC": (run_ours, "caransac"),
-    "LM-LO": (run_lm_lo, "caransac"),
-    "PoseLib": (run_poselib, "poselib"),
-    "COLMAP": (run_colmap, "pycolmap"),
-    "OpenCV P3P + LM": (run_opencv, "cv2"),
-}
+PEERS: dict[str, Run] = {"PoseLib": run_poselib, "COLMAP": run_colmap, "OpenCV P3P and LM": run_opencv}
 
 
 def _best_first(query: Query) -> Query:

@@ -12,7 +12,7 @@ from typing import Any
 
 # Studies whose module has several; all others have the module of their name.
 MODULES = dict.fromkeys(("peers", "tuned", "paper"), "peers")
-MODULES |= dict.fromkeys(("calibration", "robustness", "runtime"), "weights")
+MODULES |= dict.fromkeys(("calibration", "robustness"), "weights")
 
 
 def load_study(name: str) -> Any:

@@ -25,13 +25,11 @@ One thread.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,24 +37,20 @@ import numpy as np
 
 import caransac
 from caransac import AbsolutePoseResult, Camera, Options
-from caransac._support.files import make_folder, replacing
 from caransac.geometry import Array, vector_from_rotation
-from caransac_lab.bench.adapters.absolute_poses import METHODS
-from caransac_lab.bench.adapters.absolute_poses import Run as PoseRun
+from caransac_lab.bench.adapters.absolute_poses import PEERS
 from caransac_lab.bench.publication import Content, LeftOutError, data_name, percent, table
 from caransac_lab.bench.row_labels import label as in_words
 from caransac_lab.datasets import Query, read_queries, read_ransac_tutorial
-from caransac_lab.metrics import FAILURE_DEG, auc, expected_calibration_error, summarise
+from caransac_lab.metrics import FAILURE_DEG, auc, expected_calibration_error
 from caransac_lab.training.hard_queries import HardQuery, harden, in_space
 
 NAME = "absolute"
-FIGURES = {"AUC5": 1, "AUC1": 1, "MAP20": 1, "Med": 3, "Avg": 2, "ms": 1}  # of a run side by side: their digits
 REFERENCES, FOCAL_OFF, K1, HYPOTHESES = (1, 3), 0.05, -0.05, 1024
 RIGHT_DEG, WRONG_DEG = 5.0, 90.0  # the latter where there is no truth to be near to
 CHI_SQ = {6: {50: 5.348, 68: 6.987, 95: 12.592}, 7: {50: 6.346, 68: 8.121, 95: 14.067}}  # quantiles, by numbers
 CALIBRATED = ("CA-RANSAC", "CA-RANSAC, focal 5 % stated", "CA-RANSAC, unknown")
 COVERED = CALIBRATED[:2]
-PEERS = {"PoseLib": "PoseLib", "COLMAP": "COLMAP", "OpenCV P3P + LM": "OpenCV P3P and LM"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +120,7 @@ def estimate(query: Query, seed: int, camera: Camera | None = None, **options: A
 def by_peer(name: str, query: Query, seed: int) -> Answer:
     """A peer's."""
     started = time.process_time()
-    pose = METHODS[name][0](query, HYPOTHESES, seed)
+    pose = PEERS[name](query, HYPOTHESES, seed)
     seconds = time.process_time() - started
     return Answer(query, judge(query, *(pose or (None, None))), seconds)
 
@@ -143,7 +137,7 @@ def rows() -> dict[str, Run]:
         "CA-RANSAC": estimate,
         "CA-RANSAC, early stop": partial(estimate, early_stop=True),
         "LM-LO": partial(estimate, method="lm-lo"),
-        **{label: partial(by_peer, name) for name, label in PEERS.items()},
+        **{name: partial(by_peer, name) for name in PEERS},
         "CA-RANSAC, focal 5 % stated": lambda q, s: estimate(q, s, sized(q, off_by(q), FOCAL_OFF)),
         "CA-RANSAC, focal 5 % as if exact": lambda q, s: estimate(q, s, sized(q, off_by(q))),
         "PoseLib, focal 5 %": lambda q, s: by_peer("PoseLib", replace(q, camera=sized(q, off_by(q))), s),
@@ -304,74 +298,6 @@ def as_markdown(content: dict[str, Any]) -> str:
     ]
     header = ["", "right answers", *(f"in the {share} % ellipsoid, %" for share in shares)]
     return text + f"\n## Covariance\n\n{table(header, lines)}"
-
-
-def run_absolute_bench(
-    sources: Sequence[str],
-    out: Path,
-    *,
-    iterations: int | None,
-    seeds: int,
-    max_queries: int | None,
-    references: int,
-    show: Callable[[str, int, int], None],
-) -> str:
-    """Run all methods that are installed on the queries of folders of scenes; write results.json and table.md.
-
-    Args:
-        sources: folders of scenes in the layout of the RANSAC Tutorial 2020.
-        out: where to write.
-        iterations: hypotheses of every method; None for their own stopping.
-        seeds: runs on every query.
-        max_queries: per scene, at most.
-        references: images that a query is matched with, at most.
-        show: told the method, and how far it is.
-
-    Returns:
-        The table.
-    """
-    data = {source: read_queries(source, references=references, max_queries=max_queries) for source in sources}
-    rows = []
-    for source, queries in data.items():
-        if not queries:
-            raise ValueError(f"{source} has no queries: a scene needs three matched images with poses")
-        for name, (run, module) in METHODS.items():
-            if find_spec(module) is None:
-                continue
-            rows.append({"data": source, "method": name} | measure_method(name, run, queries, iterations, seeds, show))
-    results = {"caransac": caransac.__version__, "iterations": iterations, "references": references, "rows": rows}
-    cells = (
-        [row["data"], row["method"], *(f"{row[figure]:.{digits}f}" for figure, digits in FIGURES.items())]
-        for row in rows
-    )
-    text = table(["data", "method", *FIGURES], cells)
-    make_folder(out)
-    for path, written in ((out / "results.json", json.dumps(results, indent=1) + "\n"), (out / "table.md", text)):
-        with replacing(path) as temporary:
-            temporary.write_text(written)
-    return text.rstrip("\n")
-
-
-def measure_method(
-    name: str,
-    run: PoseRun,
-    queries: Sequence[Query],
-    iterations: int | None,
-    seeds: int,
-    show: Callable[[str, int, int], None],
-) -> dict[str, Any]:
-    """Figures of a method, the means of those of the scenes, and its median time."""
-    errors, times = defaultdict[str, list[float]](list), []
-    for seed in range(seeds):
-        for number, query in enumerate(queries):
-            started = time.perf_counter()
-            pose = run(query, iterations, seed)
-            times.append(1e3 * (time.perf_counter() - started))
-            errors[query.scene].append(FAILURE_DEG if pose is None else query.error_deg(*pose))
-            show(name, seed * len(queries) + number + 1, seeds * len(queries))
-    scenes = {scene: summarise(values) for scene, values in errors.items()}
-    means = {figure: float(np.mean([each[figure] for each in scenes.values()])) for figure in FIGURES if figure != "ms"}
-    return means | {"ms": float(np.median(times)), "queries": len(queries), "scenes": scenes}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,10 +1,9 @@
-"""What the weights are worth in unusual settings: robustness, calibration, and where the time goes.
+"""What the weights are worth in unusual settings: robustness and calibration.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study TABLE ... [--out FILE]
 
     robustness        CA-RANSAC and LM-LO on synthetic pairs: without scores, few matches, 30 % and 5 % inliers
     calibration DIR ... [--unrelated DIR ...]    beside FILE goes a reliability diagram of the first DIR
-    runtime           parts of an estimate at n = 2000, and the ratio to PoseLib; only printed
 
 DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). 1024 hypotheses, one thread, no early
 stopping; a failure counts 180 degrees. Accuracy next to the peers is what `caransac-lab bench` measures.
@@ -26,7 +25,6 @@ from caransac import Options
 from caransac.geometry import pose_error_deg
 from caransac.results import FundamentalResult, RelativePoseResult
 from caransac_lab.bench.adapters import ESTIMATORS
-from caransac_lab.bench.breakdown import parts_ms
 from caransac_lab.bench.contract import ProblemName, RunSettings
 from caransac_lab.bench.filters import ratio_filter
 from caransac_lab.bench.plots import save_svg
@@ -43,10 +41,10 @@ OPTIONS = Options(early_stop=False)
 Rows = dict[str, dict[str, float]]
 
 
-def job(name: str, problem: ProblemName, max_ratio: float = 0.85) -> Job:
+def job(name: str, problem: ProblemName) -> Job:
     """A method of the benchmark by its name, at the benchmark's default settings."""
     estimator = ESTIMATORS[name]
-    method = BenchMethod(name, ratio_filter(max_ratio) if estimator.filtered else None, name)
+    method = BenchMethod(name, ratio_filter(0.85) if estimator.filtered else None, name)
     return Job(method, problem, RunSettings(max_error_px=estimator.max_error_px, iterations=1024))
 
 
@@ -125,33 +123,7 @@ def estimates(pair: Pair) -> tuple[RelativePoseResult, FundamentalResult]:
     return posed, caransac.estimate_fundamental(pair.points1, pair.points2, **given)
 
 
-def runtime(problem: ProblemName, repeats: int) -> Rows:
-    """Milliseconds of the parts of an estimate of 2000 matches, and PoseLib's on the same matches in the same run."""
-    made = random_pair(np.random.default_rng(5), num_points=2000, inlier_ratio=0.3, score_kind="ratio")
-    pair = Pair.from_synthetic(made)
-    jobs = {
-        "estimate": job("CA-RANSAC", problem),
-        "PoseLib, all matches": job("PoseLib PROSAC", problem, max_ratio=2.0),
-        "PoseLib, ratio filter": job("PoseLib PROSAC", problem),
-    }
-    times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(repeats):
-        for name, each in jobs.items():
-            times[name].append(run_job(each, pair).ms or np.nan)
-        for part, ms in parts_ms(jobs["estimate"], pair).items():
-            times[f"  {part}"].append(ms)
-    total = float(np.median(times["estimate"]))
-    return {
-        name: {"ms": float(np.median(values)), "of the estimate": float(np.median(values)) / total}
-        for name, values in sorted(times.items(), key=lambda item: item[0] not in jobs)
-    }
-
-
-TITLES = {
-    "robustness": "Synthetic pairs in unusual settings",
-    "calibration": "Probabilities and confidences",
-    "runtime": "Where the time goes",
-}
+TITLES = {"robustness": "Synthetic pairs in unusual settings", "calibration": "Probabilities and confidences"}
 
 
 def as_markdown(content: dict[str, Any]) -> str:
@@ -189,6 +161,5 @@ def study(arguments: argparse.Namespace) -> Content:
         for folder in arguments.unrelated:
             tables[data_name(folder)] = unrelated(folder, most)
     else:
-        run, count = (robustness, 200) if arguments.study == "robustness" else (runtime, 30)
-        tables = {problem: run(problem, most or count) for problem in ("E", "F")}
+        tables = {problem: robustness(problem, most or 200) for problem in ("E", "F")}
     return {"table": arguments.study, "tables": tables}
