@@ -1,6 +1,7 @@
 """Cameras: all the forms users have, distortion and its inverse."""
 
 import json
+import re
 
 import cv2
 import numpy as np
@@ -319,3 +320,16 @@ def test_whole_sides_of_any_type_and_unknown_ones_are_taken():
     unknown = Camera("SIMPLE_PINHOLE", EXAMPLES["SIMPLE_PINHOLE"], 0, 0)
     assert (unknown.width, unknown.height) == (0, 0)
     assert Camera.from_text("SIMPLE_PINHOLE:0x0:800,512,384").width == 0
+
+
+@pytest.mark.parametrize("model", PARAMETERS)
+def test_the_principal_point_has_names(model):
+    camera = Camera(model, [10.0 + i for i in range(len(PARAMETERS[model]))])
+    assert (camera.cx, camera.cy) == camera.intrinsics[2:] == tuple(camera.K[:2, 2])
+
+
+@pytest.mark.parametrize("given", [(800, 320, 240), [800.0, 800.0, 320.0, 240.0], 800.0])
+def test_numbers_are_no_camera_and_the_error_lists_what_is(given):
+    forms = ["caransac.Camera", "Camera.from_text", "3x3 matrix K", "dict", "pycolmap.Camera", "poselib.Camera"]
+    with pytest.raises(ValueError, match=r"camera1: K must be 3x3, got shape.*" + ".*".join(map(re.escape, forms))):
+        as_camera(given, "camera1")

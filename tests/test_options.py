@@ -1,6 +1,7 @@
 """Options: frozen, checked, and told by name what is wrong."""
 
 import dataclasses
+import inspect
 import pickle
 from pathlib import Path
 
@@ -82,3 +83,18 @@ def test_weights_may_be_a_path():
     answers = [estimate_relative_pose(*call, options=Options(weights=w)).R for w in ("default", path, str(path))]
     assert np.array_equal(answers[0], answers[1])
     assert np.array_equal(answers[0], answers[2])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("threshold", "max_error_px"), ("max_iterations", "rounds"), ("confidence", "success_probability")],
+)
+def test_names_of_other_libraries_are_answered_with_ours(theirs, ours):
+    with pytest.raises(ValueError, match=f"unknown option '{theirs}'; did you mean '{ours}'"):
+        Options(**{theirs: 1})
+
+
+def test_the_signature_shows_the_fields():
+    shown = inspect.signature(Options).parameters
+    assert list(shown) == [field.name for field in dataclasses.fields(Options)]
+    assert shown["max_error_px"].default == "auto"

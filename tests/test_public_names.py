@@ -9,6 +9,8 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,27 @@ def test_modules_of_the_lab_say_where_they_are():
 def test_names_that_should_have_gone_are_gone():
     minor = int(caransac.__version__.split(".")[1])
     assert minor < 3 or not caransac._MOVED, "their time is over"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("estimate_essential", "estimate_relative_pose"),
+        ("solve_pnp", "estimate_absolute_pose"),
+        ("estimate_homografy", "estimate_homography"),
+        ("option", "Options"),
+    ],
+)
+def test_names_that_there_are_not_are_answered_with_the_nearest(name, meant):
+    with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
+        getattr(caransac, name)
+
+
+def test_modules_of_io_need_no_import():
+    code = "import caransac; caransac.io.images.read_image, caransac.io.matches.Matches"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match=r"caransac\.io' has no attribute 'nothing'"):
+        assert caransac.io.nothing
 
 
 if __name__ == "__main__":

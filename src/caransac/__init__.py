@@ -53,7 +53,19 @@ def __getattr__(name: str) -> Any:
         globals().update(public, __all__=["__version__", *sorted(public)])
         if name in globals():
             return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggest(name)}")
+
+
+def _suggest(name: str) -> str:
+    """The end of a message about a name that there is not: which one was meant, if that can be told."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    others = {"essential": "estimate_relative_pose", "pnp": "estimate_absolute_pose"}
+    near = [call for word, call in others.items() if word in name.lower()]
+    near = near or get_close_matches(name, __getattr__("__all__"), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:

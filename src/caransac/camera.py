@@ -225,8 +225,17 @@ class Camera:
     @property
     def intrinsics(self) -> tuple[float, float, float, float]:
         """Focal lengths and principal point in pixels: fx, fy, cx, cy."""
-        place = _centre_place(self.model)
-        return self.fx, self.fy, self.params[place], self.params[place + 1]
+        return self.fx, self.fy, self.cx, self.cy
+
+    @property
+    def cx(self) -> float:
+        """Principal point along x in pixels."""
+        return self.params[_centre_place(self.model)]
+
+    @property
+    def cy(self) -> float:
+        """Principal point along y in pixels."""
+        return self.params[_centre_place(self.model) + 1]
 
     @property
     def mean_focal(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import shorten
+from caransac._support.arrays import as_array, shorten
 from caransac.camera import DEVIATIONS, Camera
 
 
@@ -47,6 +47,12 @@ def as_camera(value: CameraLike, name: str) -> Camera:
             return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
         if isinstance(value, str):
             raise ValueError(f"must be a camera, not a text; Camera.from_text({shorten(value)}) may read it")
+        if (shape := as_array(value, "K").shape) != (3, 3):
+            raise ValueError(
+                f"K must be 3x3, got shape {shape}. A camera is a caransac.Camera, as of Camera.from_text('f,cx,cy'), "
+                "a 3x3 matrix K, a pair (K, distortion coefficients), a dict of model and params, a pycolmap.Camera or "
+                "a poselib.Camera"
+            )
         return Camera.from_matrix(cast(ArrayLike, value))
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from error

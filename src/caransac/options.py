@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
@@ -18,6 +19,12 @@ ScoreKind = Literal["ratio", "confidence"]
 MaxError = float | Literal["auto"]
 
 SAMPLES_PER_ROUND = 256  # as in training
+# What other libraries call our options.
+OTHER_NAMES = {
+    **dict.fromkeys(("threshold", "max_error", "max_epipolar_error", "ransacReprojThreshold"), "max_error_px"),
+    **dict.fromkeys(("confidence", "success_prob", "prob"), "success_probability"),
+    **dict.fromkeys(("iterations", "max_iterations", "maxIters", "max_num_trials"), "rounds"),
+}
 IN_LAB = ("oversampling", "sample_quality")  # options of 0.2
 DEFAULT_WEIGHTS = "default"  # those of the package that were trained for the problem
 
@@ -133,13 +140,20 @@ class Options:
         object.__setattr__(self, "seed", int(self.seed))
 
 
+# Of the fields: `inspect` and editors would show that of `__new__`.
+Options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [each for each in inspect.signature(Options.__init__).parameters.values() if each.name != "self"]
+)
+
+
 def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
     """Raise a ValueError for the first name that is not known, and suggest the nearest known one."""
     for name in given:
         if name not in known:
             from difflib import get_close_matches
 
-            hint = "".join(f"; did you mean {match!r}?" for match in get_close_matches(str(name), known, n=1))
+            near = [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in known else get_close_matches(str(name), known, n=1)
+            hint = "".join(f"; did you mean {match!r}?" for match in near)
             raise ValueError(f"unknown {what} {name!r}{hint}")
 
 

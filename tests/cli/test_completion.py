@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from caransac.cli import COMMANDS, main
+from caransac.io.images import installed_features
 
 
 def script(capsys, shell):
@@ -33,7 +34,7 @@ def test_bash_completes_commands_options_and_values(capsys):
     assert complete(text, "caransac", "pose", "--max") == ["--max-features", "--max-size", "--max-error"]
     assert complete(text, "caransac", "pose", "a.jpg", "--no") == []
     assert complete(text, "caransac", "view", "a.jpg", "--no") == ["--no-open"]
-    assert complete(text, "caransac", "pose", "a.jpg", "--features", "") == ["rootsift", "orb", "akaze"]
+    assert complete(text, "caransac", "pose", "a.jpg", "--features", "") == list(installed_features())
     assert complete(text, "caransac", "completion", "z") == ["zsh"]
     assert complete(text, "caransac", "pose", "--save", "m") == []  # so that bash completes files
 

@@ -116,7 +116,7 @@ def test_a_page_is_written_and_people_are_told(scene, capsys, tmp_path):
     told = capsys.readouterr()
     assert "inliers" in told.out and "confidence" in told.out and str(page) in told.err
     text = page.read_text()
-    assert text.count("<circle") > 100 and "data:image/png;base64" in text
+    assert text.count("<circle") > 100 and "data:image/jpeg;base64" in text
 
 
 def test_images_of_the_database_need_no_file(scene, capsys):

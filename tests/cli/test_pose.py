@@ -411,3 +411,17 @@ def test_a_fundamental_matrix_that_cannot_be_relied_on_is_none(tmp_path, rng, sa
     assert "Fundamental matrix" in capsys.readouterr().out
     arguments = ["--matches", str(path), "--fundamental", "--method", "lm-lo"]
     assert main(["pose", *arguments]) == 0  # a method without a confidence is believed
+
+
+def test_options_are_not_abbreviated(capsys):
+    with pytest.raises(SystemExit):
+        main(["pose", "a.jpg", "b.jpg", "--foca", "1200"])
+    assert "unrecognized arguments: --foca 1200; did you mean --focal?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_help_offers_the_features_that_are_installed(capsys, monkeypatch, there):
+    monkeypatch.setattr(images, "_akaze", lambda _: object if there else None)
+    with pytest.raises(SystemExit):
+        main(["pose", "--help"])
+    assert ("{rootsift,orb,akaze}" if there else "{rootsift,orb}\n") in capsys.readouterr().out

@@ -175,3 +175,20 @@ def test_points_in_space_are_drawn_from_above(tmp_path, pair, result):
     plane = caransac.estimate_homography(pair.points1, pair.points2)
     with pytest.raises(ValueError, match="result must have a pose with a translation"):
         plot.draw_points3d(None, plane)
+
+
+def test_a_result_is_drawn_with_its_images_and_a_legend(pair):
+    result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    image = np.full((768, 1024), 90, np.uint8)
+    drawn = plot.draw_matches(image, image, result)
+    same = plot.draw_matches(None, pair.points1, pair.points2, result.probabilities, image1=image, image2=image)
+    np.testing.assert_array_equal(*(np.asarray(each.canvas.buffer_rgba()) for each in (painted(drawn), painted(same))))
+    for figure in (drawn, plot.draw_flow(None, pair.points1, pair.points2, pair.inliers)):
+        told = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert told[:3] == ["probably right", "unsure", "probably wrong"]
+    assert told[3:] == ["a line leads towards the place in image 2"]
+
+
+def painted(figure):
+    figure.canvas.draw()
+    return figure

@@ -92,6 +92,8 @@ def _run(
     only_one = bool(given) and given[0] in commands and given[0] != "completion"  # which knows all others
     for command in given[:1] if only_one else commands:
         import_module(f"{program}.cli.{command}".replace("-", "_")).add_parser(subparsers)
+    for each in subparsers.choices.values():
+        each.allow_abbrev = False  # a script with --foca would break when another option begins so
     if given and not given[0].startswith("-") and given[0] not in commands:
         parser.error(f"there is no command {given[0]!r}{_suggest(given[:1], commands)} (see {program} --help)")
     parsed, unknown = parser.parse_known_args(_join_negative(given))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -14,7 +15,7 @@ from caransac._support.untrusted import read_stream
 from caransac.cli import camera_arguments
 from caransac.cli.camera_arguments import CameraSource, KnownCamera, Photo, Size
 from caransac.io import images
-from caransac.io.images import FeatureKind
+from caransac.io.images import FeatureKind, installed_features
 from caransac.io.matches import Matches, parse_matches, read_matches
 from caransac.options import ScoreKind
 
@@ -72,11 +73,20 @@ def add_command(
     return parser
 
 
+class _Offered(tuple[str, ...]):
+    """Kinds of features. All are accepted; ``--help`` lists those that the installed OpenCV has."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(installed_features())
+
+
 def _add_matching(parser: argparse.ArgumentParser) -> None:
     matching = parser.add_argument_group("matches")
     matching.add_argument(
         "--features",
-        choices=get_args(FeatureKind),
+        choices=_Offered(get_args(FeatureKind)),
         default="rootsift",
         help="the kind of keypoints to match (default: %(default)s)",
     )

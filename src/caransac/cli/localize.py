@@ -217,7 +217,7 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
 def _write_html(target: Path, path: Path, found: AbsolutePoseResult, camera: Camera) -> None:
     from caransac.viewer.query_page import write_query_page
 
-    image = path.read_bytes() if path.is_file() else None
+    image = read_image(path) if path.is_file() else None
     extent = np.ceil(found.points2d.max(axis=0, initial=1.0)).astype(int).tolist()
     size = (camera.width, camera.height) if camera.width and camera.height else (extent[0], extent[1])
     print(f"Page: {write_query_page(target, path.name, found, image, size).resolve()}", file=sys.stderr)

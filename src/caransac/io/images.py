@@ -279,6 +279,14 @@ def _strongest_keypoints(detector: Any, grey: Image, count: int) -> tuple[Sequen
     return [every[number] for number in order], descriptors[order] if every else None
 
 
+def installed_features() -> tuple[str, ...]:
+    """The kinds of features that the installed OpenCV has; all of them if there is no OpenCV yet."""
+    with suppress(ImportError):
+        cv2 = _opencv()
+        return tuple(kind for kind in get_args(FeatureKind) if kind != "akaze" or _akaze(cv2) is not None)
+    return get_args(FeatureKind)
+
+
 def _detector(cv2: ModuleType, features: FeatureKind, max_features: int) -> Any:
     if features == "rootsift":
         # Asked for a number, OpenCV would keep the keypoints of the highest contrast, which are the finest ones.
@@ -286,14 +294,18 @@ def _detector(cv2: ModuleType, features: FeatureKind, max_features: int) -> Any:
         return cv2.SIFT_create(0, contrastThreshold=CONTRAST_THRESHOLD, enable_precise_upscale=True)
     if features == "orb":
         return cv2.ORB_create(max_features)
-    # OpenCV 5 moved AKAZE to the contributed modules.
-    create = getattr(cv2, "AKAZE_create", None) or getattr(getattr(cv2, "xfeatures2d", None), "AKAZE_create", None)
+    create = _akaze(cv2)
     if create is None:
         raise ImportError(
             f"AKAZE is not in this OpenCV ({cv2.__version__}): pip uninstall opencv-python-headless and "
             "pip install opencv-contrib-python-headless, or choose other features"
         )
     return create()
+
+
+def _akaze(cv2: ModuleType) -> Any:
+    """Return what makes AKAZE's detector, or None: OpenCV 5 moved it to the contributed modules."""
+    return getattr(cv2, "AKAZE_create", None) or getattr(getattr(cv2, "xfeatures2d", None), "AKAZE_create", None)
 
 
 def _vectors(descriptors: NDArray[Any]) -> Floats:

@@ -31,7 +31,7 @@ def as_html(result: Any, picture: str = "") -> str:
     rows = "".join(
         f'<tr><th style="text-align:left;padding-right:1em">{html.escape(name)}</th>'
         f'<td style="text-align:left">{html.escape(value)}</td></tr>'
-        for name, value in (_facts(result) | _cameras(result)).items()
+        for name, value in facts_of(result).items()
     )
     matrices = "".join(
         f"<pre>{name} = {html.escape(np.array2string(matrix, precision=5, suppress_small=True))}</pre>"
@@ -40,6 +40,11 @@ def as_html(result: Any, picture: str = "") -> str:
     unfold = f"<details><summary>matrices</summary>{matrices}</details>" if matrices else ""
     shown = f'<img src="{html.escape(picture)}" alt="matches" style="max-width:100%">' if picture else ""
     return f'<div><b>{type(result).__name__}</b><table style="{STYLE}">{rows}</table>{unfold}{shown}</div>'
+
+
+def facts_of(result: Any) -> dict[str, str]:
+    """What there is to say about a result and its cameras, by its name."""
+    return _facts(result) | _cameras(result)
 
 
 def _facts(result: Any) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_array, as_matches, as_points, as_reals, check_real
 from caransac.geometry import homogeneous
 from caransac.plot.figures import PictureTarget, axes_of, deliver, set_title
-from caransac.plot.image_axes import as_probabilities, check_max_lines, colours_of, draw_image, draw_lines, size_of
+from caransac.plot.image_axes import (
+    add_legend,
+    as_probabilities,
+    check_max_lines,
+    colours_of,
+    draw_image,
+    draw_lines,
+    size_of,
+)
 from caransac.plot.spreading import MAX_LINES, spread_matches
 
 if TYPE_CHECKING:
@@ -24,10 +32,10 @@ MOST_WIDTHS = 100.0  # of an image, that a flow line may be long
 
 
 def draw_matches(
-    path: PictureTarget | None,
-    points1: ArrayLike,
-    points2: ArrayLike,
-    probabilities: ArrayLike,
+    path: PictureTarget | ArrayLike | None,
+    points1: ArrayLike | None,
+    points2: ArrayLike | TwoViewResult,
+    probabilities: ArrayLike | None = None,
     *,
     image1: ArrayLike | None = None,
     image2: ArrayLike | None = None,
@@ -40,6 +48,7 @@ def draw_matches(
     """Draw matches between two images side by side, from red for wrong to green and opaque for right.
 
     Of many matches, the most probable ones of every part of image 1 are joined by lines; all are drawn as points.
+    ``draw_matches(image1, image2, result)`` draws the matches of a result; the figure that it returns has ``savefig``.
 
     Args:
         path: where to write it, or None.
@@ -57,13 +66,18 @@ def draw_matches(
     Returns:
         The figure.
     """
-    first, second, _ = as_matches(points1, points2, None)
-    shown = as_probabilities(probabilities, len(first))
+    if hasattr(points2, "inliers"):
+        result: Any = points2
+        image1, image2, path = cast(ArrayLike | None, path), points1, None
+        points1, points2 = result.points1, result.points2
+        probabilities = result.inliers if result.probabilities is None else result.probabilities
+    first, second, _ = as_matches(cast(ArrayLike, points1), cast(ArrayLike, points2), None)
+    shown = as_probabilities(cast(ArrayLike, probabilities), len(first))
     check_max_lines(max_lines)
     (width1, height1), (width2, height2) = size_of(image1, size1, first, 1), size_of(image2, size2, second, 2)
     shift = round(1.03 * width1)
     height = max(height1, height2)
-    axes = axes_of(ax, (12, 12 * height / (shift + width2) + 0.5), (1, 1))[0, 0]
+    axes = axes_of(ax, (12, 12 * height / (shift + width2) + 0.8), (1, 1))[0, 0]
     from matplotlib.collections import LineCollection
 
     draw_image(axes, image1, (width1, height1))
@@ -77,7 +91,8 @@ def draw_matches(
     axes.add_collection(LineCollection(list(ends[joined]), colors=colours_of(shown[joined]), linewidths=0.8))
     axes.set(xlim=(-1, shift + width2), ylim=(height, -1), aspect="equal", title=title)
     axes.set_axis_off()
-    return deliver(axes, path)
+    add_legend(axes, ax)
+    return deliver(axes, cast(PictureTarget | None, path))
 
 
 def draw_flow(
@@ -115,7 +130,7 @@ def draw_flow(
     shown = as_probabilities(probabilities, len(first))
     check_real(length, "length", 0.0, MOST_WIDTHS)
     width, height = size_of(image1, size1, first, 1)
-    axes = axes_of(ax, (9, 9 * height / width + 0.5), (1, 1))[0, 0]
+    axes = axes_of(ax, (9, 9 * height / width + 0.8), (1, 1))[0, 0]
     from matplotlib.collections import LineCollection
 
     draw_image(axes, image1, (width, height))
@@ -129,6 +144,7 @@ def draw_flow(
     axes.scatter(first[order, 0], first[order, 1], s=7, c=colours_of(shown[order]), linewidths=0, zorder=3)
     axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5), aspect="equal", title=title)
     axes.set_axis_off()
+    add_legend(axes, ax, "a line leads towards the place in image 2")
     return deliver(axes, path)
 
 

@@ -37,6 +37,20 @@ def colours_of(probabilities: Array) -> Array:
     return np.asarray(colours)
 
 
+def add_legend(axes: Axes, ax: object, lines: str = "") -> None:
+    """Explain the colours of matches below a new figure, and what its lines are; `ax` are the caller's axes, if any."""
+    if ax is not None:
+        return
+    from matplotlib.lines import Line2D
+
+    colours = colours_of(np.array([1.0, 0.5, 0.0]))
+    colours[:, 3] = 1.0
+    names = ("probably right", "unsure", "probably wrong")
+    marks = [Line2D([], [], color=c, marker="o", ls="", label=n) for c, n in zip(colours, names, strict=True)]
+    marks += [Line2D([], [], color=colours[0], label=lines)] if lines else []
+    axes.figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False)
+
+
 def size_of(image: ArrayLike | None, size: tuple[int, int] | None, points: Array, number: int) -> tuple[int, int]:
     """Width and height of an image, or else as given, or else so that all points are inside; errors name them."""
     if image is not None:

@@ -7,33 +7,20 @@ import html
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac._support.files import replacing
-from caransac.geometry import Array
-from caransac.plot.display import as_html
+from caransac.geometry import Array, quaternion_from_rotation
+from caransac.plot.display import facts_of
 from caransac.results import AbsolutePoseResult
+from caransac.viewer.report import MAX_IMAGE_PX, encode_jpeg, fill_page
 
-STYLE = "body{font:15px system-ui,sans-serif;margin:2em;max-width:75em}svg{max-width:100%;height:auto;margin-top:1em}"
-LEGEND = (
-    "Inliers are filled, the more probable the greener; other matches are rings. Lines lead to where points are seen."
-)
-CHOICE = (
-    '<p><label>Matches with a probability from <input id="least" type="range" min="0" max="1" step="0.01" value="0">'
-    ' <output id="shown">0</output></label></p>'
-)
-SCRIPT = """<script>
-const least = document.getElementById("least");
-least.addEventListener("input", () => {
-    document.getElementById("shown").value = least.value;
-    for (const mark of document.querySelectorAll("svg g"))
-        mark.style.display = Number(mark.dataset.probability) < Number(least.value) ? "none" : "";
-});
-</script>"""
 MOST_DRAWN = 4000  # matches, the inliers first
+BINS = 20  # of the histogram
 
 
 def write_query_page(
-    path: Path, name: str, result: AbsolutePoseResult, image: bytes | None, size: tuple[int, int]
+    path: Path, name: str, result: AbsolutePoseResult, image: NDArray[np.uint8] | None, size: tuple[int, int]
 ) -> Path:
     """Write the page of a query; returns its path.
 
@@ -41,22 +28,49 @@ def write_query_page(
         path: where to.
         name: of the image.
         result: what was found, successful or not.
-        image: the image as a JPEG or PNG file, or None to draw without.
+        image: (H, W, 3) uint8, RGB, or None to draw without.
         size: (width, height) of the image in pixels.
     """
-    width, height = size
-    kind = "png" if image is not None and image.startswith(b"\x89PNG") else "jpeg"
-    data = "" if image is None else base64.b64encode(image).decode()
-    shown = f'<image href="data:image/{kind};base64,{data}" width="{width}" height="{height}"/>' if data else ""
-    page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(name)}</title><style>{STYLE}</style>'
-        f"<h1>{html.escape(name)}</h1>{as_html(result)}<p>{LEGEND}</p>{CHOICE}"
-        f'<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="matches">'
-        f"{shown}{_marks(result, max(width, height))}</svg>{SCRIPT}</html>\n"
+    data = "" if image is None else base64.b64encode(encode_jpeg(image, MAX_IMAGE_PX)).decode()
+    shown = f'<image href="data:image/jpeg;base64,{data}" width="{size[0]}" height="{size[1]}"/>' if data else ""
+    page = fill_page(
+        "query.html",
+        ("query.js",),
+        name,
+        subtitle="pose of the camera, x = R X + t",
+        box=f"0 0 {size[0]} {size[1]}",
+        marks=shown + _marks(result, max(size)),
+        confidence=f"{result.confidence or 0.0:.4f}",
+        hero="unknown" if result.confidence is None else f"{result.confidence:.3f}",
+        facts="".join(f"<dt>{html.escape(key)}</dt>{value}" for key, value in _facts(result).items()),
+        distances=_histogram(result),
     )
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return path
+
+
+def _facts(result: AbsolutePoseResult) -> dict[str, str]:
+    """Rows of the table of results, their values in HTML."""
+    rows = {name: f"<dd>{html.escape(value)}</dd>" for name, value in facts_of(result).items()}
+    if result.R is None or result.t is None or result.centre is None:
+        return rows
+    q = quaternion_from_rotation(result.R)
+    matrices = {"camera's place": result.centre, "[R | t]": np.c_[result.R, result.t], "COLMAP": np.r_[q, result.t]}
+    texts = {name: np.array2string(values, precision=5, suppress_small=True) for name, values in matrices.items()}
+    return rows | {name: f'<dd class="matrix">{html.escape(text)}</dd>' for name, text in texts.items()}
+
+
+def _histogram(result: AbsolutePoseResult) -> str:
+    """The distances of the inliers as bars, with the threshold at the right."""
+    off = np.linalg.norm(_reprojections(result) - result.points2d, axis=1)[result.inliers]
+    counts = np.histogram(off, BINS, (0.0, result.max_error_px))[0]
+    heights = counts / max(counts.max(), 1)
+    bars = "".join(
+        f'<rect x="{i}" y="{1 - height:.3f}" width="0.9" height="{height:.3f}"/>' for i, height in enumerate(heights)
+    )
+    frame = f'viewBox="0 0 {BINS} 1" preserveAspectRatio="none" width="100%" height="200" fill="currentColor"'
+    return f'<svg {frame}>{bars}</svg><p class="caption">from 0 to the threshold, {result.max_error_px:.2f} px</p>'
 
 
 def _marks(result: AbsolutePoseResult, longer: int) -> str:

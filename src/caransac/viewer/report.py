@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
@@ -116,7 +117,9 @@ def write_report(
     checked = None if scores is None else _reals(scores, "scores", (count,))
     content = describe(result, images, scores=checked, title=title, found=geometry)
     with delivering(path, ".html") as temporary:
-        temporary.write_text(_page(title, json.dumps(content, allow_nan=False)), encoding="utf-8")
+        text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")  # or a title could close its element
+        page = fill_page("report.html", SCRIPTS, title or "Two-view report", content=text)
+        temporary.write_text(page, encoding="utf-8")
     return Path(path) if isinstance(path, str | Path) else path
 
 
@@ -155,25 +158,19 @@ def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tupl
     return (None, None) if geometry is None else (geometry.camera1, geometry.camera2)
 
 
-def _page(title: str, content: str) -> str:
-    """The template filled in one pass, so that nothing filled in is filled in again.
+def fill_page(template: str, scripts: Sequence[str], title: str, **parts: str) -> str:
+    """Fill a template in one pass, so that nothing filled in is filled in again.
 
     Only the styles and scripts of this package may run: the policy names their hashes, and nothing may be loaded.
     """
-    styles, scripts = _resource("viewer.css"), "\n".join(_resource(name) for name in SCRIPTS)
-    scripts = f'(() => {{\n"use strict";\n{scripts}}})();'
+    styles, code = _resource("viewer.css"), "\n".join(_resource(name) for name in scripts)
+    code = f'(() => {{\n"use strict";\n{code}}})();'
     policy = (
-        f"default-src 'none'; img-src data:; style-src {_source_hash(styles)}; script-src {_source_hash(scripts)}; "
+        f"default-src 'none'; img-src data:; style-src {_source_hash(styles)}; script-src {_source_hash(code)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts = {
-        "policy": policy,
-        "title": html.escape(title or "Two-view report"),
-        "styles": styles,
-        "scripts": scripts,
-        "content": content.replace("<", "\\u003c"),  # or a title could close the element the content is in
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _resource("report.html"))
+    parts |= {"policy": policy, "title": html.escape(title), "styles": styles, "scripts": code}
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _resource(template))
 
 
 def _resource(name: str) -> str:
@@ -218,7 +215,7 @@ class _View:
         camera = given if exact else self.found or given
         if size is None:  # a principal point is near the middle
             size = _enclosing(pixels, np.zeros(2) if camera is None else 2 * camera.K[:2, 2])
-        jpeg = None if shown is None else _jpeg(shown, self.max_image_px)
+        jpeg = None if shown is None else encode_jpeg(shown, self.max_image_px)
         return DrawnImage(pixels, camera, given, self._origin(given, camera), size, jpeg)
 
     def _known_size(self, given: Camera | None, shown: NDArray[np.uint8] | None) -> tuple[int, int] | None:
@@ -262,7 +259,8 @@ def _checked_image(values: ArrayLike, name: str) -> NDArray[np.uint8]:
     return np.asarray(image, np.uint8)
 
 
-def _jpeg(image: NDArray[np.uint8], max_image_px: int | None) -> bytes:
+def encode_jpeg(image: NDArray[np.uint8], max_image_px: int | None) -> bytes:
+    """Encode an image (H, W) or (H, W, 3), RGB, with at most so many pixels on its longer side."""
     try:
         import cv2
     except ImportError as error:
