@@ -118,20 +118,25 @@ def misfit(camera: Camera, pixels: Array | Floats, label: str = "camera", points
     if len(pixels) < 5:
         return None
     (fx, fy, cx, cy), size = camera.intrinsics, (camera.width, camera.height)
+    some = pixels[:: -(-len(pixels) // 64)]  # enough to judge most points by
+    (u, v), most = pixels.T, float(np.sort(np.abs(some).max(axis=1))[len(some) // 2])
     inside = 0 < cx < size[0] and 0 < cy < size[1]  # else the origin is not the corner of the image
-    if inside and not contains(size, pixels):
+    if inside and not (
+        (min(u.min(), v.min()) >= 0 and u.max() <= size[0] and v.max() <= size[1]) or contains(size, pixels)
+    ):
         sized = label if "=" in label else f"{label} of {size[0]} x {size[1]} pixels"
         swapped = "; width and height are swapped" if _is_swapped(size, pixels) else ""
         return (
             f"{sized} does not contain {points}, which {_bounds(pixels)}{swapped}: it must have the width and height "
             "of the image that they are pixels of"
         )
-    if min(fx, fy) > 50 and np.mean(np.abs(pixels).max(axis=1) < 3) > 0.9 and np.ptp(pixels, axis=0).max() > 1e-3:
+    looks_normalised = min(fx, fy) > 50 and most < 3 and np.mean(np.abs(pixels).max(axis=1) < 3) > 0.9
+    if looks_normalised and np.ptp(pixels, axis=0).max() > 1e-3:
         return (
             f"{points} look normalised: they {_bounds(pixels)}, but {label} is in pixels (focal length {fx:.6g}). "
             "Give pixels, or normalised points with a camera of focal length 1 (K = np.eye(3))"
         )
-    if np.median(np.abs(pixels - (cx, cy)).max(axis=1)) > 20 * max(fx, fy):
+    if most > 20 * max(fx, fy) and np.median(np.abs(pixels - (cx, cy)).max(axis=1)) > 20 * max(fx, fy):
         return (
             f"{label} has a focal length of {fx:.6g}, but {points} {_bounds(pixels)}: it must be in pixels, too; if "
             "the camera is unknown, give None and the size of the image"
