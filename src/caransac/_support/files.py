@@ -289,8 +289,8 @@ class _ForgivingFile(io.FileIO):
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Turn errors about what a file holds into ValueErrors that name it."""
+def naming(path: Path | str) -> Iterator[None]:
+    """Turn errors about what a file, or a named part of it, holds into ValueErrors that name it."""
     try:
         yield
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:

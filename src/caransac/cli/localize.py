@@ -31,7 +31,7 @@ confidence. Features come from the database if it has the image, else from the
 image itself (SIFT; needs the extra 'images'). The centre of the top-left pixel is
 (0, 0) in --camera, as in all commands, and (0.5, 0.5) in the cameras of the answers,
 as in COLMAP. The exit code is 1 if an image was not localised or a confidence is
-below --min-confidence, and 2 for a wrong call or file. Needs the extra 'colmap'."""
+below --min-confidence, and 2 for a wrong call or file."""
 EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg                  database.db beside sparse
@@ -53,7 +53,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="folder of the model: cameras, images, points3D")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder of the model: cameras, points3D")
     parser.add_argument("queries", nargs="+", type=Path, metavar="IMAGE", help="images to localise")
     add_quiet(parser)
     parser.add_argument(

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.files import as_path
+from caransac._support.arrays import as_points, shorten
+from caransac._support.files import as_path, naming
+from caransac._support.interrupts import check
 from caransac._support.sqlite_files import check_schema, connect, explaining, read_blob
 from caransac.camera import Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION
 from caransac.geometry import Array, Floats
-from caransac.given_cameras import as_camera
 from caransac.io.descriptors import match_vectors
 from caransac.verification.colmap_cameras import read_camera
+from caransac.verification.model_files import StoredCamera, read_cameras, read_points
 
 KEYS = {"cameras": "camera_id", "images": "image_id", "keypoints": "image_id", "descriptors": "image_id"}
 OTHERWISE = "is not a COLMAP database with features: {error}"
@@ -46,20 +48,19 @@ class ColmapModel:
         points3d: (n, 3) 3D points.
         vectors: (n, 128) the mean descriptor of each, of length one.
         database: the database that the model was made from.
-        cameras: refined cameras of the images of the model, as pycolmap has them, by their number in the database.
+        cameras: refined cameras of the model, as its files have them, by their number in the database.
     """
 
     points3d: Array
     vectors: Floats
     database: Path
-    cameras: Mapping[int, Any]
+    cameras: Mapping[int, StoredCamera]
 
     @classmethod
     def read(cls, folder: str | Path, database: str | Path) -> ColmapModel:
-        """A model of COLMAP's files, cameras, images and points3D, and the database with its features.
+        """A model of COLMAP's files, cameras and points3D, and the database with its features.
 
         Raises:
-            ImportError: pycolmap is not installed, which reads the model.
             ValueError: the files are something else.
             OSError: they are missing.
         """
@@ -67,31 +68,25 @@ class ColmapModel:
         for path, what in ((folder, "folder of a model"), (database, "database")):
             if not path.exists():
                 raise FileNotFoundError(f"no such {what}: {path}")
-        model = _read_model(folder)
-        points = sorted(model.points3D.items())
-        if not points:
-            raise ValueError(f"{folder} has no points")
-        seen: dict[int, list[tuple[int, int]]] = {}
-        for row, (_, point) in enumerate(points):
-            for element in point.track.elements:
-                seen.setdefault(element.image_id, []).append((element.point2D_idx, row))
-        vectors = np.zeros((len(points), 128), np.float32)
+        points3d, observations = read_points(folder)
+        vectors = np.zeros((len(points3d), 128), np.float32)
+        images, first = np.unique(observations[:, 0], return_index=True)
         with _open(database) as connection:
-            for image_id, observations in sorted(seen.items()):
-                index, rows = np.array(observations).T
-                found = _read_descriptors(connection, image_id)
+            for image_id, seen in zip(images.tolist(), np.split(observations, first[1:]), strict=True):
+                check()
+                _, index, rows = seen.T
+                found = _read_descriptors(connection, image_id, database)
                 if found is None or len(found) <= index.max():
                     raise ValueError(f"{database} does not have the features of image {image_id} that {folder} uses")
                 np.add.at(vectors, rows, found[index])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        cameras = {number: model.cameras[number] for number in {image.camera_id for image in model.images.values()}}
-        space = np.array([point.xyz for _, point in points])
-        return cls(space, np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32), database, cameras)
+        vectors = np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32)
+        return cls(points3d, vectors, database, read_cameras(folder))
 
     @property
     def camera(self) -> Camera | None:
         """The camera of all images of the model, if they have only one."""
-        return as_camera(next(iter(self.cameras.values())), "camera") if len(self.cameras) == 1 else None
+        return read_camera(*next(iter(self.cameras.values()))) if len(self.cameras) == 1 else None
 
     def match(self, features: Features) -> tuple[Array, Array, Array]:
         """Pixels (m, 2), points (m, 3) that look most alike, and the ratio (m,) to the second-nearest."""
@@ -108,30 +103,21 @@ class ColmapModel:
             if row is None:
                 return None
             image_id, camera_id = row
-            vectors = _read_descriptors(connection, image_id)
-            blob = read_blob(connection, "keypoints", "image_id", image_id, 4)
-            if vectors is None or blob is None or len(vectors) != blob[0]:
-                return None
-            points = np.frombuffer(blob[2], np.float32).reshape(blob[0], blob[1])[:, :2].astype(float)
-            refined = self.cameras.get(camera_id)
-            camera = _camera_of(connection, camera_id) if refined is None else as_camera(refined, "camera")
+            vectors = _read_descriptors(connection, image_id, self.database)
+            with naming(f"{self.database}: table keypoints, image {image_id}"):
+                blob = read_blob(connection, "keypoints", "image_id", image_id, 4)
+                if vectors is None or blob is None or len(vectors) != blob[0]:
+                    return None
+                points = as_points(np.frombuffer(blob[2], np.float32).reshape(blob[:2])[:, :2], "keypoints")
+            with naming(f"{self.database}: table cameras, camera {shorten(camera_id)}"):
+                refined = self.cameras.get(camera_id)
+                camera = _camera_of(connection, camera_id) if refined is None else read_camera(*refined)
             return Features(points, vectors), camera
 
 
 def in_colmap_pixels(camera: Camera) -> Camera:
     """A camera whose top-left pixel has its centre at (0, 0) as COLMAP has it, at (0.5, 0.5)."""
     return camera.adjusted(1.0, (PIXEL_CENTRE, PIXEL_CENTRE), camera.focal_deviation)
-
-
-def _read_model(folder: Path) -> Any:
-    try:
-        import pycolmap
-    except ImportError as error:
-        raise ImportError("reading a COLMAP model needs pycolmap: pip install 'caransac[colmap]'") from error
-    try:
-        return pycolmap.Reconstruction(str(folder))
-    except Exception as error:  # whatever pycolmap throws at files that are something else
-        raise ValueError(f"{folder} is not a COLMAP model: {' '.join(str(error).split())[:200]}") from error
 
 
 @contextmanager
@@ -141,14 +127,15 @@ def _open(database: Path) -> Iterator[Any]:
         yield connection
 
 
-def _read_descriptors(connection: Any, image_id: int) -> NDArray[np.float32] | None:
+def _read_descriptors(connection: Any, image_id: int, database: Path) -> NDArray[np.float32] | None:
     """The descriptors (n, 128) of an image, as RootSIFT of length one."""
-    blob = read_blob(connection, "descriptors", "image_id", image_id, 1)
-    if blob is None:
-        return None
-    rows, columns, data = blob
-    if columns != 128:
-        raise ValueError(f"descriptors of {columns} numbers are not SIFT's, which have 128")
+    with naming(f"{database}: table descriptors, image {image_id}"):
+        blob = read_blob(connection, "descriptors", "image_id", image_id, 1)
+        if blob is None:
+            return None
+        rows, columns, data = blob
+        if columns != 128:
+            raise ValueError(f"{columns} numbers are not a descriptor of SIFT, which has 128")
     vectors = np.frombuffer(data, np.uint8).reshape(rows, columns).astype(np.float32)
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), np.float32)
 
@@ -156,7 +143,10 @@ def _read_descriptors(connection: Any, image_id: int) -> NDArray[np.float32] | N
 def _camera_of(connection: Any, camera_id: int) -> Camera:
     """A camera of the database: known to some per cent, or only by its size where there is no prior focal length."""
     command = "SELECT model, width, height, params, prior_focal_length FROM cameras WHERE camera_id = ?"
-    model, width, height, params, prior = connection.execute(command, (camera_id,)).fetchone()
+    row = connection.execute(command, (camera_id,)).fetchone()
+    if row is None:
+        raise ValueError("there is no such camera")
+    model, width, height, params, prior = row
     if not prior:
         return in_colmap_pixels(Camera.of_unknown_focal(width, height))
     camera = read_camera(camera_id, model, width, height, params)
