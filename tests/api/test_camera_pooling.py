@@ -11,6 +11,7 @@ from caransac.api.camera_pooling import LOG_FOCALS, pool_camera, spread_choice, 
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, rotation_from_vector
 from caransac.robust.cameras.profile import CameraProfile
+from caransac.tuning import ERRORS
 
 SIZE = (1024, 768)
 FOCAL = 760.0
@@ -175,6 +176,20 @@ def test_pooling_of_known_curves():
     assert pool_camera(flat, lens, seed=0).num_informative == 0
     falling = [CameraProfile(-100.0 * np.arange(len(focals)))] * 30
     assert pool_camera(falling, lens, seed=0).reason == "too_few_informative", "a best focal length at the end is none"
+
+
+def test_pairs_that_scatter_more_than_they_say_are_pooled(rng):
+    """A hand-held video: every pair is sure to two per cent and six are off; a few are of something else."""
+    camera = caransac.Camera.of_unknown_focal(*SIZE)
+    errors = np.r_[rng.normal(0, 0.06, 22), rng.uniform(-0.7, 0.7, 6)]
+    curves = [
+        CameraProfile(-0.5 * ERRORS.cameras * ((LOG_FOCALS - np.log(900 / 1024) - error) / 0.02) ** 2)
+        for error in errors
+    ]
+    found = pool_camera([*curves, *[None] * 30], camera, seed=0)
+    assert (found.reason, found.num_pairs, found.num_informative) == ("agreement", 58, 28)
+    assert abs(np.log(found.focal_px / 900)) < 2 * found.deviation < 0.1
+    assert 18 <= found.num_agreeing <= 24
 
 
 def test_classical_methods_tell_it_too():

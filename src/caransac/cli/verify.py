@@ -35,7 +35,7 @@ from caransac.verification.provenance import describe_kept
 
 MOST_CAMERAS = MOST_SKIPPED = 10  # that the summary tells of
 SOME_SKIPPED = 3  # the exit code
-UNKNOWN_REASONS = {"too_few_informative": "too few pairs show it", "disagreement": "its pairs disagree"}
+UNKNOWN_REASONS = {"too_few_informative": "too few pairs show it", "disagreement": "its pairs scatter too much"}
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
 DESCRIPTION = """Estimate the two-view geometry of every matched pair and keep the matches that
@@ -296,6 +296,7 @@ def describe_focals(pooled: Mapping[int, CameraEstimate]) -> list[str]:
     lines = []
     for number, found in sorted(pooled.items()):
         asked = f"{found.num_informative} of {found.num_pairs} pairs show it"
+        asked += f", {found.num_agreeing} of these agree" if found.num_agreeing else ""
         if found.focal_px is None or found.deviation is None:
             lines.append(f"Camera {number}: focal length unknown, {UNKNOWN_REASONS[found.reason]} ({asked})")
         else:
