@@ -15,7 +15,7 @@ import caransac
 # from those below, and no imports form a cycle.
 LAYERS = [
     {"_native", "_support"},
-    {"geometry", "camera", "camera_priors", "given_cameras", "options", "tuning", "policy"}
+    {"geometry", "camera", "camera_priors", "camera_words", "given_cameras", "options", "tuning", "policy"}
     | {"results", "result_format", "result_parts", "plot"},
     {"kernels"},
     {"learned"},

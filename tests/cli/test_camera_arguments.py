@@ -2,11 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import caransac
 from caransac import Camera
+from caransac.api import geometry_answers
+from caransac.camera_words import describe_focal
 from caransac.cli import camera_arguments, main
 from caransac.geometry import pose_error_deg
 from caransac.io import images
@@ -201,16 +205,19 @@ def test_nobody_is_sent_away_for_an_unknown_camera(tmp_path, photos, made, bare,
 
 
 @pytest.mark.slow
-def test_reports_show_where_the_cameras_come_from(tmp_path, photos):
+def test_reports_and_people_get_the_same_words_about_a_camera(tmp_path, photos, capsys):
     paths, _ = photos
     report = tmp_path / "r.html"
     for options, shown in (
-        ([], '"source": "estimated from the matches"'),
-        (["--focal", "600±5%"], '"source": "from --focal"'),
-        (["--fundamental"], '"source": "estimated from the matches"'),
+        ([], r"57\d\.\d px ± [\d.]+ %, estimated from the matches"),
+        (["--focal", "600±5%"], r"57\d\.\d px ± [\d.]+ %, refined; 600.0 px ± 5 % from --focal"),
+        (["--focal", "576"], r"576.0 px, taken as exact, from --focal"),
+        (["--fundamental"], r"5\d\d\.\d px ± [\d.]+ %, estimated from the matches"),
     ):
         assert main(["view", *paths, *FEW, *options, "--out", str(report), "--no-open"]) == 0
-        assert report.read_text().count(shown) == 2
+        told = re.findall(r"camera \d +focal length (.*?)(?:; give .*)?\n", capsys.readouterr().out)
+        assert len(told) == 2 and all(re.fullmatch(shown, each) for each in told)
+        assert all(json.dumps({"focal": each}) in report.read_text() for each in told)
 
 
 def test_cameras_are_described_by_what_is_known():
@@ -218,6 +225,23 @@ def test_cameras_are_described_by_what_is_known():
     assert camera_arguments.describe_camera(None, None, "unknown") == "unknown"
     described = camera_arguments.describe_camera(given, given, "file")
     assert described == "focal length 600.0 px ± 4 %, from the file of matches"
+    lens = Camera("SIMPLE_RADIAL", (590, 320, 240, 0.034), focal_deviation=0.02, distortion_deviation=0.01)
+    assert describe_focal(lens, given) == "590.0 px ± 2 %, k1 0.034 ± 0.01, refined; 600.0 px ± 4 % as given"
+    assert describe_focal(lens) == "590.0 px ± 2 %, k1 0.034 ± 0.01, estimated from the matches"
+
+
+def test_a_geometry_does_not_claim_focal_lengths_that_are_assumed():
+    pair = make_pair(400, outlier_ratio=0.2, noise_px=1.5, seed=2)
+    found = caransac.estimate_relative_pose(
+        pair.points1, pair.points2, image_size1=(1024, 768), image_size2=(1024, 768)
+    )
+    for deviation, words in ((0.03, "are found with the pose"), (0.2, "are assumed: the matches hardly show them")):
+        camera = replace(found.camera1, focal_deviation=deviation)
+        answer = geometry_answers.pose(
+            "pose_and_focals", replace(found, camera1=camera, camera2=camera), geometry_answers.DEPTH_AND_FOCALS
+        )
+        assert answer.reason.endswith(words)
+        assert ("assumed" in describe_focal(camera)) == ("assumed" in answer.reason)
 
 
 def test_a_lens_may_be_known_or_not(tmp_path, made, capsys):

@@ -17,7 +17,7 @@ from caransac.cli import main
 from caransac.geometry import pose_error_deg
 from caransac.io import images
 from caransac.io.matches import Matches, read_matches, write_matches
-from caransac.synthetic import make_pair
+from caransac.synthetic import make_pair, make_plane
 from caransac_lab.render import render_pair
 
 FEW = ["--max-features", "2000"]
@@ -425,3 +425,16 @@ def test_help_offers_the_features_that_are_installed(capsys, monkeypatch, there)
     with pytest.raises(SystemExit):
         main(["pose", "--help"])
     assert ("{rootsift,orb,akaze}" if there else "{rootsift,orb}\n") in capsys.readouterr().out
+
+
+def test_a_homography_has_one_scale_for_people_and_programs(tmp_path, capsys):
+    plane = make_plane(300, outlier_ratio=0.2)
+    path = str(write_matches(tmp_path / "m.npz", Matches(plane.points1, plane.points2)))
+    sizes = [f"--image-size={width}x{height}" for width, height in (plane.size1, plane.size2)]
+    assert main(["pose", "--matches", path, *sizes]) == 0
+    rows = re.findall(r"^  \[(.*)\]$", capsys.readouterr().out, re.MULTILINE)[:3]
+    printed = np.array([row.split() for row in rows], float)
+    assert main(["pose", "--matches", path, *sizes, "--json"]) == 0
+    H = np.array(json.loads(capsys.readouterr().out)["H"])
+    np.testing.assert_allclose(printed, H, rtol=1e-6)
+    assert np.linalg.norm(H) == pytest.approx(1)

@@ -134,7 +134,7 @@ def test_a_rotation_has_its_angle_and_no_translation(open_report, tmp_path):
         assert_homography_of(report, "rotation", geometry.H)
         assert report.fact("Rotation") == f"{rotation_angle_deg(geometry.R):.2f}°"
         assert report.page.locator("#facts dt").get_by_text("t", exact=True).count() == 0
-        assert "as given" in report.fact("Focal length 1")
+        assert report.fact("Focal length 1").endswith("px, taken as exact")
 
 
 def test_partners_bend_with_the_lens(open_report, tmp_path):

@@ -76,7 +76,7 @@ def test_noise_threshold_and_parallax_are_told(open_report, report_path, pose):
 
 def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path, pair):
     with open_report(report_path) as report:
-        assert "921.6 px, as given" in report.text("facts")
+        assert "921.6 px, taken as exact" in report.text("facts")
     size = (1024, 768)
     found = caransac.estimate_relative_pose(
         pair.points1, pair.points2, image_size1=size, image_size2=size, scores=pair.scores, score_kind="ratio"

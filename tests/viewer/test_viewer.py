@@ -266,7 +266,7 @@ def test_failures_of_unknown_cameras_need_the_size(tmp_path, pair):
     with pytest.raises(ValueError, match=r"camera2 is missing: .* give size2"):
         write_report(tmp_path / "r.html", found, *few, size1=(1024, 768))
     content = content_of(write_report(tmp_path / "r.html", found, *few, size1=(1024, 768), size2=(1024, 768)))
-    assert content["images"][0]["camera"]["source"] == "assumed"
+    assert content["images"][0]["camera"]["focal"] == "870.4 px ± 15 %, assumed: the matches hardly show it"
     assert content["summary"]["success"] is False
 
 
@@ -277,16 +277,15 @@ def test_uncertain_and_unknown_cameras_are_drawn_as_refined(tmp_path, pair, zoom
     sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
     uncertain = Camera("SIMPLE_PINHOLE", (900, 511.5, 383.5), 1024, 768, focal_deviation=0.05)
     scored = {"scores": pair.scores, "score_kind": "ratio", "options": TRACED}
-    for camera1, source1 in ((None, "estimated from the matches"), (uncertain, "refined with the pose")):
+    for camera1, source1 in ((None, "estimated from the matches"), (uncertain, "refined; 900.0 px ± 5 % as given")):
         found = caransac.estimate_relative_pose(pair.points1, points2, camera1, None, **sizes, **scored)
         content = content_of(write_report(tmp_path / "r.html", found, pair.points1, points2, camera1=camera1))
         for image, camera, source in (
             (content["images"][0], found.camera1, source1),
             (content["images"][1], found.camera2, "estimated from the matches"),
         ):
-            expected = {"focalPx": camera.mean_focal, "focalDeviation": camera.focal_deviation, "source": source}
-            assert image["camera"] == expected
-            assert expected["focalDeviation"] > 0
+            deviation = f"{100 * camera.focal_deviation:.2g}"
+            assert image["camera"] == {"focal": f"{camera.mean_focal:.1f} px ± {deviation} %, {source}"}
         last = content["rounds"][-1]
         assert last["numInliers"] == found.num_inliers
         F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
@@ -297,10 +296,10 @@ def test_uncertain_and_unknown_cameras_are_drawn_as_refined(tmp_path, pair, zoom
 
 def test_exact_cameras_need_not_be_repeated(tmp_path, pair, pose):
     path = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2)
-    expected = {"focalPx": pair.camera1.mean_focal, "focalDeviation": 0.0, "source": "as given"}
+    expected = {"focal": "921.6 px, taken as exact"}
     assert [image["camera"] for image in content_of(path)["images"]] == [expected, expected]
     words = write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, camera_source1="from the box")
-    assert content_of(words)["images"][0]["camera"]["source"] == "from the box"
+    assert content_of(words)["images"][0]["camera"]["focal"] == "921.6 px, taken as exact, from the box"
 
 
 def test_fundamental_matrices_of_sized_images_show_every_round(tmp_path, pair):
@@ -312,7 +311,7 @@ def test_fundamental_matrices_of_sized_images_show_every_round(tmp_path, pair):
     content = content_of(write_report(tmp_path / "f.html", found, pair.points1, pair.points2))
     assert len(content["rounds"]) == len(found.trace)
     np.testing.assert_allclose(np.reshape(content["rounds"][-1]["F"], (3, 3)), found.F)
-    assert content["images"][1]["camera"]["focalPx"] == found.camera2.mean_focal
+    assert content["images"][1]["camera"]["focal"].startswith(f"{found.camera2.mean_focal:.1f} px ± ")
     assert content["estimate"] is not None
 
 

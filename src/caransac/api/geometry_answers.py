@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac.camera_words import is_hardly_seen
 from caransac.geometry import fundamental_from_essential, rotation_from_homography
 from caransac.results import (
     EpipolarResult,
@@ -33,7 +34,8 @@ POSE_FIELDS = (
 )
 
 DEPTH_AND_CAMERAS = "the scene has depth and the cameras are known"
-DEPTH_AND_FOCALS = "the scene has depth, which determines the focal lengths with the pose"
+DEPTH_AND_FOCALS = "the scene has depth, and the focal lengths are found with the pose"
+DEPTH_BUT_ASSUMED = "the scene has depth, and the focal lengths are assumed: the matches hardly show them"
 DEPTH_ONLY = "the scene has depth, but the cameras are not known well enough for a pose"
 PLANE = "one plane explains the matches, and those off the plane do not determine the pose"
 MOVED_OR_ZOOMED = "one homography explains the matches: the camera moved towards a plane, or it zoomed"
@@ -121,6 +123,8 @@ def rotation_of_pose(pose: RelativePoseResult, plane: HomographyResult | None) -
 def pose(kind: GeometryKind, found: RelativePoseResult, reason: str) -> Answer:
     """A pose, as it was estimated."""
     assert found.E is not None and found.camera1 is not None and found.camera2 is not None
+    if reason == DEPTH_AND_FOCALS and (is_hardly_seen(found.camera1) or is_hardly_seen(found.camera2)):
+        reason = DEPTH_BUT_ASSUMED
     F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
     known = {name: getattr(found, name) for name in POSE_FIELDS} | {"F": F / np.linalg.norm(F)}
     return Answer(kind, reason + of_rivals(found), found, found, known)

@@ -14,7 +14,8 @@ import numpy as np
 
 from caransac._support.arrays import LARGEST_SIDE
 from caransac.camera import Camera
-from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, parse_lens, split_deviation
+from caransac.camera_priors import parse_lens, split_deviation
+from caransac.camera_words import describe_focal
 from caransac.geometry import Array
 from caransac.io import images
 from caransac.io.images import Image
@@ -22,16 +23,14 @@ from caransac.io.matches import Matches
 
 # Where a camera comes from: --camera, --focal, the file of matches, EXIF data, the matches themselves; or nowhere.
 CameraSource = Literal["camera", "focal", "file", "exif", "estimated", "unknown"]
-SOURCE_TEXTS: dict[CameraSource, str] = {
+SOURCE_TEXTS = {
     "camera": "from --camera",
     "focal": "from --focal",
     "file": "from the file of matches",
     "exif": "from EXIF",
-    "estimated": "estimated from the matches",
     "unknown": "unknown",
 }
 IF_KNOWN = "give --focal or --camera if you know it"
-HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # beyond this deviation the matches said little about a focal length
 MOST_OUTSIDE = 0.05  # share of the matches that may lie outside of their image before its size must be wrong
 
 Size = tuple[int, int]  # (width, height)
@@ -252,28 +251,13 @@ def explain_unknown(photos: tuple[Photo, Photo] | None, sources: Sequence[Camera
 
 
 def describe_camera(given: Camera | None, found: Camera | None, source: CameraSource) -> str:
-    """A focal length for people: how long, how sure, and where it comes from.
-
-    Args:
-        given: the camera before the estimation, or None where it was unknown.
-        found: the camera of the answer, or None where there is none.
-        source: where the camera comes from.
-    """
+    """The camera of an answer for people; see `describe_focal`."""
     shown = found or given
     if shown is None:
         return SOURCE_TEXTS["unknown"]
-    if given is None and shown.focal_deviation > HARDLY_SEEN:
-        return f"focal length {_focal_text(shown)}, assumed: the matches hardly show it"
-    if given is None:
-        return f"focal length {_focal_text(shown)}, {SOURCE_TEXTS['estimated']}"
-    if shown.focal_deviation and shown.mean_focal != given.mean_focal:
-        return f"focal length {_focal_text(shown)}, refined; {_focal_text(given)} {SOURCE_TEXTS[source]}"
-    exact = "" if shown.focal_deviation else "taken as exact, "
-    return f"focal length {_focal_text(shown)}, {exact}{SOURCE_TEXTS[source]}"
+    return f"focal length {describe_focal(shown, given, source_text(source))}"
 
 
-def _focal_text(camera: Camera) -> str:
-    deviation = f" ± {100 * camera.focal_deviation:.2g} %" if camera.focal_deviation else ""
-    bent = camera.distortion_deviation > 0 and camera.k1 != 0
-    lens = f", k1 {camera.k1:.3f} ± {camera.distortion_deviation:.2g}" if bent else ""
-    return f"{camera.mean_focal:.1f} px{deviation}{lens}"
+def source_text(source: CameraSource) -> str:
+    """Where a camera comes from, to follow its focal length; empty if it was not given."""
+    return "" if source in ("estimated", "unknown") else SOURCE_TEXTS[source]

@@ -16,6 +16,7 @@ from caransac._support.interrupts import check
 from caransac._support.progress import Progress
 from caransac.api import estimate_absolute_pose
 from caransac.camera import Camera
+from caransac.camera_words import describe_focal
 from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note
 from caransac.geometry import quaternion_from_rotation
@@ -199,7 +200,6 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
     share = 100 * found.num_inliers / found.num_matches
     warning = "" if reliable else ", low: better not rely on it"
     confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{warning}"
-    deviation = f" ± {100 * found.camera.focal_deviation:.1f} %" if found.camera.focal_deviation else ""
     return "\n".join(
         [
             f"{path}: pose of the camera, x = R X + t:",
@@ -208,7 +208,7 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
             f"  quaternion      {q}",
             f"  inliers         {found.num_inliers} of {found.num_matches} matches, {share:.0f} %",
             f"  confidence      {confidence}",
-            f"  focal length    {found.camera.mean_focal:.1f} px{deviation}",
+            f"  focal length    {describe_focal(found.camera)}",
             f"  time            {1e3 * found.elapsed_s:.0f} ms",
         ]
     )

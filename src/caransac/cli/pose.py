@@ -165,7 +165,7 @@ def _models(result: FoundGeometry) -> list[str]:
     assert isinstance(result, GeometryResult)
     lines = []
     if result.H is not None:
-        lines += ["Homography of pixels, x2 ~ H x1:", _matrix(result.H / result.H[2, 2], "{:14.6e}")]
+        lines += ["Homography of pixels, x2 ~ H x1:", _matrix(result.H, "{:14.6e}")]
     if result.kind == "rotation" and result.R is not None:
         lines += ["Rotation of the camera, x2 ~ R x1:", _matrix(result.R, "{:10.6f}")]
         lines.append(f"  rotation      {rotation_angle_deg(result.R):.3f}°")

@@ -12,7 +12,7 @@ import numpy as np
 import caransac
 from caransac.api.geometry_answers import MIRRORED_REASON
 from caransac.camera import Camera
-from caransac.cli.camera_arguments import SOURCE_TEXTS
+from caransac.cli.camera_arguments import source_text
 from caransac.cli.inputs import TwoViews
 from caransac.options import MaxError, MethodName, Options
 from caransac.policy import DEFAULT_POLICY
@@ -108,8 +108,8 @@ def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px:
         matches.points2,
         camera1=matches.camera1,
         camera2=matches.camera2,
-        camera_source1=SOURCE_TEXTS[views.camera_sources[0]],
-        camera_source2=SOURCE_TEXTS[views.camera_sources[1]],
+        camera_source1=source_text(views.camera_sources[0]),
+        camera_source2=source_text(views.camera_sources[1]),
         image1=views.photos and views.photos[0].pixels,
         image2=views.photos and views.photos[1].pixels,
         size1=views.image_sizes and views.image_sizes[0],

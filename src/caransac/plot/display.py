@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from caransac.camera_words import describe_focal
 from caransac.geometry import rotation_angle_deg
 
 IN_A_LINE = {"rotation": "rotation {}", "translation": "t {}", "confidence": "confidence {}"}
@@ -66,14 +67,8 @@ def _cameras(result: Any) -> dict[str, str]:
     """The cameras that were refined."""
     names = {"camera": "camera", "camera 1": "camera1", "camera 2": "camera2"}
     cameras = ((name, getattr(result, field, None)) for name, field in names.items())
-    shown = {}
-    for name, camera in cameras:
-        if camera is not None and camera.focal_deviation > 0:
-            shown[name] = f"focal length {camera.mean_focal:.1f} px ± {100 * camera.focal_deviation:.1f} %"
-        if camera is not None and camera.distortion_deviation > 0:
-            lens = f"k1 {camera.k1:.3f} ± {camera.distortion_deviation:.3f}"
-            shown[name] = f"{shown[name]}, {lens}" if name in shown else lens
-    return shown
+    uncertain = ((name, each) for name, each in cameras if each and (each.focal_deviation or each.distortion_deviation))
+    return {name: f"focal length {describe_focal(camera)}" for name, camera in uncertain}
 
 
 def _matrices(result: Any) -> Iterable[tuple[str, Any]]:

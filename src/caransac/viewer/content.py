@@ -171,11 +171,7 @@ def _image(image: DrawnImage, undistorts: bool) -> dict[str, Any]:
     if image.jpeg is not None:
         content["picture"] = "data:image/jpeg;base64," + base64.b64encode(image.jpeg).decode()
     if image.camera is not None:
-        content["camera"] = {
-            "focalPx": image.camera.mean_focal,
-            "focalDeviation": image.camera.focal_deviation,
-            "source": image.camera_source,
-        }
+        content["camera"] = {"focal": image.focal}
         right, bottom = np.array(image.size) - 0.5  # the centre of the top-left pixel is (0, 0)
         pixels = [[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]]
         corners = homogeneous(pixels) @ np.linalg.inv(image.camera.K).T

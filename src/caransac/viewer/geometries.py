@@ -24,7 +24,7 @@ class DrawnImage:
         pixels: (n, 2) the matches' points.
         camera: its camera, refined if it was uncertain, or None.
         given_camera: the camera that the estimation started from, in whose pixels it measures distances, or None.
-        camera_source: where the camera comes from, in words.
+        focal: its focal length and where that comes from, in words.
         size: (width, height) in pixels.
         jpeg: the picture, of any scale, or None for an empty frame.
     """
@@ -32,7 +32,7 @@ class DrawnImage:
     pixels: Array
     camera: Camera | None
     given_camera: Camera | None
-    camera_source: str
+    focal: str
     size: tuple[int, int]
     jpeg: bytes | None
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac._support.arrays import LARGEST_SIDE, as_array, as_reals, as_size, is_integer, shorten
 from caransac._support.files import Target, delivering
 from caransac.camera import Camera
+from caransac.camera_words import describe_focal
 from caransac.geometry import Array
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.results import GeometryResult, HomographyResult, RelativePoseResult, Round, TwoViewResult
@@ -76,7 +77,7 @@ def write_report(
         camera1: camera of image 1, as given to the estimation; None if it was unknown. Where it was uncertain or
             unknown, the result's is drawn. With a fundamental matrix they are optional, and give the 3-D view.
         camera2: camera of image 2.
-        camera_source1: where the camera of image 1 comes from, a few words to show; by default what is known here.
+        camera_source1: where the camera of image 1 comes from, a few words to show, such as "from EXIF".
         camera_source2: where the camera of image 2 comes from.
         image1: (H, W) or (H, W, 3) uint8, RGB, or None for an empty frame. Needs OpenCV.
         image2: image 2.
@@ -189,7 +190,7 @@ class _View:
         number: "1" or "2", for errors.
         camera: as given to the estimation, or None.
         found: the result's camera, or None.
-        source: where the camera comes from; empty for what is known here.
+        source: where the camera comes from; empty if nobody says.
         image: its pixels, or None.
         size: (width, height), or None.
         max_image_px: the long side of the picture, at most; None for any.
@@ -216,7 +217,8 @@ class _View:
         if size is None:  # a principal point is near the middle
             size = _enclosing(pixels, np.zeros(2) if camera is None else 2 * camera.K[:2, 2])
         jpeg = None if shown is None else encode_jpeg(shown, self.max_image_px)
-        return DrawnImage(pixels, camera, given, self._origin(given, camera), size, jpeg)
+        focal = "" if camera is None else describe_focal(camera, None if self.camera is None else given, self.source)
+        return DrawnImage(pixels, camera, given, focal, size, jpeg)
 
     def _known_size(self, given: Camera | None, shown: NDArray[np.uint8] | None) -> tuple[int, int] | None:
         if self.size is not None:
@@ -225,16 +227,6 @@ class _View:
             return shown.shape[1], shown.shape[0]
         camera = given or self.found
         return (camera.width, camera.height) if camera is not None and camera.width > 0 and camera.height > 0 else None
-
-    def _origin(self, given: Camera | None, camera: Camera | None) -> str:
-        """Where the camera comes from, in the caller's words if there are any."""
-        if self.camera is None and self.found is None:
-            return "assumed"
-        if self.source or camera is None:
-            return self.source
-        if self.camera is None and camera.focal_deviation > 0:
-            return "estimated from the matches"
-        return "as given" if given is None or camera == given else "refined with the pose"
 
 
 def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:

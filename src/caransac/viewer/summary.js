@@ -37,11 +37,6 @@ const DEGENERACIES = {
   rotation: "the camera only turned: the translation means nothing",
 };
 
-function focalText({ focalPx, focalDeviation, source }) {
-  const deviation = focalDeviation ? ` ± ${+(100 * focalDeviation).toPrecision(2)} %` : "";
-  return `${number(focalPx, 1)} px${deviation}, ${source}`;
-}
-
 function summarise() {
   const { summary, estimate } = report;
   const facts = [`${WHAT[0].toUpperCase()}${WHAT.slice(1)} from ${whole(numMatches)} matches`];
@@ -94,7 +89,7 @@ function summarise() {
     fact(`${which} t`, matrix(t, (value) => value.toFixed(5)), "matrix");
   });
   report.images.forEach(({ camera }, i) => {
-    if (summary.success && camera) fact(`Focal length ${i + 1}`, focalText(camera));
+    if (summary.success && camera) fact(`Focal length ${i + 1}`, camera.focal);
   });
   if (!estimate && summary.success && report.kind === "fundamental") fact("Cameras", "unknown, so no 3-D view");
   for (const [name, values] of [["F", report.kind === "fundamental" && summary.F], ["H", summary.H]]) {
