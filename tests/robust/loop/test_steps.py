@@ -11,9 +11,10 @@ from caransac.geometry import join_pose, pose_error_deg, split_pose
 from caransac.robust.loop.ca_ransac import prior_round
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps, likely_subset
-from caransac.robust.problems import Essential
+from caransac.robust.problems import Essential, Homography
 from caransac.robust.records import MatchInfo
 from caransac.tuning import DEFAULT_TUNING, Tuning
+from caransac_lab.synthetic import random_plane
 
 
 def steps_of(problem, search_error, prior=None, *, tuning=DEFAULT_TUNING, **options):
@@ -132,3 +133,13 @@ def test_a_precise_model_wins_over_one_that_more_matches_are_merely_near(rng, ra
     tuning = Tuning(rank_scale=rank_scale)
     steps, last = steps_of(problem, tuning.max_error * noise, tuning=tuning)
     assert np.array_equal(steps.attend(models, last)[0], models[0 if winner == "precise" else 1])
+
+
+def test_a_homography_is_refined_on_its_inliers_whatever_their_probabilities(rng):
+    plane = random_plane(rng, num_points=200, inlier_ratio=1.0)
+    problem = Homography.from_pixels(plane.points1, plane.points2)
+    likely = np.full(problem.num_points, 0.9, np.float32)
+    unlikely = np.where(np.arange(problem.num_points) < 100, likely, 0.01).astype(np.float32)
+    steps, _ = steps_of(problem, 0.05, likely)
+    model = problem.from_public(plane.H)
+    assert np.array_equal(steps.refine(model, likely, 0.01), steps.refine(model, unlikely, 0.01))

@@ -101,9 +101,9 @@ class Steps:
         return self.network.update(last.state, msac_scores)
 
     def refine(self, model: Array, probabilities: Floats, noise: float) -> Array:
-        """Refine a model on all matches, weighted by their probabilities (n,)."""
+        """Refine a model on all matches, weighted by their probabilities (n,), or on its inliers."""
         problem = self.problem
-        if self.options.adaptive_refinement:
+        if self.options.adaptive_refinement and problem.traits.weighted:
             weights = problem.share(match_weights(self.network, probabilities, self.options.tuning.min_weight))
             scale = loss_scale(problem, model, weights, noise, self.options.tuning)
             return refine_weighted(problem, model, weights, noise, scale)

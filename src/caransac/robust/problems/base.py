@@ -38,6 +38,8 @@ class Traits:
             distortion is assessed.
         has_mean: whether models that agree are averaged. Free focal lengths and the pose compensate each other along a
             curve that contains no mean, so only poses of exact cameras are averaged.
+        weighted: whether the best model is refined with the probabilities of matches as weights. A right match need not
+            be on the plane of a homography: its inliers have equal weights.
         by_score: share of the samples that are drawn by the scores of the matches instead of their probabilities.
     """
 
@@ -47,6 +49,7 @@ class Traits:
     exact_cameras: bool = False
     usual_focal: float | None = None
     has_mean: bool = False
+    weighted: bool = True
     by_score: float = 0.0
 
 

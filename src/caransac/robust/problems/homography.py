@@ -16,7 +16,7 @@ class Homography(PixelProblem):
     """Points are pixels, centred and with one scale for both images; models are matrices H with x2 ~ H x1, (3, 3)."""
 
     # Samples of four cost little, and likely matches are not always on the plane.
-    traits = Traits(confidence="homography", by_score=0.5)
+    traits = Traits(confidence="homography", by_score=0.5, weighted=False)
     sample_size = 4
     outcome_limit = 0.01
     error_dimensions = 2
