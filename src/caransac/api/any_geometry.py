@@ -62,8 +62,8 @@ def estimate(
         camera1,
         camera2,
         {"image_size1": image_size1, "image_size2": image_size2, "same_camera": same_camera},
-        {"scores": scores, "score_kind": score_kind, "features": features, "options": check_options(options)},
-        initial_model,
+        {"scores": scores, "score_kind": score_kind, "features": features, "initial_model": initial_model},
+        check_options(options),
         started,
     )
     answer = next(answer for rule in RULES if (answer := rule(estimates, policy)) is not None)
@@ -80,8 +80,8 @@ class Estimates:
         camera1: as given.
         camera2: as given.
         sizes: of the images, and whether their camera is one, as arguments.
-        matches: the arguments about the matches, and the options.
-        initial_model: for `epipolar`, as given.
+        matches: the arguments about the matches, and the initial model.
+        options: as given, or the defaults.
         started: when the clock of ``max_seconds`` began.
     """
 
@@ -91,7 +91,7 @@ class Estimates:
     camera2: CameraLike | None
     sizes: dict[str, Any]
     matches: dict[str, Any]
-    initial_model: object
+    options: Options
     started: float
 
     @property
@@ -101,15 +101,14 @@ class Estimates:
         points1, points2, camera1, camera2 = self.points1, self.points2, self.camera1, self.camera2
         # One camera alone is an error, which the call explains.
         if self.both_sizes or camera1 is not None or camera2 is not None:
-            given = {**self.sizes, **self.matches, "initial_model": self.initial_model}
-            return estimate_relative_pose(points1, points2, camera1, camera2, **given)
-        return estimate_fundamental(points1, points2, **self.sizes, **self.matches, initial_model=self.initial_model)
+            return estimate_relative_pose(points1, points2, camera1, camera2, **self.sizes, **self._given())
+        return estimate_fundamental(points1, points2, **self.sizes, **self._given())
 
     @property
     @computed_once
     def plane(self) -> HomographyResult:
         """The homography of pixels without lens distortion."""
-        return estimate_homography(*self.flat_points, **self.in_time)
+        return estimate_homography(*self.flat_points, **self._given(initial_model=None))
 
     @property
     @computed_once
@@ -118,12 +117,11 @@ class Estimates:
         if self.camera1 is None and self.camera2 is None:
             return None
         sizes = self.sizes if self.both_sizes else {}
-        return estimate_fundamental(self.points1, self.points2, **sizes, **self.in_time)
+        return estimate_fundamental(self.points1, self.points2, **sizes, **self._given(initial_model=None))
 
-    @property
-    def in_time(self) -> dict[str, Any]:
-        """The arguments about the matches, with options for what is left of the time."""
-        return {**self.matches, "options": self.matches["options"].left_since(self.started)}
+    def _given(self, **changes: object) -> dict[str, Any]:
+        """The arguments about the matches, changed, and options for what is left of the time."""
+        return {**self.matches, **changes, "options": self.options.left_since(self.started)}
 
     def share_on_plane(self, reach: float) -> float:
         """Share of the epipolar inliers that the homography explains, with errors up to `reach` thresholds.

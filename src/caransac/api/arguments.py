@@ -173,13 +173,9 @@ def unknown_camera(size: ImageSize, name: str) -> Camera:
 
 
 def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool = True) -> Array | None:
-    """Return an initial pose as an array [R | t], (3, 4), or None if there is none.
+    """Return an initial pose [R | t], (3, 4), its t of length one if `unit`, or None if there is none.
 
-    Args:
-        given: an array [R | t], a pair (R, t), or a record with R and t; one in which either is None has no pose.
-        cameras: those of the call. The intrinsics relative to them then follow the pose, (3, 6): the cameras of a
-            record, if it has any, say how much longer the focal lengths are.
-        unit: whether the length of t is one. It must not be zero then.
+    With `cameras`, those of the call, intrinsics of the cameras of a record follow, relative to them: (3, 6).
     """
     if given is None or (hasattr(given, "R") and (given.R is None or given.t is None)):
         return None
@@ -195,15 +191,14 @@ def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool
     U, _, Vt = np.linalg.svd(R)
     if np.linalg.det(R) < 0 or np.abs(U @ Vt - R).max() > 1e-3:  # some digits of a text file are enough
         raise ValueError("initial_model must have a rotation: its first three columns are none")
-    length = float(np.linalg.norm(t)) if unit else 1.0
-    if length == 0:
+    if unit and not t.any():
         raise ValueError("initial_model must have a translation: a rotation has no epipolar geometry")
     intrinsics = np.zeros((3, 2 if cameras else 0))
     for number, camera in enumerate(cameras):
         found = getattr(given, f"camera{number + 1}" if len(cameras) > 1 else "camera", None)
         if found is not None:
             intrinsics[0, number] = np.log(as_camera(found, "initial_model").mean_focal / camera.mean_focal)
-    return np.column_stack([U @ Vt, t / length, intrinsics])
+    return np.column_stack([U @ Vt, t / np.linalg.norm(t) if unit else t, intrinsics])
 
 
 def check_initial_matrix(given: Any, name: Literal["F", "H"]) -> Array | None:

@@ -85,8 +85,8 @@ def estimate_relative_pose(
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     cameras = _cameras((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
-    initial = check_initial_pose(initial_model, cameras)
-    problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options, initial)
+    info = replace(info, initial=check_initial_pose(initial_model, cameras))
+    problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options)
     common = report((pixels1, pixels2), problem, found, options, started)
     assess = partial(assessed_pose, problem, found)
     if found.model is None:
@@ -141,8 +141,8 @@ def estimate_relative_pose_from_rays(
         options = replace(options, max_error_px=max_error_deg)
     except ValueError as error:
         raise ValueError(str(error).replace("max_error_px", "max_error_deg")) from error
-    problem = Spherical.from_rays(*units).starting_from(check_initial_pose(initial_model))
-    found = estimate_model(problem, info, options)
+    problem = Spherical.from_rays(*units)
+    found = estimate_model(problem, replace(info, initial=check_initial_pose(initial_model)), options)
     R, t = (None, None) if found.model is None else split_pose(found.model)
     max_error, noise = lengths(problem, found)
     return RayPoseResult.deferring(
@@ -187,14 +187,13 @@ def estimate_fundamental(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together, or neither")
-    initial = check_initial_matrix(initial_model, "F")
+    info = replace(info, initial=check_initial_matrix(initial_model, "F"))
     if image_size1 is None:
-        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options, initial=initial)
+        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
         refined = None
     else:
         cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
-        same = check_same(same_camera)
-        problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, same, info, options, initial)
+        problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, check_same(same_camera), info, options)
         refined = None if found.model is None else refined_cameras(problem, found, cameras)
     camera1, camera2 = refined or (None, None)
 
@@ -234,8 +233,8 @@ def estimate_homography(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    problem = Homography.from_pixels(pixels1, pixels2).starting_from(check_initial_matrix(initial_model, "H"))
-    found = estimate_model(problem, info, options)
+    problem = Homography.from_pixels(pixels1, pixels2)
+    found = estimate_model(problem, replace(info, initial=check_initial_matrix(initial_model, "H")), options)
     H = None if found.model is None else problem.public(found.model[None])[0]
     common = report((pixels1, pixels2), problem, found, options, started)
     return HomographyResult.deferring(partial(assessed, found), H=H, **common)
@@ -321,13 +320,12 @@ def _estimate_pose(
     same_camera: bool | None,
     info: MatchInfo,
     options: Options,
-    initial: Array | None,
 ) -> tuple[Essential | FocalPose, Estimate]:
     """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
     if any(camera.focal_deviation > 0 for camera in cameras):
-        return estimate_focal_pose(*pixels, *cameras, same_camera, info, options, initial)
+        return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
     shared = could_be_one(*cameras) if same_camera is None else same_camera
-    problem = Essential.from_pixels(*pixels, *cameras, shared).starting_from(initial)
+    problem = Essential.from_pixels(*pixels, *cameras, shared)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
 

@@ -25,22 +25,17 @@ from caransac.tuning import CAMERAS, Tuning
 
 
 def estimate_uncalibrated(
-    pixels1: Array,
-    pixels2: Array,
-    info: MatchInfo,
-    options: Options,
-    draw: DrawStep | None = None,
-    initial: Array | None = None,
+    pixels1: Array, pixels2: Array, info: MatchInfo, options: Options, draw: DrawStep | None = None
 ) -> tuple[FocalPose | Fundamental, Estimate]:
     """Estimate the fundamental matrix of pixels (N, 2): the problem whose model it is, and the estimate.
 
-    `draw` is that of `estimate_model`; `initial` is a matrix (3, 3) to try, or None.
+    `draw` is that of `estimate_model`.
     """
     started = time.perf_counter()
-    plain = Fundamental.from_pixels(pixels1, pixels2).starting_from(initial)
+    plain = Fundamental.from_pixels(pixels1, pixels2)
     guessed = None if options.tuning.guessed_centre_deviation == 0 else guess_cameras(pixels1, pixels2, options.tuning)
     if guessed is not None:
-        found = estimate_model(guessed.starting_from(initial), info, options, draw)
+        found = estimate_model(guessed, info, options, draw)
         if _is_determined(found) and _gain(guessed, plain, found, options.tuning) < options.tuning.contradicted:
             return guessed, found
     return plain, estimate_model(plain, info, options.left_since(started), draw)

@@ -45,9 +45,7 @@ def estimate_absolute_pose(
         scores: (N,) one number per match that says how good it looks, or None.
         score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
-        initial_model: a pose that the first round tries beside those of its samples, free to lose: an array [R | t]
-            (3, 4), a pair (R, t), or a record with R and t such as an earlier result, whose focal length counts if
-            that of `camera` is uncertain.
+        initial_model: a pose that the first round tries, too, as in `estimate_relative_pose`.
         options: see `Options`.
 
     Returns:
@@ -61,11 +59,10 @@ def estimate_absolute_pose(
     pixels, space = as_points(points2d, "points2d"), as_rows(points3d, "points3d", 3)
     if len(pixels) != len(space):
         raise ValueError(f"points2d and points3d must have the same length, got {len(pixels)} and {len(space)}")
-    info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind))
-    options = check_options(options)
-    lens = camera_or_unknown(camera, image_size, pixels)
+    lens, options = camera_or_unknown(camera, image_size, pixels), check_options(options)
     initial = check_initial_pose(initial_model, [lens], unit=False)
-    problem = Absolute.from_pixels(pixels, space, lens).starting_from(initial)
+    info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind), initial=initial)
+    problem = Absolute.from_pixels(pixels, space, lens)
     found = estimate_model(problem, info, options)
     problem = problem.through(found.k1)
     given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change

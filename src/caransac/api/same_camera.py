@@ -26,7 +26,6 @@ def estimate_focal_pose(
     same_camera: bool | None,
     info: MatchInfo,
     options: Options,
-    initial: Array | None = None,
 ) -> tuple[FocalPose, Estimate]:
     """Estimate pose and focal lengths of uncertain cameras; decide whether they are one where the caller does not say.
 
@@ -38,7 +37,6 @@ def estimate_focal_pose(
         same_camera: whether they are one; None to decide.
         info: of the matches.
         options: see `Options`.
-        initial: a pose with intrinsics (3, 6) or a fundamental matrix (3, 3) to try, or None.
 
     Returns:
         The problem, as seen through the lenses that were found, and its estimate.
@@ -47,12 +45,12 @@ def estimate_focal_pose(
         same_camera = False
     started = time.perf_counter()
     if same_camera is not None:
-        return _estimate_as(same_camera, pixels1, pixels2, camera1, camera2, info, options, initial)
-    problem, found = _estimate_as(True, pixels1, pixels2, camera1, camera2, info, options, initial)
+        return _estimate_as(same_camera, pixels1, pixels2, camera1, camera2, info, options)
+    problem, found = _estimate_as(True, pixels1, pixels2, camera1, camera2, info, options)
     if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION or found.model is None:  # two that are said to be alike
         return problem, found
     left = options.left_since(started)
-    apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, left, initial)
+    apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, left)
     if otherwise.model is None or _log_ratio(apart, otherwise.model) <= CAMERAS.other_focal:
         return problem, found
     max_error = max(found.max_error, otherwise.max_error)  # consensus compares at one threshold only
@@ -71,7 +69,6 @@ def _estimate_as(
     camera2: Camera,
     info: MatchInfo,
     options: Options,
-    initial: Array | None,
 ) -> tuple[FocalPose, Estimate]:
     """Estimate with one camera for both images, or with two, of which one may be zoomed."""
     cameras = [
@@ -80,7 +77,7 @@ def _estimate_as(
         else camera
         for camera in (camera1, camera2)
     ]
-    problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared).starting_from(initial)
+    problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
 

@@ -122,25 +122,17 @@ def _roots(polynomial: Polynomial) -> Array:
 
 def project(rays: Array, kind: str, *params: float) -> Array:
     """Points (n, 2) in which a lens of `PROJECTIONS` shows rays (n, 2), before any distortion; NaN if it cannot."""
-    with np.errstate(all="ignore"):
-        return _scale_to(rays, lambda tangent: PROJECTIONS[kind][0](tangent, *params))
+    tangent = np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), 1e-9)  # next to zero, all are linear
+    with np.errstate(invalid="ignore"):
+        return np.asarray(rays * (PROJECTIONS[kind][0](tangent, *params) / tangent))
 
 
 def unproject(points: Array, kind: str, *params: float) -> Array:
     """The inverse of `project`: (n, 2) -> (n, 2), NaN if there is none, and beyond `MAX_FISHEYE_ANGLE_DEG`."""
+    radius = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
     forward, back = PROJECTIONS[kind]
-
-    def tangents(radius: Array) -> Array:
+    with np.errstate(all="ignore"):
         tangent = back(radius, *params)
         within = (tangent >= 0) & (tangent <= np.tan(np.deg2rad(MAX_FISHEYE_ANGLE_DEG)))  # False of NaN
         within &= np.abs(forward(tangent, *params) - radius) < 1e-9  # else it is of another branch
-        return np.where(within, tangent, np.nan)
-
-    with np.errstate(all="ignore"):
-        return _scale_to(points, tangents)
-
-
-def _scale_to(points: Array, length: Callable[[Array], Array]) -> Array:
-    """Points (n, 2) at another distance from the origin, a function of their own that has no jump there."""
-    radius = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)  # below, any function is linear
-    return np.asarray(points * (length(radius) / radius))
+    return np.asarray(points * np.where(within, tangent / radius, np.nan))

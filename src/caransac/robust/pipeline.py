@@ -43,7 +43,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
             to choose among samples before they are solved. None keeps the sampler of the method.
     """
     # 1. prepare: work on one of each copy if most matches are copies, and on some if there are too many
-    info = info.of_usable(problem.usable)
+    problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
     distinct, place = find_distinct(problem, info, options.tuning.max_copies)
     if distinct is not None and place is not None:
         found = estimate_model(problem.subset(distinct), info.take(distinct), options)

@@ -24,11 +24,13 @@ class MatchInfo:
         scores: (n,) one number per match, or None.
         score_kind: what the scores are.
         features: (n, d) further numbers about each match, or None.
+        initial: model to try beside those of samples, in the user's terms, or None.
     """
 
     scores: Array | None = None
     score_kind: ScoreKind = "ratio"
     features: Array | None = None
+    initial: Array | None = None
 
     def of_usable(self, usable: NDArray[np.bool_] | None) -> MatchInfo:
         """Return the information about the usable matches (N,); None for all."""

@@ -38,10 +38,7 @@ class Pinhole {
 // Radius in the image by the tangent of the angle to the axis, and its inverse, as caransac.geometry.lens has them.
 const PROJECTIONS = {
   FISHEYE: [Math.atan, (r) => (r < Math.PI / 2 ? Math.tan(r) : NaN)],
-  FOV: [
-    (t, w) => Math.atan(2 * t * Math.tan(w / 2)) / w,
-    (r, w) => (r * w < Math.PI / 2 ? Math.tan(r * w) / (2 * Math.tan(w / 2)) : NaN),
-  ],
+  FOV: [(t, w) => Math.atan(2 * t * Math.tan(w / 2)) / w, (r, w) => Math.tan(r * w) / (2 * Math.tan(w / 2))],
   DIVISION: [(t, k) => (2 * t) / (1 + Math.sqrt(1 - 4 * k * t * t)), (r, k) => r / (1 + k * r * r)],
   EUCM: [
     (t, a, b) => t / (a * Math.sqrt(b * t * t + 1) + 1 - a),

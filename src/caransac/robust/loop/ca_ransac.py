@@ -12,7 +12,7 @@ from caransac.options import Options
 from caransac.results import Round, StopReason
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
-from caransac.robust.loop.stopping import deadline, is_settled
+from caransac.robust.loop.stopping import is_settled
 from caransac.robust.problems import Problem
 
 
@@ -31,10 +31,10 @@ def ca_ransac(
     Returns:
         The records, that of the prior first, and why there are no more.
     """
-    rounds, end = list(history), deadline(options)
+    rounds, started = list(history), time.perf_counter()
     while rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
         last = rounds[-1]
-        if last.num_hypotheses > 0 and time.perf_counter() >= end:
+        if last.num_hypotheses > 0 and options.left_since(started).max_seconds == 0:
             return rounds, "time"
         # 1. draw minimal samples from the likely inliers
         samples = steps.draw(last)

@@ -14,7 +14,7 @@ from caransac.results import StopReason
 from caransac.robust.loop.refinement import local_steps, with_initial
 from caransac.robust.loop.sampling import Sampler
 from caransac.robust.loop.scale import Scale
-from caransac.robust.loop.stopping import deadline, samples_needed
+from caransac.robust.loop.stopping import samples_needed
 from caransac.robust.problems import Problem
 from caransac.robust.records import Estimate
 
@@ -28,9 +28,9 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
     best: Array | None = None
     drawn, noise = 0, scale.first
     stop_reason: StopReason = "budget"
-    end = deadline(options)
+    started = time.perf_counter()
     while drawn < options.rounds * options.samples_per_round:
-        if drawn > 0 and time.perf_counter() >= end:
+        if drawn > 0 and options.left_since(started).max_seconds == 0:
             stop_reason = "time"
             break
         max_error = scale.max_error(noise)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,11 +22,6 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
     if all_inliers <= 0:
         return math.inf
     return math.log(1 - success_probability) / math.log1p(-all_inliers)
-
-
-def deadline(options: Options) -> float:
-    """Return the time of the clock from which no other round begins."""
-    return math.inf if options.max_seconds is None else time.perf_counter() + options.max_seconds
 
 
 def round_size(pool: Floats, last: Round, sample_size: int, options: Options) -> int:
