@@ -11,7 +11,7 @@ from databases import execute, make_database, pair_id, some_pairs
 from caransac import Options
 from caransac.geometry import homogeneous, pose_error_deg, rotation_from_vector, sampson_sq
 from caransac.integrations import pycolmap as ours
-from caransac.synthetic import make_pair
+from caransac.synthetic import make_pair, make_plane, transfer
 
 PAIR = make_pair(400, outlier_ratio=0.5, noise_px=0.4, seed=6)
 DICT = {"model": "SIMPLE_PINHOLE", "width": 1024, "height": 768, "params": list(PAIR.camera1.params)}
@@ -149,14 +149,102 @@ def test_settings_reach_the_estimator():
     assert not np.array_equal(plain.E, estimate(None, scores=PAIR.scores, score_kind="ratio").E)
 
 
+def geometry_of(module, points1, points2, camera=KNOWN, **settings):
+    """The config and the inlier matches of matches row to row."""
+    options = pycolmap.TwoViewGeometryOptions()
+    options.ransac.random_seed = 0
+    for name, value in settings.items():
+        setattr(options, name, value)
+    rows = np.repeat(np.arange(len(points1), dtype=np.uint32)[:, None], 2, axis=1)
+    found = module.estimate_two_view_geometry(camera, points1, camera, points2, rows, options)
+    return Config(found.config), np.sort(found.inlier_matches[:, 0])
+
+
+SECOND = make_pair(200, outlier_ratio=0.1, seed=2)
+BORDER = np.random.default_rng(5).uniform((50, 680), (900, 720), (200, 2))  # where a watermark is
+UNMARKED = Config.PLANAR, Config.PANORAMIC, Config.PLANAR_OR_PANORAMIC, Config.CALIBRATED
+SHAKEN = BORDER + np.random.default_rng(6).normal(0, 0.3, BORDER.shape)
+
+
+@both
+def test_several_models_explain_the_matches_one_after_the_other(module):
+    first = make_pair(300, outlier_ratio=0.1, seed=1)
+    points = np.concatenate([first.points1, SECOND.points1]), np.concatenate([first.points2, SECOND.points2])
+    right = np.concatenate([first.inliers, SECOND.inliers])
+    config, found = geometry_of(module, *points, multiple_models=True)
+    assert config == Config.MULTIPLE and len(set(found)) == len(found)
+    assert np.isin(np.flatnonzero(right), found).mean() > 0.98
+    config, found = geometry_of(module, *points)
+    assert config == Config.CALIBRATED and len(found) < 300
+
+
+def test_models_by_chance_are_none_of_several():
+    """pycolmap goes on until nearly all matches are explained, by four models and more."""
+    for pair in (PAIR, make_pair(800, outlier_ratio=0.7, seed=3)):
+        one, several = (
+            geometry_of(ours, pair.points1, pair.points2, multiple_models=several) for several in (False, True)
+        )
+        assert one[0] == several[0] == Config.CALIBRATED and np.array_equal(one[1], several[1])
+
+
+@both
+def test_stationary_matches_are_left_out(module):
+    moved = BORDER + np.array([3.0, 2.0])
+    points1, points2 = np.concatenate([SECOND.points1, BORDER]), np.concatenate([SECOND.points2, moved])
+    for max_error, kept in ((4.0, False), (3.0, True)):
+        settings = {"filter_stationary_matches": True, "stationary_matches_max_error": max_error}
+        config, found = geometry_of(module, points1, points2, **settings, detect_watermark=False)
+        assert np.any(found >= 200) == kept
+        assert config == Config.CALIBRATED or kept
+
+
+@both
+@pytest.mark.parametrize("move", [(0.0, 0.0), (30.0, -12.0)])
+def test_watermarks_are_detected(module, move):
+    config, found = geometry_of(module, BORDER, SHAKEN + move)
+    assert config == Config.WATERMARK and len(found) > 195
+    middle = (0.0, -300.0)
+    for points, settings in (
+        ((BORDER, SHAKEN + move), {"detect_watermark": False}),
+        ((BORDER + middle, SHAKEN + move + middle), {}),
+        ((BORDER, SHAKEN + move), {"watermark_border_size": 0.01}),
+        ((BORDER, SHAKEN + move), {"watermark_detection_max_error": 0.1}),
+    ):
+        assert geometry_of(module, *points, **settings)[0] in UNMARKED
+
+
+@both
+def test_watermarks_are_none_of_several_models_unless_asked_for(module):
+    points1, points2 = np.concatenate([SECOND.points1, BORDER]), np.concatenate([SECOND.points2, SHAKEN])
+    config, found = geometry_of(module, points1, points2, multiple_models=True)
+    assert config == Config.CALIBRATED and found.max() < 200
+    config, found = geometry_of(module, points1, points2, multiple_models=True, multiple_ignore_watermark=False)
+    assert config == Config.MULTIPLE and found.max() >= 200
+
+
+@both
+def test_a_homography_can_be_forced(module):
+    plane = make_plane(400, outlier_ratio=0.4, seed=1)
+    config, found = geometry_of(module, plane.points1, plane.points2, force_H_use=True)
+    assert config == Config.PLANAR_OR_PANORAMIC
+    right = np.linalg.norm(transfer(plane.H, plane.points1) - plane.points2, axis=1) < 3
+    assert np.isin(np.flatnonzero(right), found).mean() > 0.98
+    options = {"force_H_use": True}
+    result = module.estimate_two_view_geometry(KNOWN, plane.points1, KNOWN, plane.points2, ROWS, options)
+    assert plane.corner_error_px(result.H) < 2 and result.E is None
+    assert geometry_of(module, PAIR.points1[:12], PAIR.points2[:12], force_H_use=True)[0] == Config.DEGENERATE
+    config, found = geometry_of(module, PAIR.points1, PAIR.points2, force_H_use=True, min_inlier_ratio=0.0)
+    assert config == Config.PLANAR_OR_PANORAMIC and len(found) < 100  # points with depth
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"options": {"min_inliers": 3}}, "unknown setting of options 'min_inliers'"),
         ({"options": {"ransac": {"max_eror": 1}}}, "unknown setting of ransac 'max_eror'; did you mean 'max_error'"),
         ({"options": {"min_num_inliers": -1}}, "min_num_inliers must be a whole number of at least 0"),
-        ({"options": {"force_H_use": True}}, "force_H_use: only False is supported"),
-        ({"options": {"multiple_models": True}}, "multiple_models: only False is supported"),
+        ({"options": {"force_H_use": np.ones(2)}}, "force_H_use must be True or False"),
+        ({"options": {"watermark_border_size": 2}}, "watermark_border_size must be a number from 0 to 1"),
         ({"options": 3}, "options must be a pycolmap.TwoViewGeometryOptions, not a int"),
         ({"camera2": np.eye(4)}, "camera2: K must be 3x3"),
         ({"points1": PAIR.points1[:, :1]}, "points1 must have shape"),
@@ -234,8 +322,9 @@ def test_verify_matches_stops_when_cancelled(tmp_path):
 
 def test_verify_matches_refuses_what_it_cannot_do(database, tmp_path):
     (tmp_path / "pairs.txt").write_text("scene/001.png scene/002.png\n")
-    with pytest.raises(ValueError, match="min_inlier_ratio must be 0"):
-        ours.verify_matches(database, tmp_path / "pairs.txt", {"min_inlier_ratio": 0.5})
+    for name in ("min_inlier_ratio", "force_H_use", "multiple_models", "filter_stationary_matches"):
+        with pytest.raises(ValueError, match=f"options: {name} must be off"):
+            ours.verify_matches(database, tmp_path / "pairs.txt", {name: 1})
     with pytest.raises(OSError, match=r"nothing\.txt"):
         ours.verify_matches(database, tmp_path / "nothing.txt")
     with pytest.raises(FileNotFoundError, match=r"nothing\.db"):

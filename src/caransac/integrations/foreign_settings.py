@@ -21,9 +21,9 @@ def means(option: str) -> Callable[[Any], dict[str, Any]]:
     return lambda value: {option: value}
 
 
-def means_nothing(_: object) -> dict[str, Any]:
-    """The setting steers something that works differently here, and can be left to it."""
-    return {}
+def mean_nothing(names: str) -> Meanings:
+    """Settings, their names between spaces, of something that works differently here, and can be left to it."""
+    return dict.fromkeys(names.split(), lambda _: {})
 
 
 def must_be(only: object) -> Callable[[Any], dict[str, Any]]:

@@ -9,8 +9,8 @@ from caransac.integrations.foreign_settings import (
     Meanings,
     at_least,
     at_most,
+    mean_nothing,
     means,
-    means_nothing,
     must_be,
     translate,
     translate_limited,
@@ -24,36 +24,24 @@ RANSAC_SETTINGS: Meanings = {
     "min_iterations": at_least,
     "success_prob": means("success_probability"),
     "seed": means("seed"),
-    "max_reproj_error": means_nothing,  # of absolute poses
-    "dyn_num_trials_mult": means_nothing,
-    "progressive_sampling": means_nothing,  # the order of the points is not used: pass scores
-    "max_prosac_iterations": means_nothing,
     "real_focal_check": must_be(False),
     "tangent_sampson": must_be(False),
-    "score_initial_model": means_nothing,  # one that is given always is
+    # The first is of absolute poses; the order of the points is not used, pass scores; initial models are always tried.
+    **mean_nothing(
+        "max_reproj_error progressive_sampling max_prosac_iterations dyn_num_trials_mult score_initial_model"
+    ),
 }
 HOMOGRAPHY_SETTINGS = {
     **RANSAC_SETTINGS,
     "max_reproj_error": means("max_error_px"),
-    "max_epipolar_error": means_nothing,  # of relative poses
+    **mean_nothing("max_epipolar_error"),  # of relative poses
 }
 # Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
 FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
 # The refinement has a loss and a rule to stop of its own.
 BUNDLE_SETTINGS: Meanings = {
-    "max_iterations": means_nothing,
-    "loss_type": means_nothing,
-    "loss_scale": means_nothing,
-    "gradient_tol": means_nothing,
-    "step_tol": means_nothing,
-    "initial_lambda": means_nothing,
-    "min_lambda": means_nothing,
-    "max_lambda": means_nothing,
-    "relative_cost_tol": means_nothing,  # these from version 3 on
-    "lambda_factor": means_nothing,
-    "lambda_update": means_nothing,
-    "damping": means_nothing,
-    "verbose": means_nothing,
+    **mean_nothing("max_iterations loss_type loss_scale gradient_tol step_tol initial_lambda min_lambda max_lambda"),
+    **mean_nothing("relative_cost_tol lambda_factor lambda_update damping verbose"),  # these from version 3 on
     "refine_focal_length": must_be(False),
     "refine_principal_point": must_be(False),
     "refine_extra_params": must_be(False),

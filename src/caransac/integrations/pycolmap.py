@@ -162,8 +162,8 @@ def estimate_two_view_geometry(
         points2: (k, 2) pixels of the keypoints in image 2.
         matches: (n, 2) indices of keypoints; None where row i of `points1` matches row i of `points2`.
         options: a pycolmap.TwoViewGeometryOptions, a dict of its fields, or a `caransac.Options`. `min_num_inliers`,
-            `min_inlier_ratio` and `ransac` (as in `estimate_essential_matrix`) mean what they do there; `force_H_use`,
-            `multiple_models` and `filter_stationary_matches` raise; the others have no influence.
+            `min_inlier_ratio`, `ransac` (as in `estimate_essential_matrix`), `force_H_use`, `multiple_models` and those
+            of stationary matches and watermarks mean what they do there; the others have no influence.
         scores: (n,) one number per match, see `caransac.estimate_relative_pose`.
         score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 
@@ -176,7 +176,7 @@ def estimate_two_view_geometry(
         ImportError: pycolmap is not installed.
     """
     pair = as_pair((camera1, camera2), (points1, points2), matches, scores, score_kind, trusted=False)
-    return estimate_geometry(pair, as_two_view_settings(options))
+    return estimate_geometry(*pair, as_two_view_settings(options))
 
 
 def estimate_calibrated_two_view_geometry(
@@ -192,7 +192,7 @@ def estimate_calibrated_two_view_geometry(
 ) -> pycolmap.TwoViewGeometry:
     """``pycolmap.estimate_calibrated_two_view_geometry``: as `estimate_two_view_geometry`, with every camera exact."""
     pair = as_pair((camera1, camera2), (points1, points2), matches, scores, score_kind, trusted=True)
-    return estimate_geometry(pair, as_two_view_settings(options))
+    return estimate_geometry(*pair, as_two_view_settings(options))
 
 
 def verify_matches(
@@ -210,7 +210,8 @@ def verify_matches(
         database_path: the database.
         pairs_path: a text file of lines ``image1 image2``. Images that the database does not have are left out with a
             warning, pairs without matches silently.
-        options: as in `estimate_two_view_geometry`; `min_inlier_ratio` must be zero.
+        options: as in `estimate_two_view_geometry`, but `min_inlier_ratio`, `force_H_use`, `multiple_models` and
+            `filter_stationary_matches` must be off, and watermarks are not looked for.
         cancellation_token: a pycolmap.CancellationToken; once it is cancelled, the rest of the pairs is left.
 
     Raises:
@@ -218,8 +219,9 @@ def verify_matches(
         OSError: a file is missing or cannot be written to.
     """
     settings = as_two_view_settings(options)
-    if settings.min_inlier_ratio > 0:
-        raise ValueError("options: min_inlier_ratio must be 0 here; min_num_inliers is not")
+    for name in ("min_inlier_ratio", "force_H_use", "multiple_models", "filter_stationary_matches"):
+        if getattr(settings, name):
+            raise ValueError(f"options: {name} must be off, as `caransac verify`, which runs here, has no such choice")
     with closing(ColmapDatabase(database_path)) as database, open_executor() as (executor, in_flight):
         wanted = _read_pair_ids(Path(database_path), Path(pairs_path))
         database.pending = [key for key in database.pending if key in wanted]

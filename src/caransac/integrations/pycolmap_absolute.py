@@ -12,7 +12,7 @@ from caransac import api
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_ZOOM_DEVIATION
 from caransac.given_cameras import as_camera
-from caransac.integrations.foreign_settings import Meanings, drop_default, is_on, means_nothing, must_be, translate
+from caransac.integrations.foreign_settings import Meanings, drop_default, is_on, mean_nothing, must_be, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, common_entries, load_pycolmap
 from caransac.options import Options, ScoreKind
 
@@ -23,15 +23,11 @@ MAX_ERROR_PX, MAX_NUM_TRIALS = 12.0, 10_000  # COLMAP's defaults
 REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
 ESTIMATION_SETTINGS = ("estimate_focal_length", "ransac")
 REFINEMENT_SETTINGS: Meanings = {  # the refinement has a loss and a rule to stop of its own
-    "gradient_tolerance": means_nothing,
-    "max_num_iterations": means_nothing,
-    "loss_function_scale": means_nothing,
-    "refine_focal_length": means_nothing,  # see `estimate_and_refine_absolute_pose`
+    **mean_nothing("gradient_tolerance max_num_iterations loss_function_scale print_summary"),
+    **mean_nothing("position_prior_in_world position_prior_covariance"),
+    **mean_nothing("refine_focal_length"),  # see `estimate_and_refine_absolute_pose`
     "refine_extra_params": must_be(False),
-    "print_summary": means_nothing,
     "use_position_prior": must_be(False),
-    "position_prior_in_world": means_nothing,
-    "position_prior_covariance": means_nothing,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from caransac.integrations.foreign_settings import Meanings, at_least, at_most, means, means_nothing, translate_limited
+from caransac.integrations.foreign_settings import Meanings, at_least, at_most, mean_nothing, means, translate_limited
 from caransac.options import Options
 from caransac.results import Result
 
@@ -17,9 +17,7 @@ SETTINGS: Meanings = {
     "max_num_trials": at_most,
     "min_num_trials": at_least,
     "random_seed": lambda seed: {} if seed == -1 else {"seed": seed},  # -1: any seed will do
-    "min_inlier_ratio": means_nothing,  # in COLMAP a limit on hypotheses too
-    "dyn_num_trials_multiplier": means_nothing,
-    "num_threads": means_nothing,
+    **mean_nothing("min_inlier_ratio dyn_num_trials_multiplier num_threads"),  # the first limits their hypotheses, too
 }
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_array, as_points, as_reals, check_real, check_whole
+from caransac.api import estimate_homography
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.geometry import homogeneous
+from caransac.geometry import Array, homogeneous
 from caransac.given_cameras import as_camera
-from caransac.integrations.foreign_settings import Meanings, drop_default, means_nothing, must_be, translate
+from caransac.integrations.foreign_settings import drop_default, is_on, mean_nothing, translate
 from caransac.integrations.pycolmap_settings import as_options, as_settings, load_pycolmap
 from caransac.options import Options, ScoreKind, check_score_kind
+from caransac.policy import DEFAULT_POLICY
 from caransac.results import EpipolarResult, RelativePoseResult
 from caransac.verification.pair_records import Config, MatchIndices, PairGeometry, PairMatches, VerificationOptions
 from caransac.verification.pair_verification import estimate_pair
@@ -27,56 +29,49 @@ if TYPE_CHECKING:
 THEIR_TWO_VIEW_LIMIT = 10_000  # trials of pycolmap.TwoViewGeometryOptions, unless told otherwise
 MIN_NUM_INLIERS = 15
 
-SETTINGS: Meanings = {
-    "force_H_use": must_be(False),
-    "multiple_models": must_be(False),
-    "filter_stationary_matches": must_be(False),
-    "stationary_matches_max_error": means_nothing,
-    # Which kind of geometry it is, is decided by what explains the inliers.
-    "min_E_F_inlier_ratio": means_nothing,
-    "max_H_inlier_ratio": means_nothing,
-    "use_degensac": means_nothing,
-    "use_sampson_refinement": means_nothing,
-    "compute_relative_pose": means_nothing,  # it is always there
-    # Watermarks are not looked for.
-    "detect_watermark": means_nothing,
-    "multiple_ignore_watermark": means_nothing,
-    "watermark_min_inlier_ratio": means_nothing,
-    "watermark_border_size": means_nothing,
-    "watermark_detection_max_error": means_nothing,
-}
+# Which kind of geometry it is, is decided by what explains the inliers; the relative pose is always there.
+SETTINGS = mean_nothing(
+    "min_E_F_inlier_ratio max_H_inlier_ratio use_degensac use_sampson_refinement compute_relative_pose"
+)
 
 
 @dataclass(frozen=True)
 class TwoViewSettings:
-    """What a pycolmap.TwoViewGeometryOptions asks for.
-
-    Attributes:
-        verification: how pairs are verified.
-        min_inlier_ratio: a pair with a smaller share of inliers is degenerate.
-    """
+    """How pairs are verified, and fields of pycolmap.TwoViewGeometryOptions that mean what they do there."""
 
     verification: VerificationOptions
-    min_inlier_ratio: float
+    min_inlier_ratio: float = 0.0
+    force_H_use: bool = False  # noqa: N815  # their name
+    multiple_models: bool = False
+    multiple_ignore_watermark: bool = True
+    filter_stationary_matches: bool = False
+    stationary_matches_max_error: float = 4.0
+    detect_watermark: bool = True
+    watermark_min_inlier_ratio: float = 0.7
+    watermark_border_size: float = 0.1
+    watermark_detection_max_error: float = 4.0
 
 
 def as_two_view_settings(options: Any) -> TwoViewSettings:
     """A pycolmap.TwoViewGeometryOptions, a dict of its fields, or a `caransac.Options`, as settings."""
     if isinstance(options, Options):
-        return TwoViewSettings(VerificationOptions(estimation=options), 0.0)
+        return TwoViewSettings(VerificationOptions(estimation=options))
     asked = as_settings(options, "options", "pycolmap.TwoViewGeometryOptions")
     ransac = asked.pop("ransac", None)
     if not isinstance(ransac, Options):
         ransac = as_settings(ransac, "ransac", "pycolmap.RANSACOptions")
         drop_default(ransac, "max_num_trials", THEIR_TWO_VIEW_LIMIT)
-    fewest, share = asked.pop("min_num_inliers", MIN_NUM_INLIERS), asked.pop("min_inlier_ratio", 0.0)
+    fewest = asked.pop("min_num_inliers", MIN_NUM_INLIERS)
     check_whole(fewest, "min_num_inliers", 0)
-    check_real(share, "min_inlier_ratio", 0.0, 1.0)
+    own = {each.name: asked.pop(each.name) for each in fields(TwoViewSettings) if each.name in asked}
+    for name, value in own.items():
+        if isinstance(getattr(TwoViewSettings, name), bool):
+            own[name] = is_on(value, name)
+        else:
+            check_real(value, name, 0.0, 1e6 if name.endswith("error") else 1.0)
     translate(Options(), asked, SETTINGS, "setting of options")
     try:
-        return TwoViewSettings(
-            VerificationOptions(estimation=as_options(ransac, "ransac"), min_inliers=fewest), float(share)
-        )
+        return TwoViewSettings(VerificationOptions(estimation=as_options(ransac, "ransac"), min_inliers=fewest), **own)
     except ValueError as error:
         raise ValueError(f"options: {error}") from error
 
@@ -89,10 +84,11 @@ def as_pair(
     score_kind: ScoreKind | None,
     *,
     trusted: bool,
-) -> PairMatches:
+) -> tuple[PairMatches, Array, Array]:
     """A pair of keypoints (m, 2) of two cameras and matches (n, 2) of their indices, None for row to row.
 
-    Without `trusted`, the focal lengths of cameras whose ``has_prior_focal_length`` is unset are unknown.
+    Without `trusted`, the focal lengths of cameras whose ``has_prior_focal_length`` is unset are unknown. The matched
+    keypoints as given, (2, n, 2), and the sizes of the images, (2, 2), follow.
     """
     pixels = as_points(points[0], "points1"), as_points(points[1], "points2")
     index = _as_indices(matches, len(pixels[0]), len(pixels[1]))
@@ -105,7 +101,7 @@ def as_pair(
     numbers = None if scores is None else as_reals(scores, "scores")
     if numbers is not None and numbers.shape != (len(index),):
         raise ValueError(f"scores must have shape ({len(index)},), one per match, got {numbers.shape}")
-    return PairMatches(
+    pair = PairMatches(
         key=0,
         image1="1",
         image2="2",
@@ -116,29 +112,84 @@ def as_pair(
         scores=None if numbers is None else numbers.astype(np.float32),
         score_kind=check_score_kind(scores, score_kind),
     )
+    sizes = np.array([(0, 0) if lens is None else (lens.width, lens.height) for lens in lenses])
+    return pair, np.stack([pixel[column] for pixel, column in zip(pixels, index.T, strict=True)]), sizes
 
 
-def estimate_geometry(pair: PairMatches, settings: TwoViewSettings) -> pycolmap.TwoViewGeometry:
-    """The pycolmap.TwoViewGeometry of a pair."""
-    module = load_pycolmap()
-    geometry, result = estimate_pair(pair, settings.verification)
+def estimate_geometry(
+    pair: PairMatches, pixels: Array, sizes: Array, settings: TwoViewSettings
+) -> pycolmap.TwoViewGeometry:
+    """The pycolmap.TwoViewGeometry of a pair, or of all models that explain its matches one after the other."""
+    left, several = np.arange(len(pair.matches)), []
+    if settings.filter_stationary_matches:
+        left = left[np.linalg.norm(pixels[1] - pixels[0], axis=1) > settings.stationary_matches_max_error]
+    while True:
+        found, rows = _estimate_one(pair, left, settings)
+        if len(rows) and settings.detect_watermark and _is_watermark(pixels[:, rows], sizes, settings):
+            found.config = int(Config.WATERMARK)
+        if len(rows) == 0 or not settings.multiple_models:
+            break
+        if found.config != Config.WATERMARK or not settings.multiple_ignore_watermark:
+            several.append((found, rows))
+        left = np.setdiff1d(left, rows)
+        if settings.verification.estimation.method == "ca-ransac":  # other matches have models by chance, unsure ones
+            sure = replace(settings.verification, min_confidence=DEFAULT_POLICY.min_confidence)
+            settings = replace(settings, verification=sure)
+    if len(several) > 1:
+        found.config = int(Config.MULTIPLE)
+        found.inlier_matches = pair.matches[np.concatenate([rows for _, rows in several])]
+    return several[0][0] if len(several) == 1 else found
+
+
+def _is_watermark(inliers: Array, sizes: Array, settings: TwoViewSettings) -> bool:
+    """Whether most inliers (2, k, 2) are near the borders of both images, and moved alike."""
+    border = settings.watermark_border_size * np.linalg.norm(sizes, axis=1)[:, None, None]
+    inside = np.all((inliers >= border) & (inliers <= sizes[:, None] - border), axis=2).any(axis=0)
+    if np.min(sizes) == 0 or np.mean(~inside) < settings.watermark_min_inlier_ratio:
+        return False
+    moves = inliers[1] - inliers[0]
+    alike = np.linalg.norm(moves - np.median(moves, axis=0), axis=1) <= settings.watermark_detection_max_error
+    return bool(alike.mean() >= settings.watermark_min_inlier_ratio)
+
+
+def _estimate_one(
+    pair: PairMatches, rows: NDArray[np.intp], settings: TwoViewSettings
+) -> tuple[pycolmap.TwoViewGeometry, NDArray[np.intp]]:
+    """The geometry of some matches of a pair, and its inliers among these; none if it is degenerate."""
+    module, fewest = load_pycolmap(), settings.min_inlier_ratio * len(rows)
     found: pycolmap.TwoViewGeometry = module.TwoViewGeometry()
-    if geometry.config == Config.DEGENERATE or len(geometry.matches) < settings.min_inlier_ratio * geometry.num_matches:
-        found.config = int(Config.DEGENERATE)
-        return found
+    found.config = int(Config.DEGENERATE)
+    rows = rows[np.isfinite(pair.points1[rows] + pair.points2[rows]).all(axis=1)]
+    points1, points2 = pair.points1[rows], pair.points2[rows]
+    scores = None if pair.scores is None else pair.scores[rows]
+    if settings.force_H_use:
+        known = {"score_kind": pair.score_kind, "options": settings.verification.estimation}
+        plane = estimate_homography(points1, points2, scores=scores, **known)  # type: ignore[arg-type]  # as named
+        rows = rows[plane.inliers]
+        if plane.H is None or not settings.verification.policy.accepts(plane) or len(rows) < fewest:
+            return found, rows[:0]
+        found.config, found.H, found.inlier_matches = int(Config.PLANAR_OR_PANORAMIC), plane.H, pair.matches[rows]
+        return found, rows
+    part = replace(
+        pair, matches=_as_indices(None, len(rows), len(rows)), points1=points1, points2=points2, scores=scores
+    )
+    geometry, result = estimate_pair(part, settings.verification)
+    if geometry.config == Config.DEGENERATE or len(geometry.matches) < fewest:
+        return found, rows[:0]
+    rows = rows[geometry.matches[:, 0]]
     uncertain = pair.cameras is not None and any(camera.focal_deviation > 0 for camera in pair.cameras)
     unsure = uncertain and geometry.config == Config.CALIBRATED
     found.config = int(Config.UNCALIBRATED if unsure else geometry.config)
-    found.inlier_matches = geometry.matches
+    found.inlier_matches = pair.matches[rows]
     for name in ("E", "F", "H"):
         if (matrix := getattr(geometry, name)) is not None:
             setattr(found, name, matrix)
     if geometry.R is not None and geometry.t is not None:
         found.cam2_from_cam1 = module.Rigid3d(module.Rotation3d(geometry.R), geometry.t)
-        found.tri_angle = _parallax(pair, geometry, result)
+        found.tri_angle = _parallax(part, geometry, result)
     if uncertain and hasattr(found, "camera1"):  # from pycolmap 4 on
         found.camera1, found.camera2 = (_as_pycolmap(camera) for camera in (result.camera1, result.camera2))
-    return found
+    return found, rows
 
 
 def _as_indices(matches: ArrayLike | None, count1: int, count2: int) -> MatchIndices:
@@ -178,10 +229,9 @@ def _parallax(pair: PairMatches, geometry: PairGeometry, result: EpipolarResult)
     assert isinstance(result, RelativePoseResult) and result.camera1 is not None and result.camera2 is not None
     if geometry.t is None or not geometry.t.any():
         return 0.0
-    usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
-    chosen = usable[result.inliers]
-    rays1 = homogeneous(result.camera1.pixels_to_rays(pair.points1[chosen].astype(float))) @ np.asarray(geometry.R).T
-    rays2 = homogeneous(result.camera2.pixels_to_rays(pair.points2[chosen].astype(float)))
+    points1, points2 = pair.points1[result.inliers].astype(float), pair.points2[result.inliers].astype(float)
+    rays1 = homogeneous(result.camera1.pixels_to_rays(points1)) @ np.asarray(geometry.R).T
+    rays2 = homogeneous(result.camera2.pixels_to_rays(points2))
     across = np.linalg.norm(np.cross(rays1, rays2), axis=1)
     return float(np.median(np.arctan2(across, np.sum(rays1 * rays2, axis=1))))
 
