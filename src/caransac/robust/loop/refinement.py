@@ -21,7 +21,7 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
         loss_scale=max_error,
         max_residual=tuning.local_reach * max_error,
         max_steps=tuning.local_steps,
-        max_points=tuning.compared_on,
+        max_points=tuning.compared_on // 2,  # as accurate over all match sets as all of them, and a tenth faster
         min_decrease=1e-4,  # 1e-3 and 1e-2 are as accurate over all match sets
         single_precision=True,
         intrinsics=problem.intrinsics_prior(noise),
