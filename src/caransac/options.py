@@ -42,13 +42,13 @@ class Options:
             (PROSAC); "lm-lo-u" is the same with uniform sampling.
         weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file; "default" for
             those that were trained for the problem.
-        rounds: batches of samples, at most. Four suffice for most pairs; hard ones gain from more.
-        samples_per_round: minimal samples in a batch.
+        rounds: batches of samples, at most: 1 to 1,000,000. Four suffice for most pairs; hard ones gain from more.
+        samples_per_round: minimal samples in a batch, 1 to 10,000. Ctrl-C is obeyed between batches.
         max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, beyond which a match
             does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
         top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
-            refine before the best one is chosen.
-        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to.
+            refine before the best one is chosen, 1 to 1000.
+        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to, 1 to 1000.
         state_update: "ca-ransac" only, an ablation: False keeps only the probabilities of the side information.
         adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
@@ -113,9 +113,11 @@ class Options:
     def __post_init__(self) -> None:
         methods, method = get_args(MethodName), self.method
         _require(isinstance(method, str) and method in methods, "method", f"one of {', '.join(methods)}", method)
-        for name in ("rounds", "samples_per_round", "top_models", "local_models"):
+        # A round cannot be interrupted: with these limits it takes less than a second.
+        most = {"rounds": 10**6, "samples_per_round": 10**4, "top_models": 1000, "local_models": 1000}
+        for name, limit in most.items():
             value = getattr(self, name)
-            _require(is_integer(value) and 1 <= value <= 10**6, name, "an integer from 1 to a million", value)
+            _require(is_integer(value) and 1 <= value <= limit, name, f"an integer from 1 to {limit:,}", value)
             object.__setattr__(self, name, int(value))  # those of numpy would overflow
         for name, others in (("max_error_px", ("auto",)), ("max_ratio", ())):
             value = getattr(self, name)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from caransac.integrations import opencv, poselib, pycolmap
+from caransac.integrations.poselib_settings import options_from
 from caransac.synthetic import make_pair
 
 PAIR = make_pair(40, outlier_ratio=0.2, seed=3)
@@ -83,3 +84,10 @@ def test_switches_and_flags_that_are_arrays_are_named():
     for value in (-1, 1.5, neither):
         with pytest.raises(ValueError, match="min_num_inliers"):
             pycolmap.estimate_two_view_geometry(K, PAIR.points1, K, PAIR.points2, None, {"min_num_inliers": value})
+
+
+@pytest.mark.parametrize("limits", [{"max_iterations": 10**9}, {"max_iterations": 10**9, "min_iterations": 10**9}])
+def test_limits_beyond_a_million_are_a_million(limits):
+    options = options_from(limits, None)
+    assert options.rounds * options.samples_per_round <= 1_000_200
+    assert options.early_stop == ("min_iterations" not in limits)

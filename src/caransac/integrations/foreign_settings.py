@@ -8,12 +8,12 @@ from operator import index
 from typing import Any
 
 from caransac._support.arrays import is_integer, shorten
-from caransac.options import SAMPLES_PER_ROUND, Options, in_rounds, refuse_unknown
+from caransac.options import Options, in_rounds, refuse_unknown
 
 Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # a setting's name -> the options its value stands for
 
 THEIR_LIMIT = 100_000  # hypotheses that PoseLib and COLMAP try at most, unless told otherwise
-NO_LIMIT = SAMPLES_PER_ROUND * 1_000_000  # hypotheses: the most rounds that there can be
+MOST_HYPOTHESES = 1_000_000  # a few seconds; other libraries' limits beyond it often stand for none
 
 
 def means(option: str) -> Callable[[Any], dict[str, Any]]:
@@ -44,7 +44,7 @@ def at_most(hypotheses: int) -> dict[str, Any]:
 
 def limited_to(hypotheses: int) -> dict[str, Any]:
     """A limit on hypotheses; one that is beyond all, such as the largest integer of C, is the largest of ours."""
-    return in_rounds(min(hypotheses, NO_LIMIT))
+    return in_rounds(min(hypotheses, MOST_HYPOTHESES))
 
 
 def at_least(hypotheses: int) -> dict[str, Any]:
@@ -106,5 +106,5 @@ def translate_limited(
     """
     options = translate(options, asked, meanings, what)
     limit = asked.get(most, THEIR_LIMIT)
-    changes: dict[str, Any] = {"early_stop": False, **in_rounds(limit)} if asked.get(fewest, 0) >= limit else {}
+    changes: dict[str, Any] = {"early_stop": False, **limited_to(limit)} if asked.get(fewest, 0) >= limit else {}
     return replace(options, **changes)

@@ -77,9 +77,9 @@ def findEssentialMat(
         points1: (N, 2), (N, 1, 2) or (1, N, 2) pixels in image 1, any real dtype, or a list of points, or a cv2.UMat.
         points2: pixels in image 2.
         *args: the rest of one of the forms; as in cv2, None stands for a default. `threshold` is a Sampson distance in
-            pixels, `maxIters` the largest number of hypotheses. Distortion coefficients are (k1, k2, p1, p2[, k3[, k4,
-            k5, k6]]). Of `params`, a cv2.UsacParams, threshold, confidence, maxIterations and randomGeneratorState
-            count; how to sample, score and polish is the estimator's own business.
+            pixels, `maxIters` the largest number of hypotheses, a million at most. Distortion coefficients are (k1, k2,
+            p1, p2[, k3[, k4, k5, k6]]). Of `params`, a cv2.UsacParams, threshold, confidence, maxIterations and
+            randomGeneratorState count; how to sample, score and polish is the estimator's own business.
         scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
         score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
         options: the options to start from; what the call does not state comes from here.

@@ -76,8 +76,8 @@ def estimate_relative_pose(
         camera2_dict: camera of image 2.
         ransac_opt: PoseLib's settings, see `poselib_settings`, also nested as in version 3, or a `caransac.Options`.
             `max_epipolar_error` or `max_error` (a Sampson distance in pixels, 1 by default), `success_prob` and `seed`
-            mean what they do there. `max_iterations` is the limit of hypotheses; left at 100,000, ours holds. With an
-            equal `min_iterations` just that many are tried. The others have no influence.
+            mean what they do there. `max_iterations` is the limit of hypotheses, a million at most; left at 100,000,
+            ours holds. With an equal `min_iterations` just that many are tried. The others have no influence.
         bundle_opt: settings of the refinement, checked and without influence.
         initial_pose: a poselib.CameraPose, or another pose that `caransac.estimate_relative_pose` takes as
             `initial_model`. As there, it may lose. One with a zero translation, which stands for no pose, is ignored.

@@ -63,8 +63,8 @@ def estimate_essential_matrix(
         camera2: camera of image 2.
         estimation_options: a pycolmap.RANSACOptions, a dict of its fields, or a `caransac.Options`. `max_error` (a
             Sampson distance in pixels, 4 by default), `confidence` and `random_seed` mean what they do there.
-            `max_num_trials` is the limit of hypotheses; left at 100,000, ours holds. With an equal `min_num_trials`
-            just that many are tried. The others have no influence.
+            `max_num_trials` is the limit of hypotheses, a million at most; left at 100,000, ours holds. With an equal
+            `min_num_trials` just that many are tried. The others have no influence.
         scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
         score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
 

@@ -66,8 +66,8 @@ def estimate_and_refine_absolute_pose(
             takes. As in pycolmap, a focal length that is estimated or refined is written into a pycolmap.Camera.
         estimation_options: a pycolmap.AbsolutePoseEstimationOptions, a dict of its fields, or a `caransac.Options`.
             Of `ransac`, `max_error` (12 pixels by default), `confidence` and `random_seed` mean what they do there;
-            `max_num_trials` is the limit of hypotheses; left at 10,000, ours holds. With `estimate_focal_length`, the
-            focal length counts as known to 25 per cent.
+            `max_num_trials` is the limit of hypotheses, a million at most; left at 10,000, ours holds. With
+            `estimate_focal_length`, the focal length counts as known to 25 per cent.
         refinement_options: a pycolmap.AbsolutePoseRefinementOptions or a dict of its fields. With
             `refine_focal_length`, the focal length counts as known to ten per cent. `refine_extra_params` and
             `use_position_prior` raise; the others have no influence.
