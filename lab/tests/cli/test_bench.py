@@ -11,7 +11,6 @@ import pytest
 from layouts import write_pair_list, write_posebench, write_scene
 
 from caransac.learned.weights_file import weights_path
-from caransac_lab.bench import summary
 from caransac_lab.bench.adapters import ESTIMATORS
 from caransac_lab.bench.paper import FIGURES, PHOTOTOURISM, PRESET, TABLES
 from caransac_lab.bench.publication import format_markdown
@@ -113,7 +112,6 @@ def test_quick_writes_everything(tmp_path, capsys):
     assert "accuracy E, synthetic: 24/24 runs in" in printed.err
     assert str(tmp_path) in printed.err
     result = json.loads((tmp_path / "results.json").read_text())
-    summary.check(result)
     assert [(row["problem"], row["method"]) for row in result["rows"]] == [
         *(("E", name) for name in names),
         *(("F", name) for name in (*names, "DEGENSAC")),

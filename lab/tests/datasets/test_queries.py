@@ -5,7 +5,6 @@ import pytest
 from layouts import write_scene
 
 from caransac import estimate_absolute_pose
-from caransac_lab.cli import main
 from caransac_lab.datasets import read_queries
 from caransac_lab.datasets.queries import read_query_images
 
@@ -45,15 +44,3 @@ def test_queries_are_the_same_every_time_and_limited(scene):
     assert len(first) == 2
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a.points3d, b.points3d)
-
-
-@pytest.mark.slow
-def test_the_benchmark_of_absolute_poses(scene, tmp_path, capsys):
-    command = ["bench", str(scene[0]), "--problem", "P", "--iterations", "256", "--out", str(tmp_path / "out")]
-    assert main([*command, "--quiet"]) == 0
-    table = capsys.readouterr().out
-    for name in ("CA-RANSAC", "LM-LO", "PoseLib", "COLMAP", "OpenCV"):
-        assert name in table
-    assert (tmp_path / "out" / "results.json").exists() and (tmp_path / "out" / "table.md").read_text() == table
-    assert main(["bench", str(scene[0]), "--problem", "P", "E"]) == 2
-    assert "stands alone" in capsys.readouterr().err

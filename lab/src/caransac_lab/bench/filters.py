@@ -45,14 +45,7 @@ class BenchFilter:
             raise ValueError(f"filter {self.name}: {weights.shape} weights for {len(pair.points1)} matches")
         order = np.argsort(-weights, kind="stable")
         order = order[: max(int((weights > 0).sum()), MIN_KEPT)]
-        return replace(
-            pair,
-            points1=pair.points1[order],
-            points2=pair.points2[order],
-            scores=weights[order],
-            score_kind="confidence",
-            features=None if pair.features is None else pair.features[order],
-        )
+        return replace(pair, scores=weights, score_kind="confidence").take(order)
 
 
 @dataclass(frozen=True)

@@ -51,15 +51,7 @@ class Solved:
 def solve(pair: Pair, options: Options) -> Solved:
     """What the public call finds with all matches of a pair of known truth."""
     pair = undistorted(pair)
-    found = caransac.estimate_relative_pose(
-        pair.points1,
-        pair.points2,
-        pair.camera1,
-        pair.camera2,
-        scores=pair.scores,
-        score_kind=None if pair.scores is None else pair.score_kind,
-        options=options,
-    )
+    found = caransac.estimate_relative_pose(**pair.arguments(), options=options)
     return Solved(pair, pair.right_matches() > 0, found)
 
 

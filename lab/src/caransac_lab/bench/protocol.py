@@ -217,20 +217,12 @@ def pose_of_fundamental(F: Array | None, pair: Pair) -> tuple[Array, Array]:
 def reordered(pair: Pair, seed: int) -> Pair:
     """The same matches in another order."""
     order = np.random.default_rng(seed).permutation(len(pair.points1))
-    scores = None if pair.scores is None else pair.scores[order]
-    return replace(pair, points1=pair.points1[order], points2=pair.points2[order], scores=scores, features=None)
+    return replace(pair.take(order), features=None)
 
 
 def undistorted(pair: Pair) -> Pair:
     """The pair as pinhole cameras of the same calibration would see it: most methods know no other."""
     points1, points2 = pair.camera1.undistort_pixels(pair.points1), pair.camera2.undistort_pixels(pair.points2)
     usable = np.isfinite(points1).all(axis=1) & np.isfinite(points2).all(axis=1)
-    return replace(
-        pair,
-        points1=np.ascontiguousarray(points1[usable]),
-        points2=np.ascontiguousarray(points2[usable]),
-        scores=None if pair.scores is None else pair.scores[usable],
-        features=None if pair.features is None else pair.features[usable],
-        camera1=pair.camera1.pinhole,
-        camera2=pair.camera2.pinhole,
-    )
+    pinholes = replace(pair, camera1=pair.camera1.pinhole, camera2=pair.camera2.pinhole)
+    return replace(pinholes, points1=points1, points2=points2).take(np.flatnonzero(usable))

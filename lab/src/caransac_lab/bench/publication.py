@@ -46,9 +46,8 @@ def publish_run(
 ) -> dict[str, Any]:
     """Write everything to a folder; returns the content of results.json."""
     results = collect_results(plan, rows, missing, command)
-    summary.check(results)
     with replacing(out / RUN_RESULTS) as path:
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        path.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
     with replacing(out / MARKDOWN) as path:
         path.write_text(format_markdown(results, paper))
     with replacing(out / CSV) as path:
@@ -58,7 +57,7 @@ def publish_run(
 
 
 def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, str], command: str) -> dict[str, Any]:
-    """What is published as results.json, of the shape `summary.SHAPE`."""
+    """What is published as results.json."""
     used: list[Estimator] = [row.method.estimator for row in rows]
     return {
         "schema": summary.SCHEMA,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac._support.arrays import as_reals
 from caransac.camera import Camera
@@ -93,6 +95,20 @@ class Pair:
             t=t,
             features=features,
         )
+
+    def take(self, rows: NDArray[np.signedinteger] | NDArray[np.bool_]) -> Pair:
+        """The pair with some of its matches, in the order of the rows (k,)."""
+        names = ("points1", "points2", "scores", "features")
+        return replace(self, **{name: each[rows] for name in names if (each := getattr(self, name)) is not None})
+
+    def arguments(self) -> dict[str, Any]:
+        """The matches and cameras as arguments of the estimators of poses."""
+        return {"camera1": self.camera1, "camera2": self.camera2} | self.match_arguments()
+
+    def match_arguments(self) -> dict[str, Any]:
+        """Only the matches, with their scores."""
+        kind = None if self.scores is None else self.score_kind
+        return {"points1": self.points1, "points2": self.points2, "scores": self.scores, "score_kind": kind}
 
     def right_matches(self) -> Floats:
         """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""

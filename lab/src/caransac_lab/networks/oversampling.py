@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from caransac.api.guessed_cameras import estimate_uncalibrated
-from caransac.api.result_fields import report_common
+from caransac.api.result_fields import assessed, report_common
 from caransac.api.same_camera import could_be_one
 from caransac.camera import Camera
 from caransac.geometry import Array, split_pose
@@ -88,7 +88,7 @@ def estimate_pose(
     found = estimate_model(problem, info, options, draw)
     problem = problem.through(found.k1)
     pose = None if found.model is None else split_pose(problem.public(found.model[None])[0])
-    return pose, report_common(problem, found, options, started)
+    return pose, report_common(problem, found, options, started) | assessed(found)
 
 
 def estimate_fundamental(
@@ -98,4 +98,4 @@ def estimate_fundamental(
     started = time.perf_counter()
     problem, found = estimate_uncalibrated(points1, points2, info, options, draw)
     F = None if found.model is None else problem.fundamentals(found.model[None])[0]
-    return F, report_common(problem, found, options, started, problem.fundamentals)
+    return F, report_common(problem, found, options, started, problem.fundamentals) | assessed(found)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caransac.api.guessed_cameras import guess_cameras
 from caransac.camera import Camera
@@ -243,7 +242,7 @@ def as_confidences(scores: Array, kind: ScoreKind, rng: np.random.Generator) -> 
 
 def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:
     """The pair with so many of its matches, chosen at random, at most."""
-    return take(pair, rng.permutation(len(pair.points1))[:size])
+    return pair.take(rng.permutation(len(pair.points1))[:size])
 
 
 def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
@@ -251,19 +250,8 @@ def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
     size = int(log_uniform(rng, FEWEST_LEFT, max(len(pair.points1), FEWEST_LEFT + 1)))
     if pair.scores is None:
         return thin_out(pair, size, rng)
-    left = take(pair, MatchInfo(pair.scores, pair.score_kind).order()[:size])
+    left = pair.take(MatchInfo(pair.scores, pair.score_kind).order()[:size])
     return replace(left, scores=None) if rng.random() < SCORES_LOST else left
-
-
-def take(pair: Pair, kept: NDArray[np.signedinteger] | NDArray[np.bool_]) -> Pair:
-    """The pair with some of its matches."""
-    return replace(
-        pair,
-        points1=pair.points1[kept],
-        points2=pair.points2[kept],
-        scores=None if pair.scores is None else pair.scores[kept],
-        features=None if pair.features is None else pair.features[kept],
-    )
 
 
 class PairSource:

@@ -15,7 +15,6 @@ from caransac.camera import Camera
 from caransac.geometry import Array, homogeneous
 from caransac_lab.datasets import Pair
 from caransac_lab.synthetic.distributions import log_uniform
-from caransac_lab.training.data import take
 
 CROPPED, ONE_CROPPED = 0.35, 0.3  # share of pairs that are cropped, and share of these of which only one image is
 SIDES = (0.3, 0.95)  # of what is left, in sides of the image: a lens of up to three times the focal length
@@ -37,7 +36,7 @@ def cropped(pair: Pair, rng: np.random.Generator) -> Pair:
     kept = _inside(points1, camera1) & _inside(points2, camera2)
     if np.count_nonzero(kept) < MIN_MATCHES:
         return pair
-    return take(replace(pair, points1=points1, points2=points2, camera1=camera1, camera2=camera2), kept)
+    return replace(pair, points1=points1, points2=points2, camera1=camera1, camera2=camera2).take(kept)
 
 
 def bent(pair: Pair, rng: np.random.Generator) -> Pair:

@@ -17,7 +17,6 @@ from caransac.camera import Camera
 from caransac.geometry import Array, homogeneous, rotation_from_vector
 from caransac_lab.datasets import Pair
 from caransac_lab.synthetic.distributions import log_uniform
-from caransac_lab.training.data import take
 
 SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "motions"]
 SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
@@ -67,7 +66,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
                 rng.permutation(np.flatnonzero(~right))[: size - num_right],
             ]
         )
-        return Restaged(_unscored(take(pair, kept), rng), R=pair.R)
+        return Restaged(_unscored(pair.take(kept), rng), R=pair.R)
     R, t = rotation_from_vector(TURN * rng.normal(size=3)), rng.normal(size=3) * (1, 0.7, 0.5)
     t /= np.linalg.norm(t)
     rays1 = pair.camera1.pixels_to_rays(pair.points1)
@@ -96,7 +95,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
     truth = (None, None) if kind == "rotation" else (R, t / np.linalg.norm(t))
     staged = replace(pair, points1=points1, points2=points2, R=truth[0], t=truth[1])
     H = None if homography is None else pair.camera2.K @ homography @ np.linalg.inv(pair.camera1.K)
-    return Restaged(_unscored(take(staged, _with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
+    return Restaged(_unscored(staged.take(_with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
 
 
 def _surface(

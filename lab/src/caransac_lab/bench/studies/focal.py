@@ -50,6 +50,11 @@ class View:
     same: bool
     sign: int
 
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """The sizes as arguments of the estimators."""
+        return {"image_size1": self.size1, "image_size2": self.size2}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -60,15 +65,16 @@ class Answer:
     confidence: float | None = None
 
 
-def views(folder: Path, max_pairs: int | None, scenes: list[str] | None = None) -> Iterator[View]:
+def views(
+    folder: Path, max_pairs: int | None, scenes: list[str] | None = None, *, best_first: bool = True
+) -> Iterator[View]:
     """The pairs of a data set, or of some of its scenes.
 
     `sizes.json` in it names the sizes of scenes whose principal point is not the middle.
     """
     known = json.loads((folder / "sizes.json").read_text()) if (folder / "sizes.json").exists() else SIZES
     for pair in read_ransac_tutorial(folder, scenes=scenes, max_pairs=max_pairs):
-        order = np.argsort(pair.scores, kind="stable")
-        pair = replace(pair, points1=pair.points1[order], points2=pair.points2[order], scores=pair.scores[order])
+        pair = pair.take(np.argsort(pair.scores, kind="stable")) if best_first else pair
         sizes = [
             known.get(pair.scene) or [round(2 * c + 1) for c in K[:2, 2]] for K in (pair.camera1.K, pair.camera2.K)
         ]
@@ -89,13 +95,7 @@ def zoomed(view: View) -> View | None:
     K = view.pair.camera2.K
     K[:2, :2] *= ZOOM
     K[:2, 2] = (K[:2, 2] - middle) * ZOOM + middle
-    pair = replace(
-        view.pair,
-        points1=view.pair.points1[inside],
-        points2=points2[inside],
-        scores=view.pair.scores[inside],
-        camera2=Camera.from_matrix(K),
-    )
+    pair = replace(view.pair, points2=points2, camera2=Camera.from_matrix(K)).take(inside)
     return replace(view, pair=pair, same=False)
 
 
@@ -110,38 +110,33 @@ def assumed(view: View, percent: float, deviation: float) -> list[Camera]:
 
 def told(view: View) -> dict[str, Any]:
     """What every call of ours is told."""
-    return {"scores": view.pair.scores, "score_kind": "ratio", "options": Options(early_stop=False)}
+    return view.pair.match_arguments() | {"options": Options(early_stop=False)}
 
 
 def pose_with(view: View, cameras: list[Camera], same: bool | None = None) -> Answer:
     """Our pose with cameras as given."""
-    result = caransac.estimate_relative_pose(
-        view.pair.points1, view.pair.points2, *cameras, same_camera=same, **told(view)
-    )
-    return Answer((result.R, result.t), result.camera1.fx, result.confidence) if result.success else Answer(None)
+    return pose(view, camera1=cameras[0], camera2=cameras[1], same_camera=same)
 
 
 def unknown(view: View, same: bool | None) -> Answer:
     """Our pose with nothing but the sizes."""
-    result = caransac.estimate_relative_pose(
-        view.pair.points1,
-        view.pair.points2,
-        image_size1=view.size1,
-        image_size2=view.size2,
-        same_camera=same,
-        **told(view),
-    )
+    return pose(view, **view.sizes, same_camera=same)
+
+
+def pose(view: View, **known: Any) -> Answer:
+    """Our pose with what is known of the cameras."""
+    result = caransac.estimate_relative_pose(**told(view), **known)
     return Answer((result.R, result.t), result.camera1.fx, result.confidence) if result.success else Answer(None)
 
 
 def fundamental(view: View, **sizes: Any) -> Answer:
     """Our fundamental matrix, as the pose that it implies with the true cameras."""
-    result = caransac.estimate_fundamental(view.pair.points1, view.pair.points2, **sizes, **told(view))
+    result = caransac.estimate_fundamental(**told(view), **sizes)
     if not result.success:
         return Answer(None)
     points = view.pair.points1[result.inliers], view.pair.points2[result.inliers]
-    pose = caransac.pose_from_fundamental(result.F, *points, view.pair.camera1, view.pair.camera2)
-    return Answer(pose, confidence=result.confidence)
+    implied = caransac.pose_from_fundamental(result.F, *points, view.pair.camera1, view.pair.camera2)
+    return Answer(implied, confidence=result.confidence)
 
 
 def poselib_shared(view: View) -> Answer:
@@ -169,8 +164,8 @@ def methods() -> dict[str, Callable[[View], Answer]]:
         "unknown, camera undecided": lambda v: unknown(v, None),
         "PoseLib shared focal": poselib_shared,
         "F": lambda v: fundamental(v),
-        "F with sizes": lambda v: fundamental(v, image_size1=v.size1, image_size2=v.size2, same_camera=v.same),
-        "F with sizes, camera undecided": lambda v: fundamental(v, image_size1=v.size1, image_size2=v.size2),
+        "F with sizes": lambda v: fundamental(v, **v.sizes, same_camera=v.same),
+        "F with sizes, camera undecided": lambda v: fundamental(v, **v.sizes),
     }
     return rows
 
@@ -179,8 +174,8 @@ def zoomed_rows() -> dict[str, Callable[[View], Answer]]:
     """Rows of pairs of different focal lengths."""
     return {
         "zoomed, F": lambda v: fundamental(v),
-        "zoomed, F with sizes": lambda v: fundamental(v, image_size1=v.size1, image_size2=v.size2, same_camera=False),
-        "zoomed, F with sizes, camera undecided": lambda v: fundamental(v, image_size1=v.size1, image_size2=v.size2),
+        "zoomed, F with sizes": lambda v: fundamental(v, **v.sizes, same_camera=False),
+        "zoomed, F with sizes, camera undecided": lambda v: fundamental(v, **v.sizes),
         "zoomed, unknown": lambda v: unknown(v, False),
     }
 

@@ -12,10 +12,8 @@ the pool says unknown, these are the same. 1024 hypotheses; a failure counts 180
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,52 +22,27 @@ import numpy as np
 from caransac import Camera, CameraEstimate, Options, estimate_camera, estimate_relative_pose
 from caransac.geometry import pose_error_deg
 from caransac_lab.bench.publication import Content, data_name, table
-from caransac_lab.datasets import Pair, read_ransac_tutorial
+from caransac_lab.bench.studies.focal import View, views
 from caransac_lab.metrics import FAILURE_DEG, auc
 
 NAME = "focal_scenes"
 OPTIONS = Options(early_stop=False)
-SIZES = {"entry_p10": (1024, 683), "herz_jesus_p25": (1024, 683)}
 KINDS = ("unknown", "pooled", "exact")
 Size = tuple[int, int]
 
 
-def read_scenes(folder: Path, max_pairs: int) -> dict[str, list[Pair]]:
-    """The pairs of every scene whose images are of one camera; cameras have the sizes of their images."""
-    known = json.loads((folder / "sizes.json").read_text()) if (folder / "sizes.json").exists() else SIZES
+def read_scenes(folder: Path, max_pairs: int) -> dict[str, list[View]]:
+    """The pairs of every scene whose images are of one camera."""
     scenes = defaultdict(list)
-    for pair in read_ransac_tutorial(folder, max_pairs=max_pairs):
-        sizes = [
-            known.get(pair.scene) or [round(2 * c + 1) for c in camera.K[:2, 2]]
-            for camera in (pair.camera1, pair.camera2)
-        ]
-        camera1, camera2 = (
-            replace(camera, width=width, height=height)
-            for camera, (width, height) in zip((pair.camera1, pair.camera2), sizes, strict=True)
-        )
-        scenes[pair.scene].append(replace(pair, camera1=camera1, camera2=camera2))
+    for view in views(folder, max_pairs, best_first=False):
+        scenes[view.pair.scene].append(view)
     return scenes
 
 
-def size_of(camera: Camera) -> Size:
-    """The size of a camera's images."""
-    return camera.width, camera.height
-
-
-def pool(pairs: list[Pair]) -> CameraEstimate:
+def pool(pairs: list[View]) -> CameraEstimate:
     """The focal length of a scene."""
-    told = [
-        {
-            "points1": pair.points1,
-            "points2": pair.points2,
-            "scores": pair.scores,
-            "score_kind": pair.score_kind,
-            "image_size1": size_of(pair.camera1),
-            "image_size2": size_of(pair.camera2),
-        }
-        for pair in pairs
-    ]
-    return estimate_camera(told, size_of(pairs[0].camera1), options=OPTIONS)
+    told = [view.pair.match_arguments() | view.sizes for view in pairs]
+    return estimate_camera(told, pairs[0].size1, options=OPTIONS)
 
 
 def assumed(found: CameraEstimate, size: Size) -> Camera:
@@ -79,24 +52,14 @@ def assumed(found: CameraEstimate, size: Size) -> Camera:
     return Camera("SIMPLE_PINHOLE", params, width, height, found.camera.focal_deviation)
 
 
-def pose_error(pair: Pair, camera1: Camera | None, camera2: Camera | None) -> float:
+def pose_error(view: View, camera1: Camera | None, camera2: Camera | None) -> float:
     """Error in degrees of the pose of a pair with cameras, or with only the sizes of its images."""
-    result = estimate_relative_pose(
-        pair.points1,
-        pair.points2,
-        camera1,
-        camera2,
-        image_size1=size_of(pair.camera1),
-        image_size2=size_of(pair.camera2),
-        same_camera=True,
-        scores=pair.scores,
-        score_kind=pair.score_kind,
-        options=OPTIONS,
-    )
-    return pose_error_deg(result.R, result.t, pair.R, pair.t) if result.success else FAILURE_DEG
+    told = {"camera1": camera1, "camera2": camera2, "same_camera": True, "options": OPTIONS}
+    result = estimate_relative_pose(**view.pair.match_arguments(), **view.sizes, **told)
+    return pose_error_deg(result.R, result.t, view.pair.R, view.pair.t) if result.success else FAILURE_DEG
 
 
-def measure(pairs: list[Pair]) -> dict[str, Any]:
+def measure(pairs: list[View]) -> dict[str, Any]:
     """The figures of a scene."""
     started = time.perf_counter()
     found = pool(pairs)
@@ -105,16 +68,15 @@ def measure(pairs: list[Pair]) -> dict[str, Any]:
         "informative": found.num_informative,
         "known": found.known,
         "reason": found.reason,
-        "focal_error_percent": found.focal_px and round(100 * (found.focal_px / pairs[0].camera1.fx - 1), 2),
+        "focal_error_percent": found.focal_px and round(100 * (found.focal_px / pairs[0].pair.camera1.fx - 1), 2),
         "deviation_percent": found.deviation and round(100 * found.deviation, 2),
         "seconds": round(time.perf_counter() - started, 1),
     }
     errors = defaultdict(list)
-    for pair in pairs:
-        errors["exact"].append(pose_error(pair, pair.camera1, pair.camera2))
-        errors["unknown"].append(pose_error(pair, None, None))
-        cameras = (assumed(found, size_of(camera)) for camera in (pair.camera1, pair.camera2))
-        errors["pooled"].append(pose_error(pair, *cameras))
+    for view in pairs:
+        errors["exact"].append(pose_error(view, view.pair.camera1, view.pair.camera2))
+        errors["unknown"].append(pose_error(view, None, None))
+        errors["pooled"].append(pose_error(view, assumed(found, view.size1), assumed(found, view.size2)))
     for name, each in errors.items():
         row |= {f"{name}_AUC5": round(auc(each, 5.0), 1), f"{name}_AUC1": round(auc(each, 1.0), 1)}
     return row

@@ -196,10 +196,7 @@ def crop(pair: Pair, side1: float, side2: float) -> Pair | None:
     )
     if kept.sum() < FEWEST:
         return None
-    scores = None if pair.scores is None else pair.scores[kept]
-    return replace(
-        pair, points1=points[0][kept], points2=points[1][kept], camera1=cameras[0], camera2=cameras[1], scores=scores
-    )
+    return replace(pair, points1=points[0], points2=points[1], camera1=cameras[0], camera2=cameras[1]).take(kept)
 
 
 def crops(name: str, pairs: list[Pair]) -> dict[str, Any]:

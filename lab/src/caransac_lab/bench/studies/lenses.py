@@ -71,17 +71,8 @@ def bend(points: Array, camera: Camera, k1: float) -> Array:
 
 def estimate(view: View, cameras: list[Camera | None], same: bool | None, **sizes: Any) -> Answer:
     """Our pose, and k1 of camera 1 where it was estimated."""
-    pair = view.pair
-    found = caransac.estimate_relative_pose(
-        pair.points1,
-        pair.points2,
-        *cameras,
-        same_camera=same,
-        scores=pair.scores,
-        score_kind="ratio",
-        options=OPTIONS,
-        **sizes,
-    )
+    pair, told = view.pair, {"camera1": cameras[0], "camera2": cameras[1], "same_camera": same, "options": OPTIONS}
+    found = caransac.estimate_relative_pose(**pair.match_arguments(), **told, **sizes)
     if not found.success:
         return Answer(FAILURE_DEG)
     camera = found.camera1
@@ -116,8 +107,7 @@ def pooled(given: list[View]) -> Run:
 
     def run(view: View, _: float) -> Answer:
         camera = cameras[view.pair.scene]
-        sizes = {"image_size1": view.size1, "image_size2": view.size2}
-        return estimate(view, [camera, camera], view.same, **(sizes if camera is None else {}))
+        return estimate(view, [camera, camera], view.same, **(view.sizes if camera is None else {}))
 
     return run
 
@@ -128,15 +118,7 @@ def pooled_camera(members: list[View]) -> Camera | None:
     focals = [camera.fx for view in members for camera in (view.pair.camera1, view.pair.camera2)]
     if len(sizes) > 1 or max(focals) > (1 + SAME_FOCAL) * min(focals):
         return None
-    pairs = [
-        {
-            "points1": view.pair.points1,
-            "points2": view.pair.points2,
-            "scores": view.pair.scores,
-            "score_kind": "ratio",
-        }
-        for view in members
-    ]
+    pairs = [view.pair.match_arguments() for view in members]
     return caransac.estimate_camera(pairs, sizes.pop(), options=OPTIONS, workers=1).camera
 
 
@@ -153,7 +135,7 @@ def methods() -> dict[str, Run | None]:
         "lens": lambda v, _: estimate(v, told(v, **lens), v.same),
         "EXIF": lambda v, _: estimate(v, told(v, off(v), **focal), v.same),
         "EXIF and lens": lambda v, _: estimate(v, told(v, off(v), **focal, **lens), v.same),
-        "unknown": lambda v, _: estimate(v, [None, None], v.same, image_size1=v.size1, image_size2=v.size2),
+        "unknown": lambda v, _: estimate(v, [None, None], v.same, **v.sizes),
         "pooled": None,
         "PoseLib": lambda v, _: Answer(run_job(POSELIB, v.pair).error_deg),
     }

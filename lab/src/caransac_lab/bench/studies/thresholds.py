@@ -54,15 +54,7 @@ def changed(pair: Pair, scale: float, noise_px: float) -> Pair:
 
 def own_error(pair: Pair, max_error_px: MaxError) -> float:
     """Pose error of CA-RANSAC in degrees."""
-    result = caransac.estimate_relative_pose(
-        pair.points1,
-        pair.points2,
-        pair.camera1,
-        pair.camera2,
-        scores=pair.scores,
-        score_kind=pair.score_kind,
-        options=Options(max_error_px=max_error_px),
-    )
+    result = caransac.estimate_relative_pose(**pair.arguments(), options=Options(max_error_px=max_error_px))
     if result.R is None or result.t is None or pair.R is None or pair.t is None:
         return FAILURE_DEG
     return pose_error_deg(result.R, result.t, pair.R, pair.t)

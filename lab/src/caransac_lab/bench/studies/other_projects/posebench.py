@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 import h5py
 import numpy as np
 
-from caransac_lab.bench.studies.other_projects.project_data import AUC, BUILDINGS, FIELDS, Data, Row, take
+from caransac_lab.bench.studies.other_projects.project_data import AUC, BUILDINGS, FIELDS, Data, Row
 from caransac_lab.datasets import Pair
 
 FEW = 12  # pairs of 0 to 11 matches
@@ -40,7 +40,7 @@ def run_posebench(folder: Path, data: Data) -> Iterator[Row]:
     sys.modules["absolute_pose"] = MagicMock()
     vars(np)["trapz"] = np.trapezoid  # the name that numpy 2.4 has no more
     buildings, fields = data.read_pairs(BUILDINGS), data.read_pairs(FIELDS, 2 * data.count)
-    few = [take(pair, slice(number)) for number, pair in enumerate(buildings[:FEW])]
+    few = [pair.take(np.arange(number)) for number, pair in enumerate(buildings[:FEW])]
     relative, plane = "megadepth1500_sift", "barath_Alamo"  # two of its data sets by whose names it finds ours
     cases = (
         ("relative_pose", relative, buildings, "E (poselib", "buildings"),

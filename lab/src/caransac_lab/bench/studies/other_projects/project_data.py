@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class Data:
         found = []
         for scene in scenes:
             for pair in read_ransac_tutorial(self.pairs, scenes=[scene], max_pairs=count or self.count):
-                found.append(take(pair, pair.scores < MAX_RATIO))
+                found.append(pair.take(pair.scores < MAX_RATIO))
         return found
 
     def read_planes(self) -> Iterator[tuple[Array, Array, Array, tuple[float, float]]]:
@@ -68,11 +68,6 @@ class Data:
 
         paths = sorted(self.photos.glob("*.JPG"))[: self.count + 1]
         return [cv2.resize(cv2.imread(str(path)), PHOTO_SIZE, interpolation=cv2.INTER_AREA) for path in paths]
-
-
-def take(pair: Pair, rows: Any) -> Pair:
-    """A pair with some of its matches."""
-    return replace(pair, points1=pair.points1[rows], points2=pair.points2[rows], scores=pair.scores[rows])
 
 
 def pose_row(script: str, library: str, on: str, errors: list[float]) -> Row:
