@@ -14,7 +14,7 @@ from caransac.kernels import pack
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential
 from caransac.robust.records import MatchInfo
-from caransac.robust.working_set import CELLS, choose_working_set
+from caransac.robust.working_set import choose_working_set
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
 CAMERA = Camera("SIMPLE_PINHOLE", (1000.0, 800.0, 600.0), 1600, 1200)
@@ -102,7 +102,7 @@ def test_the_matches_worked_on_are_spread_and_the_best_of_their_place(rng):
     assert np.all(np.diff(chosen) > 0)
     assert np.array_equal(chosen, choose_working_set(problem, info, 0, DEFAULT_TUNING))
     assert np.mean(chosen >= 40_000) > 0.5  # not from the cluster in the middle alone
-    cell = np.floor((points + 1) * CELLS / 2) @ [CELLS, 1]
+    cell = np.floor((points + 1) * 64 / 2) @ [64, 1]
     crowded = np.flatnonzero(cell == np.bincount(cell.astype(int)).argmax())
     kept = np.intersect1d(chosen, crowded)
     assert 0 < len(kept) < len(crowded)

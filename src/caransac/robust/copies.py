@@ -15,8 +15,6 @@ from caransac.results import Round
 from caransac.robust.problems import Problem
 from caransac.robust.records import Estimate, MatchInfo
 
-KEY = np.sqrt([2, 3, 5, 7, 11, 13])  # equal matches have equal products with it, others hardly ever
-
 
 def find_distinct(
     problem: Problem, info: MatchInfo, max_copies: float
@@ -26,7 +24,8 @@ def find_distinct(
     None, None if at most the share `max_copies` of the matches are copies, or if too few are distinct for a model.
     """
     points = np.concatenate([problem.points1, problem.points2], axis=1)
-    keys = points @ KEY[: points.shape[1]]
+    # Equal matches have equal products with these irrational numbers, other matches hardly ever.
+    keys = points @ np.sqrt([2, 3, 5, 7, 11, 13])[: points.shape[1]]
     if not problem.sample_size <= len(np.unique(keys)) < (1 - max_copies) * len(keys):
         return None, None
     order = np.arange(len(keys)) if info.scores is None else info.order()

@@ -20,10 +20,6 @@ from caransac.robust.problems import Problem
 from caransac.robust.records import Assessment, Estimate, MatchInfo
 from caransac.tuning import Tuning
 
-CELLS = 64  # of a grid on image 1, along either side
-DRAWN_PER_MATCH = 8  # matches drawn at random for every one of the working set: more are not considered
-BINS_PER_THRESHOLD, LAST_BIN = 8, 4  # of distances, in thresholds, whose probabilities are averaged
-
 
 def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tuning) -> Indices | None:
     """Indices, ascending, of the matches to work on: spread over image 1, in each place the better scored ones.
@@ -33,16 +29,15 @@ def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tun
     size = tuning.working_set
     if problem.num_points <= size:
         return None
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(
-        problem.num_points, min(DRAWN_PER_MATCH * size, problem.num_points), replace=False, shuffle=False
-    )
+    considered = min(8 * size, problem.num_points)  # drawn at random: ranking millions of matches takes too long
+    drawn = np.random.default_rng(seed).choice(problem.num_points, considered, replace=False, shuffle=False)
     if info.scores is not None:
         drawn = drawn[info.order(drawn)]
     points = problem.correspondences.subset(drawn.astype(np.int32)).points1
     low, high = np.quantile(points, (0.005, 0.995), axis=0)
-    place = np.clip((points - low) / np.maximum(high - low, 1e-12) * CELLS, 0, CELLS - 1).astype(int)
-    cell = place[:, 0] * CELLS + place[:, 1]
+    cells = 64  # along either side of image 1: two matches of the default working set in each
+    place = np.clip((points - low) / np.maximum(high - low, 1e-12) * cells, 0, cells - 1).astype(int)
+    cell = place[:, 0] * cells + place[:, 1]
     by_cell = np.argsort(cell, kind="stable")
     firsts = np.flatnonzero(np.diff(cell[by_cell], prepend=-1))
     rank = np.empty(len(cell), int)  # of each match among those of its cell
@@ -109,10 +104,9 @@ def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
 
 def _by_distance(distances: Array, chosen: Indices, probabilities: Floats) -> Floats:
     """Probabilities (n,) of matches by their distances (n,) to a model: the mean of the chosen ones as far from it."""
-    bins = np.minimum(distances * BINS_PER_THRESHOLD, LAST_BIN * BINS_PER_THRESHOLD).astype(int)
-    counts, totals = (
-        np.bincount(bins[chosen], weights, LAST_BIN * BINS_PER_THRESHOLD + 1) for weights in (None, probabilities)
-    )
+    per_threshold, last = 8, 32  # fine where probabilities fall; beyond four thresholds they hardly change
+    bins = np.minimum(distances * per_threshold, last).astype(int)
+    counts, totals = (np.bincount(bins[chosen], weights, last + 1) for weights in (None, probabilities))
     known = counts > 0
     means = np.interp(np.arange(len(counts)), np.flatnonzero(known), totals[known] / counts[known])
     return np.asarray(means[bins], np.float32)

@@ -11,8 +11,6 @@ from caransac.options import MaxError
 from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
 
-EXACT, HOPELESS = 0.2, 20.0  # noise of exact points and of points without a model, relative to the usual noise
-
 
 @dataclass(frozen=True)
 class Scale:
@@ -78,13 +76,15 @@ class Scale:
             noise: the noise so far.
         """
         tuning = self.tuning
+        # Exact points, and points without a model, have some noise: the thresholds that follow it need limits.
+        least, most = 0.2 * self.usual, 20.0 * self.usual
         matches, median = likely.model_kernels.right_matches(
             model, likely.correspondences, tuning.noise_reach * noise, likely.error_dimensions
         )
         matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
         share = matches / (matches + tuning.usual_matches)
-        measured: float = self.usual ** (1 - share) * max(median, EXACT * self.usual) ** share
-        return min(measured, HOPELESS * self.usual if self.fixed is None else self.fixed)
+        measured: float = self.usual ** (1 - share) * max(median, least) ** share
+        return min(measured, most if self.fixed is None else self.fixed)
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:

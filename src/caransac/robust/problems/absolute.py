@@ -22,7 +22,7 @@ from caransac.kernels import (
     pack_space,
     three_point,
 )
-from caransac.robust.problems.base import SMALLEST_EXTENT, Problem, Real, Traits, with_intrinsics
+from caransac.robust.problems.base import Problem, Real, Traits, with_intrinsics
 from caransac.robust.problems.focal import precision, solve_in_turns
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.relative import CameraPrior
@@ -30,10 +30,6 @@ from caransac.tuning import CAMERAS, ERRORS
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
-
-FLAT = 0.01  # distance of points from their plane, in depths
-FRAME_REACH = 3.0  # in spreads: points farther from the middle do not turn the axes of the frame
-SPREAD_IN_MEDIANS = 1.6  # as of the points of an image
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +57,9 @@ class Frame:
         centre = np.median(points, axis=0)
         shifted = points - centre
         distances = np.linalg.norm(shifted, axis=1)
-        scale = max(SPREAD_IN_MEDIANS * float(np.median(distances)) / 3**0.5, 1e-9 * max(float(distances.max()), 1e-9))
-        near = shifted[distances < FRAME_REACH * scale] / scale
+        # The median times 1.6 is about a root mean square, as for the points of an image.
+        scale = max(1.6 * float(np.median(distances)) / 3**0.5, 1e-9 * max(float(distances.max()), 1e-9))
+        near = shifted[distances < 3.0 * scale] / scale  # absurd points must not turn the axes
         axes = np.linalg.eigh(near.T @ near)[1][:, ::-1].T
         return cls(centre, scale, np.asarray(axes * np.linalg.det(axes)))
 
@@ -105,6 +102,7 @@ class Absolute(Problem):
     traits = Traits(confidence="absolute", degeneracy="one view", exact_cameras=True)
     weights = "absolute"
     sample_size = 3
+    num_images = 1
     error_dimensions = 2
     median_error = 1.177
     model_kernels = ABSOLUTE_POSES
@@ -135,12 +133,6 @@ class Absolute(Problem):
         frame = Frame.of(points3d)
         kind = AbsoluteFocal if camera.focal_deviation > 0 else Absolute
         return kind(pack_space(rays, frame.enter(points3d)), frame, camera, None if usable.all() else usable)
-
-    @property
-    @computed_once
-    def extent(self) -> float:
-        """See `Problem.extent`: of the image, in which errors are measured."""
-        return max(float(self.spreads[0, 2]), SMALLEST_EXTENT) if self.num_points else 1.0
 
     def subset(self, index: Indices) -> Self:
         """See `Problem.subset`."""
@@ -182,7 +174,7 @@ class Absolute(Problem):
         R, t = model[:, :3], model[:, 3]
         seen = R @ centre + t
         depths = np.maximum(points @ R[2] + t[2], 1e-9)
-        share = float(np.mean(np.abs((points - centre) @ normal) < FLAT * depths))
+        share = float(np.mean(np.abs((points - centre) @ normal) < 0.01 * depths))  # on it to a hundredth of the depth
         ahead = seen / max(float(np.linalg.norm(seen)), 1e-9)
         turned = (np.eye(3) - 2 * np.outer(ahead, ahead)) @ R @ (np.eye(3) - 2 * np.outer(normal, normal))
         mirrored = model.copy()

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 Scalar = TypeVar("Scalar", bound=np.generic)
 Real = TypeVar("Real", np.float32, np.float64)
 
-SMALLEST_EXTENT = 1e-9
-
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
@@ -62,6 +60,7 @@ class Problem(ABC):
     Attributes:
         weights: weights file of the package that was trained for the problem.
         sample_size: number of points in a minimal sample.
+        num_images: number of images; the points of an absolute pose have one, and a place in space.
         outcome_limit: distance of the outcome (see `outcomes`) from the truth beyond which an answer is wrong.
         error_dimensions: dimensions of the error of a match: one for the distance to a line, two for that to a point.
         median_error: median distance of right matches if keypoints have noise of deviation one.
@@ -76,6 +75,7 @@ class Problem(ABC):
 
     weights: ClassVar[str] = "default"
     sample_size: ClassVar[int]
+    num_images: ClassVar[int] = 2
     outcome_limit: ClassVar[float] = math.radians(5)
     error_dimensions: ClassVar[int] = 1
     median_error: ClassVar[float] = 0.674
@@ -164,8 +164,10 @@ class Problem(ABC):
     @property
     @computed_once
     def extent(self) -> float:
-        """Root mean square distance of the points from their centre, robust to a few absurd ones."""
-        return max(float(self.spreads[0, 2] + self.spreads[1, 2]) / 2, SMALLEST_EXTENT) if self.num_points else 1.0
+        """Root mean square distance of the points of an image from their centre, robust to a few absurd ones."""
+        if self.num_points == 0:
+            return 1.0
+        return max(float(self.spreads[: self.num_images, 2].mean()), 1e-9)  # positive, as lengths are divided by it
 
     @property
     def no_models(self) -> Array:

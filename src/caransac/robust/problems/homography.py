@@ -8,7 +8,7 @@ import numpy as np
 
 from caransac.geometry import Array
 from caransac.kernels import HOMOGRAPHIES, Indices, four_point
-from caransac.robust.problems.base import SMALLEST_EXTENT, Traits
+from caransac.robust.problems.base import Traits
 from caransac.robust.problems.pixels import PixelProblem
 
 
@@ -45,5 +45,5 @@ class Homography(PixelProblem):
         corners = np.array([(left, top, 1), (left, bottom, 1), (right, bottom, 1), (right, top, 1)])
         moved = corners @ models.swapaxes(1, 2)
         depths = np.copysign(np.maximum(np.abs(moved[..., 2:]), 1e-9), moved[..., 2:])  # a corner may go to infinity
-        extent = max(math.hypot(np.ptp(u2), np.ptp(v2)), SMALLEST_EXTENT)
+        extent = max(math.hypot(np.ptp(u2), np.ptp(v2)), 1e-9)  # points may coincide
         return np.asarray(moved[..., :2] / depths / extent).reshape(len(models), 8)

@@ -11,9 +11,6 @@ from caransac.kernels import RAY_POSES, Indices, five_point, pack
 from caransac.robust.problems.base import Traits
 from caransac.robust.problems.relative import RelativePoseProblem
 
-# About the third axis: E = U diag(1, 1, 0) V^T has the rotations U Q V^T and U Q^T V^T.
-QUARTER_TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-
 
 class Spherical(RelativePoseProblem):
     """Points are rays by Lambert's azimuthal projection, of equal area; models are poses [R | t], (3, 4).
@@ -69,7 +66,9 @@ def _poses(rays1: Array, rays2: Array, axis1: int, axis2: int) -> Array:
     U, _, Vt = np.linalg.svd(E)
     U *= np.sign(np.linalg.det(U))[:, None, None]
     Vt *= np.sign(np.linalg.det(Vt))[:, None, None]
-    rotations = np.stack([U @ QUARTER_TURN @ Vt, U @ QUARTER_TURN.T @ Vt], axis=1)  # (m, 2, 3, 3)
+    # E = U diag(1, 1, 0) V^T has the rotations U Q V^T and U Q^T V^T, where Q is a quarter turn about the third axis.
+    Q = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    rotations = np.stack([U @ Q @ Vt, U @ Q.T @ Vt], axis=1)  # (m, 2, 3, 3)
     R = np.repeat(rotations, 2, axis=1)
     t = U[:, None, :, 2] * np.array([1.0, -1.0, 1.0, -1.0])[None, :, None]
     first = np.einsum("mpij,msj->mpsi", R, rays1[sample])
