@@ -10,12 +10,7 @@ import numpy as np
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.kernels import RELATIVE, IntrinsicsPrior
-from caransac.tuning import ERRORS
-
-# Cameras that are said to be exact hardly are: lenses breathe and stabilisers move. Where that explains the matches as
-# well, they do not show a lens: pairs of one phone, facing forward, seemed to bend lines by -0.15 to 0.19.
-FOCAL_SLACK, CENTRE_SLACK = 0.003, 0.005  # deviations: relative; in focal lengths
-SAME_LENS = 1e-4  # deviation of the difference of k1 between two images of one camera
+from caransac.tuning import CAMERAS, ERRORS
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,8 @@ class LensPrior:
         weight = ERRORS.cameras * noise**2
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         first, second = (own / each**2 if each > 0 and not held else inf for each in self.deviations)
-        return prior.with_lenses((first, second), weight / SAME_LENS**2 if self.shared else 0.0, self.given[0])
+        together = weight / CAMERAS.k1_difference**2 if self.shared else 0.0
+        return prior.with_lenses((first, second), together, self.given[0])
 
     @property
     def is_as_given(self) -> bool:
@@ -74,7 +70,7 @@ class LensPrior:
     @property
     def same_information(self) -> Array:
         """What of it is about the difference (2, 2): there is none in one camera."""
-        return np.array([[1, -1], [-1, 1]]) * (float(self.shared) / SAME_LENS**2)
+        return np.array([[1, -1], [-1, 1]]) * (float(self.shared) / CAMERAS.k1_difference**2)
 
     @property
     def free_parameters(self) -> dict[str, int]:
@@ -88,10 +84,11 @@ class LensPrior:
 
 def slack_prior(noise: float) -> IntrinsicsPrior:
     """The prior of intrinsics that are said to be exact, at a noise."""
-    weight = ERRORS.cameras * noise**2
-    return IntrinsicsPrior(log_scale=(weight / FOCAL_SLACK**2,) * 2, centre=(weight / CENTRE_SLACK**2,) * 2)
+    weight, (focal, centre) = ERRORS.cameras * noise**2, CAMERAS.slack
+    return IntrinsicsPrior(log_scale=(weight / focal**2,) * 2, centre=(weight / centre**2,) * 2)
 
 
 def slack_information() -> Array:
     """The same as information (6,), in the order of the degrees of freedom."""
-    return np.array([FOCAL_SLACK, CENTRE_SLACK, CENTRE_SLACK] * 2) ** -2.0
+    focal, centre = CAMERAS.slack
+    return np.array([focal, centre, centre] * 2) ** -2.0
