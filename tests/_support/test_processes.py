@@ -11,6 +11,7 @@ import traceback
 import pytest
 from calls import StubbornError, fail, nap_and_tell, remember
 
+from caransac._support import processes
 from caransac._support.processes import ProcessPool, WorkerDiedError
 
 pytestmark = pytest.mark.slow
@@ -72,6 +73,27 @@ def test_a_death_costs_one_call():
         assert longer.result() and pool.submit(abs, -1).result() == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="nobody tells that a process is stopped")
+def test_a_worker_that_stays_stopped_is_replaced(monkeypatch):
+    monkeypatch.setattr(processes, "STOPPED_S", 0.3)
+    monkeypatch.setattr(processes, "WATCH_S", 0.05)
+    for work in (abs, len):  # one that is sent, and one whose data do not fit into a pipe
+        with ProcessPool(1) as pool:
+            os.kill(pid := pool.submit(os.getpid).result(), signal.SIGSTOP)
+            with pytest.raises(WorkerDiedError, match=r"a worker process was stopped for 0\.3 s, and was killed"):
+                pool.submit(work, -1 if work is abs else bytes(10**8)).result(HANGS_S)
+            assert is_gone(pid) and pool.submit(abs, -1).result() == 1
+
+
+def test_a_worker_that_is_stopped_for_a_moment_goes_on(pool):
+    pid = pool.submit(os.getpid).result()
+    os.kill(pid, signal.SIGSTOP)
+    naps = [pool.submit(nap_and_tell, 0.2) for _ in range(2)]
+    time.sleep(1.0)  # longer than the watch looks away
+    os.kill(pid, signal.SIGCONT)
+    assert pid in {nap.result(HANGS_S) for nap in naps}
+
+
 def test_a_worker_that_cannot_start_is_dead():
     with ProcessPool(1, os._exit, 4) as pool, pytest.raises(WorkerDiedError, match="exit code 4"):
         pool.submit(abs, -1).result()
@@ -116,6 +138,7 @@ def test_nobody_waits_for_data_that_a_worker_does_not_read():
 SCRIPT = """
 import sys, time
 from caransac._support.batch import submit_all
+from caransac._support import processes
 from caransac._support.processes import ProcessPool
 
 def items():

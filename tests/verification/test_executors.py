@@ -1,5 +1,6 @@
 """Runs over all pairs: in any order, cut off and continued, they end with the same database."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -141,6 +142,21 @@ def verify_with_deadly_pairs(database, tmp_path, deadly, *, lives, collected=Tru
 def test_a_killed_worker_is_replaced_and_its_pairs_are_verified(database, tmp_path):
     other = shutil.copyfile(database, tmp_path / "other.db")
     assert verify_with_deadly_pairs(database, tmp_path, {pair_id(2)}, lives=1) == []
+    verify_database(other)
+    assert read_geometries(database) == read_geometries(other)
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="nobody tells that a process is stopped")
+def test_a_stopped_worker_is_replaced_and_told_of(database, tmp_path, monkeypatch):
+    monkeypatch.setattr("caransac._support.processes.STOPPED_S", 0.3)
+    other = shutil.copyfile(database, tmp_path / "other.db")
+    source, told = ColmapDatabase(database), []
+    with open_executor(2) as (executor, in_flight):
+        os.kill(executor.submit(os.getpid).result(), signal.SIGSTOP)
+        source.batch_size = 1
+        verify(source, executor, VerificationOptions(), in_flight=in_flight, on_lost_worker=told.append)
+    source.close()
+    assert told == ["a worker process was stopped for 0.3 s, and was killed"]
     verify_database(other)
     assert read_geometries(database) == read_geometries(other)
 

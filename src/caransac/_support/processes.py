@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from types import TracebackType
@@ -30,6 +30,8 @@ Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 
 PATIENCE_S = 5.0  # for a worker to end by itself once it is told to
+STOPPED_S = 10.0  # that a worker may be stopped, as by SIGSTOP; who stops all processes by Ctrl-Z also stops the watch
+WATCH_S = 0.5  # between two looks whether one is
 
 
 class WorkerDiedError(BrokenExecutor):
@@ -47,6 +49,7 @@ class RemoteError(Exception):
 class _Worker:
     process: BaseProcess
     connection: Connection
+    was_stopped: threading.Event = field(default_factory=threading.Event)
 
 
 class ProcessPool(Executor):
@@ -54,7 +57,8 @@ class ProcessPool(Executor):
 
     Every worker has a pipe of its own, and in this process a thread that serves it: there is no queue to be joined and
     no lock to be left behind by a worker that dies. Such a death raises `WorkerDiedError` in the call it had, and in no
-    other; a new worker takes its place.
+    other; a new worker takes its place. A worker that was stopped, and so would never answer, is killed after
+    `STOPPED_S` (not on Windows).
 
     Workers ignore SIGINT, which a terminal sends to all processes: this one decides. Where an exception leaves the
     ``with`` statement, an interruption among them, calls that wait are cancelled and workers killed. Workers also end
@@ -76,6 +80,8 @@ class ProcessPool(Executor):
         self._lock = threading.Lock()  # held to change what follows
         self._workers: list[_Worker] = []
         self._killed = False
+        self._over = threading.Event()
+        self._watchdog = threading.Thread(target=self._watch, daemon=True)
 
     def submit(
         self, function: Callable[Parameters, Value], /, *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -94,6 +100,7 @@ class ProcessPool(Executor):
                     worker.connection.send_bytes(b"")
             for worker in self._workers:
                 _end(worker, PATIENCE_S)
+            self._over.set()
 
     def kill(self) -> None:
         """End the workers, whatever they are doing; their calls and those to come raise `WorkerDiedError`."""
@@ -118,7 +125,9 @@ class ProcessPool(Executor):
             reply = worker.connection.recv_bytes()
         except (EOFError, OSError) as error:
             self._forget(worker)
-            raise WorkerDiedError(f"a worker process died, with exit code {worker.process.exitcode}") from error
+            stopped = f"was stopped for {STOPPED_S:g} s, and was killed"
+            died = f"died, with exit code {worker.process.exitcode}"
+            raise WorkerDiedError(f"a worker process {stopped if worker.was_stopped.is_set() else died}") from error
         value, failure, remote_traceback = pickle.loads(reply)
         if failure is not None:
             raise failure from RemoteError(remote_traceback)
@@ -133,7 +142,20 @@ class ProcessPool(Executor):
                     raise WorkerDiedError("the workers were killed")
                 worker = self._of_thread.worker = _start(*self._main)
                 self._workers.append(worker)
+                if self._watchdog.ident is None:
+                    self._watchdog.start()
         return worker
+
+    def _watch(self) -> None:
+        """Kill workers that stay stopped."""
+        looks: dict[_Worker, int] = {}
+        while not self._over.wait(WATCH_S):
+            with self._lock:
+                looks = {worker: looks.get(worker, 0) + 1 for worker in self._workers if _is_stopped(worker)}
+            for worker, count in looks.items():
+                if count * WATCH_S > STOPPED_S:
+                    worker.was_stopped.set()
+                    worker.process.kill()
 
     def _forget(self, worker: _Worker) -> None:
         """Leave the place of a worker that died to another one."""
@@ -171,6 +193,16 @@ def _interruptions_blocked() -> Iterator[None]:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_stopped(worker: _Worker) -> bool:
+    """Whether a worker is stopped, as by SIGSTOP; False if the system cannot tell."""
+    if worker.process.pid is None or not hasattr(os, "waitid"):
+        return False
+    try:  # without taking the news from whoever waits for the end of the process
+        return os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
 
 
 def _end(worker: _Worker, patience_s: float) -> None:

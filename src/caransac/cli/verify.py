@@ -241,6 +241,7 @@ def verify_source(
             on_batch=on_batch,
             on_profiles=on_profiles,
             on_skipped=None if arguments.strict else on_skipped,
+            on_lost_worker=lambda text: say(f"caransac: {text}; another one takes its place"),
         )
 
 

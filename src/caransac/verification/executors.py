@@ -39,13 +39,14 @@ def verify(
     on_batch: Callable[[Sequence[PairGeometry]], None] | None = None,
     on_profiles: Callable[[int], None] | None = None,
     on_skipped: OnSkipped | None = None,
+    on_lost_worker: Callable[[str], None] | None = None,
 ) -> None:
     """Verify all pending pairs of a source, and write each batch as soon as it is there.
 
     Cameras whose focal lengths are unknown come first: each gets what its pairs agree on, if they do.
 
-    A batch whose worker process dies is tried once more, pair by pair. A pair that then loses its worker again is
-    skipped, like one that cannot be read.
+    A batch whose worker process dies, or is stopped for ten seconds, is tried once more, pair by pair. A pair that then
+    loses its worker again is skipped, like one that cannot be read.
 
     Neither the executor nor the number of its workers changes any geometry. Where this stops early, by an error or an
     interruption, the batches that were written stay, and another call does the rest.
@@ -59,13 +60,16 @@ def verify(
         on_profiles: called with the number of pairs that were asked for the focal length of their camera, after each
             batch.
         on_skipped: called for each pair that cannot be read or verified; without it the first one ends the run.
+        on_lost_worker: called with a sentence for each worker process that ends before its batch does.
 
     Raises:
         BadPairError: a pair cannot be read or verified, and there is no `on_skipped`.
     """
-    ratios = pool_focals(source, executor, options, in_flight=in_flight, on_profiles=on_profiles)
+    ratios = pool_focals(
+        source, executor, options, in_flight=in_flight, on_profiles=on_profiles, on_lost_worker=on_lost_worker
+    )
     batches = _read_batches(source, source.pending, on_skipped, ratios)
-    for _, found in _run(executor, _for_workers(verify_batch, options), batches, in_flight, on_skipped):
+    for _, found in _run(executor, _for_workers(verify_batch, options), batches, in_flight, on_skipped, on_lost_worker):
         source.write(found)
         if on_batch is not None:
             on_batch(found)
@@ -79,6 +83,7 @@ def pool_focals(
     *,
     in_flight: int = BATCHES_ON_CLUSTER,
     on_profiles: Callable[[int], None] | None = None,
+    on_lost_worker: Callable[[str], None] | None = None,
 ) -> dict[int, Floats]:
     """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`.
 
@@ -90,7 +95,8 @@ def pool_focals(
     profiles: dict[int, CameraProfile | None] = dict.fromkeys(keys)
     batches = _read_batches(source, keys, _pass_over, {})
     done = 0
-    for batch, asked in _run(executor, _for_workers(profile_batch, options), batches, in_flight, _pass_over):
+    profile = _for_workers(profile_batch, options)
+    for batch, asked in _run(executor, profile, batches, in_flight, _pass_over, on_lost_worker):
         for pair, found in zip(batch, asked, strict=True):
             profiles[pair.key] = found.profile
             if found.ratios is not None and pair.key in pending:
@@ -116,6 +122,7 @@ def _run(
     batches: Iterable[list[PairMatches]],
     in_flight: int,
     on_skipped: OnSkipped | None,
+    on_lost_worker: Callable[[str], None] | None,
 ) -> Iterator[tuple[list[PairMatches], list[Value]]]:
     """Batches and what a function says of their pairs, as they are done.
 
@@ -130,6 +137,8 @@ def _run(
                 found = done.result()
             except WorkerDiedError as error:
                 deaths += 1
+                if on_lost_worker is not None:
+                    on_lost_worker(str(error))
                 if deaths >= MOST_DEATHS:
                     raise
                 if chosen is not again:
