@@ -66,6 +66,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "usual_reach": (1.0, 4.0),
     "pool_success": (0.5, 0.99),
     "min_pool": (7, 50),
+    "sample_margin": (4.0, math.inf),
     "static_ratio": (0.7, 0.9),
     "compared_on": (512, 2048),
     "spread_ranking": (False,),
@@ -90,6 +91,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
 }
 # Numbers that tell only beside another change: they are compared with the row of that.
 BESIDE: dict[str, str] = {
+    "sample_margin": "early stop",
     "static_ratio": "-S: no adaptive sampling",
     "wide_loss_scale": "working_set = 512",
     "wide_reach": "working_set = 512",
