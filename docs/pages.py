@@ -22,6 +22,9 @@ MODULES = (
     *("io.adapters", "io.point_files", "geometry"),
 )
 
+# The calls come first, then what they take and return.
+CALLS = '::: caransac\n    options: {filters: ["!^(?!estimate)"]}\n'
+OTHERS = '::: caransac\n    options: {filters: ["!^_", "!^estimate"], show_docstring_description: false}\n'
 # What both results have in common is written once, in their base class, which the package does not export.
 RESULT = "::: caransac.results.Result\n    options: {show_root_heading: true, show_root_toc_entry: true}\n"
 
@@ -40,7 +43,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made: the home page and the reference."""
-    made = {"index": home(), "reference/caransac": f"# caransac\n\n::: caransac\n\n{RESULT}"}
+    made = {"index": home(), "reference/caransac": f"# caransac\n\n{CALLS}\n{OTHERS}\n{RESULT}"}
     made |= {f"reference/{name}": f"# {name}\n\n::: caransac.{name}\n" for name in present_modules()}
     for name, text in made.items():
         files.append(File.generated(config, f"{name}.md", content=text))

@@ -66,6 +66,13 @@ def test_everything_public_is_documented(site):
         assert {f"caransac.integrations.{name}.{call}" for call in calls} <= documented
 
 
+def test_the_reference_begins_with_the_calls(site):
+    listed = re.findall(r'<h2 id="caransac\.(\w+)"', (site / "reference" / "caransac.html").read_text())
+    calls = [name for name in caransac.__all__ if name.startswith("estimate")]
+    assert sorted(listed[: len(calls)]) == sorted(calls)
+    assert len(listed) == len(set(listed))
+
+
 @pytest.mark.parametrize("page", ["index.html", "reference/caransac.html"])
 def test_the_search_works_from_the_disk(site, browser, page):
     opened = browser.new_page()

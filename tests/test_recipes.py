@@ -1,14 +1,13 @@
 """Recipes of docs/matchers.md, on objects of the libraries they are for or on what these are known to return."""
 
 import re
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
 import torch
+from stand_ins import GLUE_FACTORY, BaseEstimator, install_glue_factory, install_matchers
 
 import caransac
 from caransac.geometry import pose_error_deg, rotation_angle_deg, rotation_from_vector
@@ -16,33 +15,6 @@ from caransac.synthetic import make_pair
 from caransac_lab.render import render_pair
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "matchers.md").read_text(encoding="utf-8")
-PACKAGE = "gluefactory.robust_estimators.relative_pose"
-
-
-class BaseEstimator:
-    """The form of glue-factory's: the defaults with the caller's settings, then `_init`; a call is `_forward`."""
-
-    def __init__(self, conf):
-        self.conf = SimpleNamespace(**self.default_conf | conf)
-        self._init(self.conf)
-
-    def __call__(self, data):
-        return self._forward(data)
-
-
-class Pose:
-    """The form of glue-factory's: a tensor of R and t."""
-
-    def __init__(self, R, t):
-        self.R, self.t = R, t
-
-    @classmethod
-    def from_Rt(cls, R, t):
-        assert R.shape[-2:] == (3, 3) and t.shape[-1] == 3
-        return cls(R, t)
-
-    def to(self, other):
-        return Pose(self.R.to(other), self.t.to(other))
 
 
 class Camera:
@@ -58,20 +30,9 @@ class Camera:
 @pytest.fixture
 def estimator_type(monkeypatch):
     """The class that the recipe defines, in a package of glue-factory's form."""
-    for name, content in {
-        "gluefactory": {},
-        "gluefactory.geometry": {},
-        "gluefactory.geometry.wrappers": {"Pose": Pose},
-        "gluefactory.robust_estimators": {},
-        "gluefactory.robust_estimators.base_estimator": {"BaseEstimator": BaseEstimator},
-        PACKAGE: {},
-    }.items():
-        module = ModuleType(name)
-        module.__path__ = []
-        vars(module).update(content)
-        monkeypatch.setitem(sys.modules, name, module)
+    install_glue_factory(monkeypatch)
     recipe = re.search(r"## glue-factory\n.*?```python\n(.*?)```", GUIDE, re.DOTALL)[1]
-    scope = {"__name__": f"{PACKAGE}.caransac", "__package__": PACKAGE}
+    scope = {"__name__": f"{GLUE_FACTORY}.caransac", "__package__": GLUE_FACTORY}
     exec(recipe, scope)
     (found,) = [  # as glue-factory's load_estimator chooses
         each
@@ -135,44 +96,38 @@ def test_keypoints_that_opencv_matches():
     assert len(found["matches"].points1) > 1000
 
 
-def test_what_kornia_returns(rng):
-    pytest.importorskip("kornia")
-    pair = make_pair(500, outlier_ratio=0.3, seed=6)
-    descriptors1 = torch.tensor(rng.normal(size=(500, 32)))
-    descriptors2 = descriptors1 + torch.tensor(rng.normal(size=(500, 32))) * 0.1
-    points = {f"points{n}": torch.tensor(each) for n, each in ((1, pair.points1), (2, pair.points2))}
-    found = run_recipe(
-        "kornia's local affine frames", descriptors1=descriptors1, descriptors2=descriptors2, K=pair.camera1.K, **points
-    )
-    assert is_right(found["result"], pair)
-    assert np.allclose(found["matches"].points1, pair.points1) and found["matches"].scores.max() < 0.5
+@pytest.fixture
+def pair(monkeypatch):
+    """A pair whose matches the stand-ins for the matchers find."""
+    pair = make_pair(6000, outlier_ratio=0.3, seed=6)
+    assert (pair.camera1.width, pair.camera1.height) == (1024, 768)
+    scores = np.where(pair.inliers, 0.9, 0.3)
+    install_matchers(monkeypatch, pair.points1, pair.points2, scores, (1024, 768))
+    return pair
 
 
-def test_what_light_glue_returns(rng):
-    pair = make_pair(500, outlier_ratio=0.3, seed=6)
-    order = rng.permutation(500)
-    size = torch.tensor([[pair.camera1.width, pair.camera1.height]])
-    features1, features2 = (
-        {"keypoints": torch.tensor(each)[None], "descriptors": torch.zeros(1, 500, 8), "image_size": size}
-        for each in (pair.points1, pair.points2[order])
-    )
-    matches = torch.tensor(np.stack([order, np.arange(500)], axis=1))
-    scores = torch.tensor(np.where(pair.inliers, 0.9, 0.3)[order])
-    found = {"matches": [matches], "scores": [scores], "stop": 9, "matches0": matches[None, :, 1]}
-    done = run_recipe(
-        "LightGlue's dictionaries", features1=features1, features2=features2, found=found, K=pair.camera1.K
-    )
-    assert done["matches"].image_size1 == (pair.camera1.width, pair.camera1.height)
-    assert np.allclose(done["matches"].points1, pair.points1[order])
+def test_what_light_glue_returns(pair):
+    done = run_recipe("LightGlue's dictionaries", IMAGES=("a.jpg", "b.jpg"), K=pair.camera1.K)
+    assert done["matches"].image_size1 == (1024, 768)
+    assert np.allclose(np.sort(done["matches"].points1, axis=0), np.sort(pair.points1, axis=0))
     assert is_right(done["result"], pair)
 
 
-def test_what_dense_matchers_return():
-    pair = make_pair(8000, outlier_ratio=0.3, seed=6)
-    assert (pair.camera1.width, pair.camera1.height) == (1024, 768)
-    warp = np.concatenate([pair.points1 + 0.5, pair.points2 + 0.5], axis=1) / (1024, 768, 1024, 768) * 2 - 1
-    certainty = np.where(pair.inliers, 0.9, 0.3)
-    tensors = torch.tensor(warp).reshape(80, 100, 4), torch.tensor(certainty).reshape(80, 100)
-    found = run_recipe("Dense warps", warp=tensors[0], certainty=tensors[1])
+def test_what_dense_matchers_return(pair):
+    image = np.zeros((768, 1024, 3), np.uint8)
+    found = run_recipe("Dense warps", IMAGES=("a.jpg", "b.jpg"), image1=image, image2=image)
     assert len(found["matches"].points1) == 5000
     assert is_right(found["result"], pair, 3)
+
+
+def test_what_kornia_returns():
+    """Frames and ratios of SIFT; the blobs of one image are those of the other, shifted."""
+    pytest.importorskip("kornia")
+    rng = np.random.default_rng(2)
+    grey = cv2.GaussianBlur(rng.integers(0, 256, (240, 320)).astype(np.uint8), (0, 0), 3)
+    grey = cv2.normalize(grey, None, 0, 255, cv2.NORM_MINMAX)
+    found = run_recipe(
+        "kornia's local affine frames", grey1=grey[:, 6:], grey2=grey[:, :-6].copy(), K=np.diag([300.0, 300, 1])
+    )
+    moved = found["matches"].points2 - found["matches"].points1
+    assert np.mean(np.linalg.norm(moved - [6, 0], axis=1) < 1) > 0.5 and found["matches"].score_kind == "ratio"

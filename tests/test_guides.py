@@ -1,0 +1,94 @@
+"""Every block of Python in the guides runs as it stands, after the lines that its page says to run first."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from databases import make_database, some_pairs
+from stand_ins import GLUE_FACTORY, install_glue_factory, install_matchers
+
+from caransac.cli.demo import IMAGES
+from caransac.io.images import match_images, read_image, write_image
+from caransac_lab.render import render_views
+
+pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parent.parent / "docs"
+FIRST = "**Run these lines first"
+# test_hloc_recipe.py runs the blocks of hloc.md, with a command between them.
+BLOCKS = {
+    path.name: re.findall(r"([^\n]*)\n\n```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    for path in sorted(DOCS.glob("*.md"))
+    if path.name != "hloc.md"
+}
+BLOCKS = {name: blocks for name, blocks in BLOCKS.items() if blocks}
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Matches of the images that the guides use."""
+    image1, image2 = map(read_image, IMAGES)
+    return *match_images(image1, image2, max_features=3000), image1.shape[1::-1]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with files that readers of the guides have."""
+    for name, path in zip(("a.jpg", "b.jpg"), IMAGES, strict=True):
+        (tmp_path / name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    return tmp_path
+
+
+def prepare_migration(folder):
+    make_database(folder / "database.db", some_pairs(1))
+    (folder / "pairs.txt").write_text("scene/001.png scene/002.png\n")
+
+
+def prepare_colmap(folder):
+    for place in ("images", "sparse"):
+        (folder / place).mkdir()
+    for number, image in enumerate(render_views(3, width=480, height=360, seed=0).images):
+        write_image(folder / "images" / f"{number}.png", image)
+
+
+def prepare_paper(folder):
+    names = "scene0707_00/frame-000015.jpg", "scene0707_00/frame-000585.jpg"
+    (folder / "scannet_test_pairs_with_gt.txt").write_text(" ".join((*names, *"0" * 36)) + "\n")
+    (folder / "dump_match_pairs").mkdir()
+    keypoints, matched = np.ones((4, 2), np.float32), np.array([0, -1, 2, 3])
+    contents = {"keypoints0": keypoints, "keypoints1": keypoints, "matches": matched, "match_confidence": np.ones(4)}
+    np.savez(folder / "dump_match_pairs" / "frame-000015_frame-000585_matches.npz", **contents)
+
+
+PREPARE = {"migration.md": prepare_migration, "colmap.md": prepare_colmap, "paper.md": prepare_paper}
+
+
+@pytest.mark.parametrize("page", BLOCKS)
+def test_every_block_runs_as_it_stands(page, folder, found, monkeypatch):
+    points1, points2, ratios, size = found
+    PREPARE.get(page, lambda _: None)(folder)
+    install_matchers(monkeypatch, points1, points2, 1 - ratios, size)
+    install_glue_factory(monkeypatch)
+    first = {"__name__": "page"}
+    for before, block in BLOCKS[page]:
+        if before.startswith(FIRST):
+            exec(compile(block, f"{page}, first lines", "exec"), first)
+        elif "__main__" in block:  # it starts processes, which read the file that started them
+            (folder / "block.py").write_text(block)
+            subprocess.run([sys.executable, "block.py"], check=True)
+        else:
+            scope = first | ({"__package__": GLUE_FACTORY} if "from ..." in block else {})
+            exec(compile(block, f"{page}, below {before!r}", "exec"), scope)
+            if "estimate" in block and hasattr(scope.get("result"), "success"):
+                assert scope["result"].success, before
+
+
+def test_the_pages_that_need_first_lines_show_them():
+    shown = {name for name, blocks in BLOCKS.items() if any(before.startswith(FIRST) for before, _ in blocks)}
+    assert shown == {"matchers.md", "migration.md", "paper.md", "pose.md"}
+    assert len(BLOCKS["matchers.md"]) >= 10
