@@ -19,7 +19,7 @@ from caransac.tuning import CAMERAS, DEFAULT_TUNING, CameraTuning, Tuning
 from caransac_lab.bench.machine import CLONE
 from caransac_lab.bench.paper import PRESET
 from caransac_lab.bench.paper import TABLES as PAPER_TABLES
-from caransac_lab.bench.publication import RESULTS, footer, percent, table
+from caransac_lab.bench.publication import RESULTS, columns_table, footer, table
 from caransac_lab.bench.row_labels import label as in_words
 from caransac_lab.bench.studies import load_study
 from caransac_lab.bench.studies.paper_rows import (
@@ -66,12 +66,6 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:.2f}"
-
-
-def totals(rows: dict[str, dict[str, float]]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a table of counts by command."""
-    header = ["", *next(iter(rows.values()))]
-    return header, [[name, *map(str, row.values())] for name, row in rows.items()]
 
 
 KNOWN = {
@@ -495,10 +489,13 @@ def dense_cell(row: dict[str, float] | None) -> str:
 
 def verification(results: Results) -> str:
     """Verification of a database next to COLMAP."""
-    columns = ("pairs_per_second", "cpu_ms_per_pair", "recall", "precision")
-    lines = ([tool, *(str(row[name]) for name in columns)] for tool, row in results["verification"]["rows"].items())
-    header = ["", "pairs per second", "processor ms per pair", "right matches found", "found ones that are right"]
-    return table(header, lines)
+    columns = {
+        "pairs_per_second": "pairs per second",
+        "cpu_ms_per_pair": "processor ms per pair",
+        "recall": "right matches found",
+        "precision": "found ones that are right",
+    }
+    return columns_table(results["verification"]["rows"], columns)
 
 
 def reconstruction(results: Results) -> str:
@@ -529,10 +526,7 @@ def focal_pooling(results: Results) -> str:
         "points": "points",
         "focal_error_percent": "focal error after mapping, %",
     }
-    rows = results["focal_pooling"]["means"]
-    return table(
-        ["", *columns.values()], ([tool, *(number(row.get(c)) for c in columns)] for tool, row in rows.items())
-    )
+    return columns_table(results["focal_pooling"]["means"], columns, number)
 
 
 def photos(results: Results) -> str:
@@ -620,18 +614,10 @@ def hard_cases(results: Results) -> str:
 
 def covariance(results: Results) -> str:
     """How many poses lie in the ellipses of their covariances."""
-    lines = [
-        [
-            label,
-            str(row["pairs"]),
-            *(percent(row[f"inside_{share}"], row["pairs"]) for share in ("0.95", "0.5")),
-            *(f"{row[name]:.2f}" for name in ("rotation", "direction")),
-        ]
-        for rows in results["covariance"]["parts"].values()
-        for label, row in rows.items()
-    ]
-    header = ["", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio"]
-    return table(header, lines)
+    from caransac_lab.bench.studies.covariance import coverage_table
+
+    parts = results["covariance"]["parts"].values()
+    return coverage_table({label: row for rows in parts for label, row in rows.items()})
 
 
 def hostile_databases(results: Results) -> str:
@@ -643,12 +629,12 @@ def hostile_databases(results: Results) -> str:
 
 def faults(results: Results) -> str:
     """Injected faults, all commands together."""
-    return table(*totals(results["faults"]["commands"]))
+    return columns_table(results["faults"]["commands"])
 
 
 def interrupts(results: Results) -> str:
     """Interrupted commands."""
-    return table(*totals(results["interrupts"]["commands"]))
+    return columns_table(results["interrupts"]["commands"])
 
 
 def ablation(results: Results) -> str:

@@ -207,6 +207,23 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def columns_table(
+    rows: Mapping[str, Mapping[str, Any]],
+    columns: Mapping[str, str] | None = None,
+    show: Callable[[Any], str] = str,
+) -> str:
+    """A Markdown table of entries of rows, by their labels; a cell is empty if its row lacks the entry.
+
+    Args:
+        rows: by label.
+        columns: heads by the names of entries; None for all entries of the first row.
+        show: makes the text of a cell.
+    """
+    heads = columns or {name: name for name in next(iter(rows.values()))}
+    cells = ([label, *(show(row[name]) if name in row else "" for name in heads)] for label, row in rows.items())
+    return table(["", *heads.values()], cells)
+
+
 def percent(count: float, total: int) -> str:
     """A share for readers; empty where there is nothing to have a share of."""
     return f"{100 * count / total:.1f}" if total else ""

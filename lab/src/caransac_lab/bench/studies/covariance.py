@@ -138,22 +138,25 @@ def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
 def as_markdown(content: dict[str, Any]) -> str:
     """The tables for readers."""
     parts = content["parts"]
-    header = ("", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio")
     text = "# Covariances of poses\n\n`caransac-lab study covariance --help` says what the columns mean.\n"
     for part, rows in parts.items():
-        lines = (
-            [
-                label,
-                str(row["pairs"]),
-                percent(row["inside_0.95"], row["pairs"]),
-                percent(row["inside_0.5"], row["pairs"]),
-                f"{row['rotation']:.2f}",
-                f"{row['direction']:.2f}",
-            ]
-            for label, row in rows.items()
-        )
-        text += f"\n## {part.capitalize()} pairs\n\n{table(header, lines)}"
+        text += f"\n## {part.capitalize()} pairs\n\n{coverage_table(rows)}"
     return text
+
+
+def coverage_table(rows: dict[str, Any]) -> str:
+    """How many poses lie in the ellipses of their covariances."""
+    header = ("", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio")
+    lines = (
+        [
+            label,
+            str(row["pairs"]),
+            *(percent(row[f"inside_{share}"], row["pairs"]) for share in ("0.95", "0.5")),
+            *(f"{row[name]:.2f}" for name in ("rotation", "direction")),
+        ]
+        for label, row in rows.items()
+    )
+    return table(header, lines)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -34,7 +34,7 @@ import h5py
 import numpy as np
 import torch
 
-from caransac_lab.bench.publication import FAILED, Content, table
+from caransac_lab.bench.publication import FAILED, Content, columns_table
 from caransac_lab.bench.studies.fault_injection import KINDS, Fault, choose, run
 from caransac_lab.bench.studies.interrupts import (
     bench_arguments,
@@ -242,7 +242,6 @@ def summarise(outcomes: list[tuple[Fault, str, str]]) -> dict[str, int]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """How many runs ended how."""
-    columns = ("faults", "places", *KINDS, *STATUSES)
     lines = [
         "# Injected faults",
         "",
@@ -254,8 +253,7 @@ def as_markdown(content: dict[str, Any]) -> str:
         "Places: different ones in the code at which a call failed.",
         "",
     ]
-    rows = ([name, *(str(row[column]) for column in columns)] for name, row in content["commands"].items())
-    return "\n".join(lines) + "\n" + table(["", *columns], rows)
+    return "\n".join(lines) + "\n" + columns_table(content["commands"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,7 @@ import pycolmap
 
 from caransac._support.batch import count_cores
 from caransac.geometry import pose_error_deg
-from caransac_lab.bench.publication import Content, table
+from caransac_lab.bench.publication import Content, columns_table
 from caransac_lab.bench.studies.reconstruction import count_pairs, make_database, reconstruct, verify_by_colmap
 from caransac_lab.render import RenderedViews, render_views
 
@@ -99,10 +99,9 @@ def mean_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """The means as a table."""
-    rows = ([tool, *(str(row.get(name, "")) for name in COLUMNS)] for tool, row in content["means"].items())
     text = f"# Reconstruction without a focal length\n\nMeans over {len(content['scenes'])} rendered scenes of "
     text += f"{content['views']} views. `caransac-lab study focal_pooling --help` says what was run.\n\n"
-    return text + table(["", *(name.replace("_", " ") for name in COLUMNS)], rows)
+    return text + columns_table(content["means"], {name: name.replace("_", " ") for name in COLUMNS})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

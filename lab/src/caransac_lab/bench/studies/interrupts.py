@@ -36,7 +36,7 @@ import pycolmap
 
 from caransac.synthetic import make_pair
 from caransac.verification import HlocFiles
-from caransac_lab.bench.publication import FAILED, Content, table
+from caransac_lab.bench.publication import FAILED, Content, columns_table
 
 NAME = "interrupts"
 SOON_S, HANGS_S = 2.0, 60.0
@@ -280,7 +280,6 @@ def summarise(outcomes: list[Outcome]) -> dict[str, float]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """How many runs ended how."""
-    columns = ("runs", *STATUSES, "median seconds", "most seconds")
     lines = [
         "# Interrupted runs",
         "",
@@ -290,8 +289,7 @@ def as_markdown(content: dict[str, Any]) -> str:
         "moment came too late.",
         "",
     ]
-    rows = ([name, *(str(row[column]) for column in columns)] for name, row in content["commands"].items())
-    return "\n".join(lines) + "\n" + table(["", *columns], rows)
+    return "\n".join(lines) + "\n" + columns_table(content["commands"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ import pycolmap
 from caransac import Options
 from caransac.geometry import pose_error_deg, relative_pose
 from caransac.verification import ColmapDatabase, VerificationOptions, open_executor, verify
-from caransac_lab.bench.publication import FAILED, Content, table
+from caransac_lab.bench.publication import FAILED, Content, columns_table
 from caransac_lab.render import RenderedViews, SceneName, render_views
 
 NAME = "reconstruction"
@@ -151,8 +151,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     text = f"# COLMAP's mapper after either verification\n\n{EXPLANATION}"
     for scene, found in content["scenes"].items():
         text += f"\n## {scene}: {found['views']} views, {found['width']} x {3 * found['width'] // 4}\n\n"
-        rows = ([tool, *(str(row.get(name, "")) for name in COLUMNS)] for tool, row in found["rows"].items())
-        text += table(["", *COLUMNS.values()], rows)
+        text += columns_table(found["rows"], COLUMNS)
     return text
 
 

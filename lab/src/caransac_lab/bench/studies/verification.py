@@ -31,7 +31,7 @@ from caransac._support.processes import ProcessPool
 from caransac.synthetic import SyntheticPair
 from caransac.verification.colmap import MAX_IMAGES
 from caransac.verification.pair_records import MAX_ERROR_PX
-from caransac_lab.bench.publication import FAILED, Content, table
+from caransac_lab.bench.publication import FAILED, Content, columns_table
 from caransac_lab.synthetic import random_pair
 
 NAME = "verification"
@@ -180,8 +180,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     text += f"{content['workers']} workers, the start of the programs included. caransac's threshold is "
     text += f"{content.get('max_error_px', 2.0):g} px, "
     text += "COLMAP's 4 px. Recall: right matches that are found; precision: found ones that are right.\n\n"
-    header = ["", *(name.replace("_", " ") for name in columns)]
-    text += table(header, ([tool, *(str(row[name]) for name in columns)] for tool, row in rows.items()))
+    text += columns_table(rows, {name: name.replace("_", " ") for name in columns})
     resumed = "identical" if content["resumed_identical"] else "DIFFERENT"
     killed, pairs = content["killed_after"], rows["caransac"]["pairs"]
     return f"{text}\nKilled after {killed} of {pairs} pairs and resumed: {resumed}.\n"
