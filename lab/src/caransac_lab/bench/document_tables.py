@@ -657,10 +657,18 @@ def tuning(results: Results) -> str:
 
 
 def camera_tuning(results: Results) -> str:
-    """Every tuned number of cameras that are not exact."""
-    del results  # the record itself has all of it
-    lines = [[f"`{name}`", *line] for name, *line in numbers_of(CAMERAS)]
-    return table(["number", "value", "meaning"], lines)
+    """Every tuned number of cameras that are not exact, and what other values cost, where that was measured."""
+    rows = results.get("camera_ablation", {}).get("rows", {})
+    lines = []
+    for name, *line in numbers_of(CAMERAS):
+        changes = (
+            f"{label.partition(' = ')[2]}: "
+            + " / ".join(f"{row[key]:+.2f} ± {row[f'{key}_interval']:.2f}" for key in ("auc5", "brier"))
+            for label, row in rows.items()
+            if label.startswith(f"{name} = ")
+        )
+        lines.append([f"`{name}`", *line, "; ".join(changes)])
+    return table(["number", "value", "meaning", "other values: change of AUC@5 / Brier score"], lines)
 
 
 def numbers_of(record: Tuning | CameraTuning) -> Iterator[list[str]]:

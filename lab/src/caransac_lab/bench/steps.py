@@ -177,6 +177,7 @@ STEPS = (
         minutes=8,
         whole=True,
     ),
+    Step("camera_ablation", full=most_pairs(16), data={"": TRAIN}, needs="", minutes=8, whole=True),
 )
 
 

@@ -47,12 +47,12 @@ class FocalPose(RelativePoseProblem):
         cameras: tuple[Camera, Camera],
         shared: bool,
         usable: NDArray[np.bool_] | None = None,
-        centre_deviation: float = CAMERAS.centre_deviation,
+        centre_deviation: float | None = None,
     ) -> None:
         super().__init__(correspondences, mean_pixel(*cameras), usable, LensPrior.of(*cameras, shared))
-        self.cameras, self.shared = cameras, shared
-        self.priors = CameraPrior.of(cameras[0], centre_deviation), CameraPrior.of(cameras[1], centre_deviation)
-        self.guessed = centre_deviation > CAMERAS.centre_deviation
+        self.cameras, self.shared, self.guessed = cameras, shared, centre_deviation is not None
+        deviation = CAMERAS.centre_deviation if centre_deviation is None else centre_deviation
+        self.priors = CameraPrior.of(cameras[0], deviation), CameraPrior.of(cameras[1], deviation)
         if self.guessed:
             self.traits = replace(type(self).traits, confidence="guessed")
 
@@ -64,7 +64,7 @@ class FocalPose(RelativePoseProblem):
         camera1: Camera,
         camera2: Camera,
         shared: bool,
-        centre_deviation: float = CAMERAS.centre_deviation,
+        centre_deviation: float | None = None,
     ) -> FocalPose:
         """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`.
 

@@ -82,7 +82,7 @@ def views(
         yield View(pair, tuple(sizes[0]), tuple(sizes[1]), same, 1 if sum(map(ord, pair.name)) % 2 else -1)
 
 
-SIZES = {"entry_p10": (1024, 683), "herz_jesus_p25": (1024, 683)}
+SIZES = {"entry_p10": (1024, 683), "herz_jesus_p25": (1024, 683), "kitti_1": (1024, 309)}
 
 
 def zoomed(view: View) -> View | None:
