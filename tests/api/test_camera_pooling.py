@@ -8,9 +8,9 @@ import pytest
 import caransac
 from caransac import Options, estimate_camera, estimate_relative_pose
 from caransac.api.camera_pooling import LOG_FOCALS, pool_camera, spread_choice, trial_focals
+from caransac.api.camera_profile import CameraProfile
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import pose_error_deg, rotation_from_vector
-from caransac.robust.cameras.profile import CameraProfile
 from caransac.tuning import ERRORS
 
 SIZE = (1024, 768)

@@ -7,10 +7,10 @@ import pytest
 
 from caransac import Options
 from caransac.api import same_camera
+from caransac.api.refined_cameras import refined_cameras
 from caransac.api.same_camera import estimate_focal_pose
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
-from caransac.robust.cameras.refined import refined_cameras
 from caransac.robust.records import MatchInfo
 
 SIZE = (1024, 768)

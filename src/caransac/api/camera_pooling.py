@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.api.arguments import ImageSize, unknown_camera
+from caransac.api.camera_profile import CameraProfile
 from caransac.api.estimators import profile_camera
 from caransac.api.many_pairs import PairNames, estimate_all, number
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.options import Options
-from caransac.robust.cameras.profile import CameraProfile
 from caransac.tuning import ERRORS
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]

@@ -20,7 +20,9 @@ from caransac.api.arguments import (
     check_rays,
     check_same,
 )
+from caransac.api.camera_profile import CameraProfile, camera_profile
 from caransac.api.guessed_cameras import estimate_uncalibrated
+from caransac.api.refined_cameras import refined_cameras
 from caransac.api.result_fields import assessed, assessed_pose, lengths, report, report_common, rivals_of
 from caransac.api.same_camera import could_be_one, estimate_focal_pose
 from caransac.camera import Camera
@@ -28,8 +30,6 @@ from caransac.geometry import Array, essential_from_fundamental, essential_from_
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RayPoseResult, RelativePoseResult
-from caransac.robust.cameras.profile import CameraProfile, camera_profile
-from caransac.robust.cameras.refined import refined_cameras
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, FocalPose, Homography, Spherical
 from caransac.robust.problems.relative import choose_pose

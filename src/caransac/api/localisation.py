@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from caransac._support.arrays import as_points, as_rows, check_scores
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_initial_pose, check_options
+from caransac.api.refined_cameras import refined_camera
 from caransac.api.result_fields import assessed, report_pixels
 from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import AbsolutePoseResult
 from caransac.robust.assess.uncertainty import absolute_covariance
-from caransac.robust.cameras.refined import refined_camera
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Absolute
 from caransac.robust.records import MatchInfo

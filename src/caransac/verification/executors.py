@@ -12,9 +12,9 @@ from caransac._support.arrays import check_whole
 from caransac._support.batch import submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 from caransac.api.camera_pooling import pool_camera
+from caransac.api.camera_profile import CameraProfile
 from caransac.camera import Camera
 from caransac.geometry import Floats
-from caransac.robust.cameras.profile import CameraProfile
 from caransac.verification.build_identity import build_identity
 from caransac.verification.cluster import open_cluster
 from caransac.verification.pair_records import BadPairError, PairGeometry, PairMatches, VerificationOptions

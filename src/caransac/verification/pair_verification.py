@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from caransac._support import interrupts
 from caransac.api.arguments import contains, misfit
 from caransac.api.camera_pooling import trial_focals
+from caransac.api.camera_profile import CameraProfile
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose, profile_camera
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, fundamental_from_essential, rotation_from_homography
 from caransac.io.descriptors import match_ratios
 from caransac.options import Options
 from caransac.results import EpipolarResult, FundamentalResult, HomographyResult, Result
-from caransac.robust.cameras.profile import CameraProfile
 from caransac.verification.build_identity import build_identity
 from caransac.verification.pair_records import Config, PairGeometry, PairMatches, VerificationOptions
 

@@ -1,1 +1,1 @@
-"""Cameras that are not exact: lenses fitted with the pose, and the cameras that come back with an answer."""
+"""Cameras that are not exact: lenses that are fitted with the pose, and the evidence for them."""

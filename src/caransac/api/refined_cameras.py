@@ -1,4 +1,4 @@
-"""Cameras as they come back with an answer: refined where they were uncertain, with the deviations that are left."""
+"""The cameras of a result: uncertain ones refined by the matches, with their remaining deviations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from caransac.tuning import ERRORS
 def refined_cameras(
     problem: RelativePoseProblem, found: Estimate, cameras: tuple[Camera, Camera]
 ) -> tuple[Camera, Camera]:
-    """The cameras of an answer, which must exist: as given where they were exact, or lenses were not estimated.
+    """Return the cameras of an answer, which must exist. Exact cameras, and lenses that were not fitted, do not change.
 
     Args:
-        problem: seen through the lenses that were found.
-        found: its estimate.
-        cameras: as given.
+        problem: the matches, seen through the lenses that were found.
+        found: their estimate.
+        cameras: the given cameras.
     """
     assert found.model is not None and found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(float)
@@ -49,7 +49,7 @@ def refined_cameras(
         if camera.focal_deviation > 0:
             deviation = min(float(max(stated[RELATIVE.focal(index)], 0.0) ** 0.5), LARGEST_DEVIATION)
             camera = with_model(camera, intrinsics_of(model, index), deviation)
-        scale_sq = exp(2 * log_scale)  # k1 of the camera as given is of rays at its focal length
+        scale_sq = exp(2 * log_scale)  # a given k1 belongs to rays at the given focal length
         if found.k1 is not None and camera.distortion_deviation > 0:
             deviation = min(float(np.sqrt(max(variances[RELATIVE.lens(index)], 0.0))) * scale_sq, LARGEST_DEVIATION)
             camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)
@@ -62,7 +62,7 @@ def refined_cameras(
 def _refined_focals(
     problem: RelativePoseProblem, found: Estimate, cameras: tuple[Camera, Camera], weights: Array
 ) -> tuple[Camera, Camera]:
-    """Return the cameras of a model, with the deviations that matches of weights (n,) and the prior leave."""
+    """Return the cameras of a model, with the deviations that follow from matches with weights (n,) and the prior."""
     wide, model = problem.with_tails(), found.model
     assert model is not None
     covariance = symmetric_inverse(information_of(wide, model, weights, found.noise * ERRORS.stated_cameras**0.5))
@@ -77,7 +77,7 @@ def _refined_focals(
 
 
 def refined_camera(problem: Absolute, model: Array, covariance: Array) -> Camera:
-    """The camera of a model, with the deviations that are left: as given where it was exact."""
+    """Return the camera of a model, with its deviations from the covariance (f, f). An exact camera does not change."""
     camera, variances = problem.camera, np.diag(covariance)[ABSOLUTE.pose :]
     deviations = np.sqrt(np.maximum(variances, 0.0)).clip(max=LARGEST_DEVIATION).tolist()
     intrinsics = intrinsics_of(with_intrinsics(model), 0)

@@ -1,4 +1,4 @@
-"""What the matches of one pair say about the focal length and the lens of its camera."""
+"""The likelihood of focal lengths and lenses of a camera, from the matches of one pair of its images."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.records import Estimate
 from caransac.tuning import Tuning
 
-PROFILE_STEPS, PROFILE_DECREASE = 10, 1e-5  # each focal length starts from the pose of its neighbour
-MOST_POINTS = 1000  # more say hardly more, at the same noise
-MOST_WITH_LENS = 400  # which take longer
-
 
 class CameraProfile(NamedTuple):
-    """What a pair says about the camera of both of its images.
+    """Log-likelihoods of the camera of a pair of images, up to a constant and without any prior.
 
     Attributes:
-        focals: (k,) log-likelihoods of focal lengths, without any prior, the largest being 0, with the lens as given.
-        bent_focals: the same, each with the lens that suits it best; None where the lens is exact.
-        k1: (k,) of these lenses, of rays at the focal length that was assumed.
-        k1_deviation: of these, by the matches alone.
+        focals: (k,) log-likelihood of each focal length with the given lens; the largest is 0.
+        bent_focals: (k,) log-likelihood of each focal length with its most likely lens; None if the lens is exact.
+        k1: (k,) the most likely k1 at each focal length, for rays at the focal length that was assumed.
+        k1_deviation: standard deviation of k1, without a prior.
     """
 
     focals: Array
@@ -36,15 +32,14 @@ class CameraProfile(NamedTuple):
 
 
 def camera_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning) -> CameraProfile:
-    """Log-likelihood of focal lengths, of each with the pose, the principal points and the lens that suit it best.
+    """Return the log-likelihood of focal lengths, each with its most likely pose, principal points and lens.
 
-    The curve keeps what a mean and a deviation would lose: pairs of little depth or rotation have several minima, or
-    none on one side.
+    A mean and a deviation would not do: pairs of little depth or rotation have several maxima, or no maximum.
 
     Args:
         problem: a pair of images of one camera.
         found: its estimate, with an answer.
-        log_scales: (k,) focal lengths as logarithms of their ratio to the camera as given, rising.
+        log_scales: (k,) logarithms of the focal lengths divided by the given one, rising.
         tuning: see `Tuning`.
     """
     lens = problem.lens_prior
@@ -57,19 +52,20 @@ def camera_profile(problem: FocalPose, found: Estimate, log_scales: Array, tunin
 def _profile(
     problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning, *, lens: LensPrior | None = None
 ) -> tuple[Array, Array]:
-    """Log-likelihoods (k,), with the lens as it is or, of an uncertain one, as suits best; and k1 (k,) of these."""
+    """Return log-likelihoods (k,) and k1 (k,), with the lens of the problem or, given a prior, the most likely lens."""
     assert found.model is not None and found.msac_scores is not None
     weights = found.rounds[-1].probabilities if found.rounds else (found.msac_scores > 0).astype(np.float32)
-    if lens is not None and found.prior is not None:  # what the lens of the answer has not coloured counts as much
+    if lens is not None and found.prior is not None:  # the posterior depends on the lens of the answer
         weights = np.sqrt(weights * found.prior)
     chosen = where(weights > tuning.min_weight)
-    chosen = chosen[:: -(-len(chosen) // (MOST_POINTS if lens is None else MOST_WITH_LENS)) or 1]
+    most = 1000 if lens is None else 400  # more hardly change the curve; fits with lenses take longer
+    chosen = chosen[:: -(-len(chosen) // most) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
     scale, intrinsics = found.noise, problem.held_focal_prior(found.noise)
     options = RefineOptions(
         loss_scale=scale,
-        max_steps=PROFILE_STEPS,
-        min_decrease=PROFILE_DECREASE,
+        max_steps=10,  # each focal length starts from the pose of its neighbour
+        min_decrease=1e-5,
         intrinsics=intrinsics if lens is None else lens.add_to(intrinsics, found.noise),
     )
     costs, lenses = np.zeros(len(log_scales)), np.zeros(len(log_scales))
