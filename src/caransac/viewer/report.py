@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import LARGEST_SIDE, as_array, as_reals, as_size, is_integer, shorten
 from caransac._support.files import Target, delivering
+from caransac._support.untrusted import escape_controls
 from caransac.camera import Camera
 from caransac.camera_words import describe_focal
 from caransac.geometry import Array
@@ -85,7 +86,7 @@ def write_report(
             A failed estimation with an unknown camera needs it, or the image.
         size2: size of image 2.
         scores: (N,) one number per match, shown with it, or None.
-        title: a line above it all, plain text.
+        title: a line above it all, plain text; control characters are shown as escapes.
         max_image_px: pixels on the long side to which larger images are reduced in the report; None for full
             resolution, which zooming and the loupes then show, in a file of many megabytes.
 
@@ -116,7 +117,7 @@ def write_report(
     assume = isinstance(result, RelativePoseResult)
     images = views[0].draw(pixels1, assume=assume), views[1].draw(pixels2, assume=assume)
     checked = None if scores is None else _reals(scores, "scores", (count,))
-    content = describe(result, images, scores=checked, title=title, found=geometry)
+    content = describe(result, images, scores=checked, title=escape_controls(title), found=geometry)
     with delivering(path, ".html") as temporary:
         text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")  # or a title could close its element
         page = fill_page("report.html", SCRIPTS, title or "Two-view report", content=text)
@@ -170,7 +171,7 @@ def fill_page(template: str, scripts: Sequence[str], title: str, **parts: str) -
         f"default-src 'none'; img-src data:; style-src {_source_hash(styles)}; script-src {_source_hash(code)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts |= {"policy": policy, "title": html.escape(title), "styles": styles, "scripts": code}
+    parts |= {"policy": policy, "title": html.escape(escape_controls(title)), "styles": styles, "scripts": code}
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _resource(template))
 
 
