@@ -322,9 +322,11 @@ def _estimate_pose(
     options: Options,
 ) -> tuple[Essential | FocalPose, Estimate]:
     """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
-    if any(camera.focal_deviation > 0 for camera in cameras):
+    first, second = cameras
+    if first.focal_deviation > 0 or second.focal_deviation > 0:
         return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
-    shared = could_be_one(*cameras) if same_camera is None else same_camera
+    uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # one lens, or two?
+    shared = uncertain and (could_be_one(*cameras) if same_camera is None else same_camera)
     problem = Essential.from_pixels(*pixels, *cameras, shared)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
@@ -336,8 +338,5 @@ def _cameras(
     sizes: tuple[ImageSize | None, ImageSize | None],
 ) -> tuple[Camera, Camera]:
     """The cameras of both images as given, or as to be assumed."""
-    first, second = (
-        camera_or_unknown(camera, size, points, number)
-        for number, (camera, size, points) in enumerate(zip(given, sizes, pixels, strict=True), start=1)
-    )
-    return first, second
+    first = camera_or_unknown(given[0], sizes[0], pixels[0], 1)
+    return first, camera_or_unknown(given[1], sizes[1], pixels[1], 2)

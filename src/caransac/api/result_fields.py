@@ -66,8 +66,9 @@ def report_common(
     probabilities = (
         None if found.probabilities is None else spread_usable(found.probabilities, problem.usable).astype(float)
     )
-    kept = found.rounds if options.keep_trace else ()
-    trace = tuple(_public_round(problem, each, public or problem.public) for each in kept)
+    trace: tuple[Round, ...] = ()
+    if options.keep_trace:
+        trace = tuple(_public_round(problem, each, public or problem.public) for each in found.rounds)
     return {
         "success": found.model is not None,
         "stop_reason": found.stop_reason,
