@@ -339,6 +339,15 @@ def test_a_failed_assessment_is_tried_again():
     assert result.confidence == 0.7
 
 
+def test_a_thread_that_comes_late_to_the_assessment_gets_the_same():
+    """It did not find the confidence, and then another thread had assessed the result."""
+    result = deferred([])
+    assert result.confidence == 0.7
+    assert result.__getattr__("confidence") == 0.7
+    with pytest.raises(AttributeError, match="confidense"):
+        _ = result.confidense
+
+
 def test_estimates_are_assessed_when_they_are_read(monkeypatch):
     asked = []
     whole = pipeline.assess_confidence

@@ -94,12 +94,13 @@ class Result:
 
         def __getattr__(self, name: str) -> Any:
             """Assess the result: only what is not there yet comes here."""
-            if name not in self._assessed or "_assess" not in self.__dict__:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
             # Threads that come here at once compute the same. No lock: a fork could inherit it.
-            self.__dict__.update(self.__dict__["_assess"]())
-            self.__dict__.pop("_assess", None)
-            return self.__dict__[name]
+            if name in self._assessed and (assess := self.__dict__.get("_assess")) is not None:
+                self.__dict__.update(assess())
+                self.__dict__.pop("_assess", None)
+            if name in self._assessed and name in self.__dict__:  # perhaps another thread was faster
+                return self.__dict__[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles and copies have everything."""
