@@ -23,7 +23,10 @@ def test_estimate_accepts_what_the_policy_says():
 
 
 def test_verification_has_a_policy():
-    assert VerificationOptions().policy == GeometryPolicy(min_confidence=0.0, min_inliers=15)
+    for calibrated, least in ((True, 0.2), (False, 0.0)):
+        policy = VerificationOptions().policy(calibrated=calibrated)
+        assert policy == GeometryPolicy(min_confidence=least, min_inliers=15)
+        assert VerificationOptions(min_confidence=0.3).policy(calibrated=calibrated).min_confidence == 0.3
 
 
 @pytest.mark.parametrize(("name", "value"), [("min_confidence", 1.5), ("min_confidence", "no"), ("min_inliers", -1)])

@@ -13,7 +13,7 @@ class GeometryPolicy:
     """What makes a result reliable, and what tells the kinds of geometry apart.
 
     `caransac.estimate` and ``caransac pose`` have these defaults. ``caransac verify`` asks for 15 inliers, as COLMAP
-    does, and for no confidence: a reconstruction drops what does not fit.
+    does, and for less confidence: a reconstruction drops what does not fit.
 
     Attributes:
         min_confidence: least confidence of a result; results of methods without a confidence pass.

@@ -83,3 +83,15 @@ def test_hopeless_pairs_are_degenerate(count):
 def test_seeds_depend_on_the_run_and_on_both_names():
     seeds = {pair_seed(seed, *names) for seed in (0, 1) for names in (("a", "b"), ("b", "a"), ("a", "c"))}
     assert len(seeds) == 6 and all(0 <= seed < 2**64 for seed in seeds)
+
+
+@pytest.mark.parametrize("cameras", [True, False])
+def test_wrong_pairs_are_degenerate_if_the_focal_lengths_are_known(rng, cameras):
+    """Among many wrong matches, enough agree with some pose by chance; without cameras confidence says less."""
+    points1, points2 = rng.uniform((0, 0), (1024, 768), (2, 2000, 2))
+    pair = as_matches(replace(PAIRS[0], points1=points1, points2=points2), cameras)
+    found = verify_pair(pair, VerificationOptions())
+    assert found.confidence < 0.2
+    assert (found.config == Config.DEGENERATE) == cameras
+    assert len(verify_pair(pair, VerificationOptions(min_confidence=0.0)).matches) >= 15
+    assert verify_pair(pair, VerificationOptions(min_confidence=0.2)).config == Config.DEGENERATE

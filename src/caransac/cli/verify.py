@@ -30,6 +30,7 @@ from caransac.verification import (
     verify,
 )
 from caransac.verification.executors import PAIRS_PER_WORKER
+from caransac.verification.pair_records import MIN_CONFIDENCE
 from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
 from caransac.verification.provenance import describe_kept
 
@@ -106,7 +107,8 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=defaults.min_confidence,
         metavar="P",
-        help="reject pairs with a lower confidence (default: %(default)s)",
+        help=f"reject pairs with a lower confidence (default: {MIN_CONFIDENCE} if the focal lengths of a pair are "
+        "known, else 0)",
     )
     how.add_argument(
         "--ratio-from-descriptors",

@@ -55,7 +55,7 @@ class TwoViewSettings:
 def as_two_view_settings(options: Any) -> TwoViewSettings:
     """A pycolmap.TwoViewGeometryOptions, a dict of its fields, or a `caransac.Options`, as settings."""
     if isinstance(options, Options):
-        return TwoViewSettings(VerificationOptions(estimation=options))
+        return TwoViewSettings(VerificationOptions(estimation=options, min_confidence=0.0))
     asked = as_settings(options, "options", "pycolmap.TwoViewGeometryOptions")
     ransac = asked.pop("ransac", None)
     if not isinstance(ransac, Options):
@@ -71,7 +71,10 @@ def as_two_view_settings(options: Any) -> TwoViewSettings:
             check_real(value, name, 0.0, 1e6 if name.endswith("error") else 1.0)
     translate(Options(), asked, SETTINGS, "setting of options")
     try:
-        return TwoViewSettings(VerificationOptions(estimation=as_options(ransac, "ransac"), min_inliers=fewest), **own)
+        estimation = as_options(ransac, "ransac")
+        return TwoViewSettings(
+            VerificationOptions(estimation=estimation, min_inliers=fewest, min_confidence=0.0), **own
+        )
     except ValueError as error:
         raise ValueError(f"options: {error}") from error
 
@@ -166,7 +169,7 @@ def _estimate_one(
         known = {"score_kind": pair.score_kind, "options": settings.verification.estimation}
         plane = estimate_homography(points1, points2, scores=scores, **known)  # type: ignore[arg-type]  # as named
         rows = rows[plane.inliers]
-        if plane.H is None or not settings.verification.policy.accepts(plane) or len(rows) < fewest:
+        if plane.H is None or not settings.verification.policy(calibrated=True).accepts(plane) or len(rows) < fewest:
             return found, rows[:0]
         found.config, found.H, found.inlier_matches = int(Config.PLANAR_OR_PANORAMIC), plane.H, pair.matches[rows]
         return found, rows

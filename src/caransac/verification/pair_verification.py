@@ -95,17 +95,17 @@ def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry
 def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, EpipolarResult]:
     """What `verify_pair` finds in a pair, and the estimate of its epipolar geometry."""
     started = time.perf_counter()
-    pair = _with_ratios(pair)
+    pair, policy = _with_ratios(pair), options.policy(calibrated=pair.cameras is not None)
     estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
     usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
     found = _estimate(pair, usable, estimation)
     # A plane, or a camera that only turned, has no epipolar geometry to be sure of: its homography counts.
     plane = None if found.degeneracy is None else estimate_homography(**_arguments(pair, usable), options=estimation)
-    if plane is not None and not options.policy.accepts(plane):
+    if plane is not None and not policy.accepts(plane):
         plane = None
-    if plane is not None or options.policy.accepts(found):
+    if plane is not None or policy.accepts(found):
         answer: Result = found if plane is None else plane
-        if plane is not None and options.policy.accepts(found) and found.num_inliers > plane.num_inliers:
+        if plane is not None and policy.accepts(found) and found.num_inliers > plane.num_inliers:
             answer = found  # what lies off the plane counts, too
         inliers = usable[answer.inliers]
         config, matrices = _describe(found, plane)
