@@ -90,7 +90,7 @@ class Options:
         """Refuse unknown names with a ValueError that suggests the nearest known one."""
         for name in given:
             if name in IN_LAB:
-                raise ValueError(f"the option {name!r} is in caransac-lab now: pass caransac_lab.networks.oversampling")
+                raise ValueError(f"the option {name!r} is in caransac-lab now: caransac_lab.networks.oversampling")
         refuse_unknown(given, [field.name for field in fields(cls)], "option")
         return object.__new__(cls)
 

@@ -123,6 +123,20 @@ def test_one_sample_for_each_that_is_solved_is_the_public_call(method):
     assert np.array_equal(F, caransac.estimate_fundamental(*images, **scores).F)
 
 
+def test_matches_that_are_mostly_copies_are_drawn_by_the_step_too():
+    pair = make_pair(100, outlier_ratio=0.3, seed=2)
+    rows = np.repeat(np.arange(100), 4)
+    sizes = []
+
+    def draw(problem, sampler):
+        sizes.append(problem.num_points)
+        return sampler
+
+    images = pair.points1[rows], pair.points2[rows]
+    pose, _ = estimate_pose(*images, pair.camera1, pair.camera2, MatchInfo(pair.scores[rows]), Options(), draw)
+    assert pose is not None and set(sizes) == {100}
+
+
 def test_unknown_qualities_are_refused():
     with pytest.raises(ValueError, match="sample_quality: the package has no weights 'no such'"):
         load_quality("no such")

@@ -46,7 +46,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
     distinct, place = find_distinct(problem, info, options.tuning.max_copies)
     if distinct is not None and place is not None:
-        found = estimate_model(problem.subset(distinct), info.take(distinct), options)
+        found = estimate_model(problem.subset(distinct), info.take(distinct), options, draw)
         return with_copies(problem.through(found.k1), distinct, place, found)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
