@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := pyproject.toml lab/pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
+SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find src -type f -not -path '*/__pycache__/*')
 NATIVE := $(shell find src/native -name "*.h" -o -name "*.cpp")
 PYTHON_FILES := src/caransac lab tests examples docs/pages.py
+comma := ,
 SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .PHONY: help demo test pytest paper quick browser lint format bench bench-speed coverage audit docs sanitize requirements dist installed clean
@@ -13,17 +14,30 @@ SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-# The package and its extras, built as a user's pip would build it (in isolation), with warnings as errors.
-$(VENV)/demo.stamp: $(SOURCES)
+# One wheel for everything below, with warnings as errors. What builds it stays in .venv, so that only changed files compile again.
+build/venv-wheel/stamp: $(SOURCES) requirements/build.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[images,plot]'
+	$(PIP) install --quiet -r requirements/build.txt
+	rm -rf build/venv-wheel
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/venv-wheel -C cmake.define.CARANSAC_WERROR=ON .
 	touch $@
 
-$(VENV)/dev.stamp: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[dev]'
+# The wheel with extras. Its version stays the same, so that pip must be told to install it again.
+INSTALL_EXTRAS = wheel="$$(ls build/venv-wheel/*.whl)" && $(PIP) install --quiet --constraint constraints.txt "$$wheel[$(1)]" \
+    && $(PIP) install --quiet --no-deps --force-reinstall "$$wheel"
+
+$(VENV)/demo.stamp: build/venv-wheel/stamp
+	$(call INSTALL_EXTRAS,images$(comma)plot)
+	touch $@
+
+$(VENV)/dev.stamp: build/venv-wheel/stamp lab/pyproject.toml
+	$(call INSTALL_EXTRAS,dev)
 	$(PIP) install --quiet --constraint constraints.txt --editable './lab[bench,train]'
-	touch $@ $(VENV)/demo.stamp
+	touch $@ $(VENV)/demo.stamp $(VENV)/docs.stamp
+
+$(VENV)/docs.stamp: build/venv-wheel/stamp
+	$(call INSTALL_EXTRAS,docs)
+	touch $@
 
 demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches and from images; draws pictures and a report
 	$(BIN)/caransac demo --out demo
@@ -89,11 +103,6 @@ publish-quick: $(VENV)/dev.stamp  ## the same steps on little synthetic data, in
 
 tables: $(VENV)/dev.stamp  ## the tables of README, docs and results anew from benchmarks/results
 	$(BIN)/caransac-lab publish --tables
-
-$(VENV)/docs.stamp: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt -C cmake.define.CARANSAC_WERROR=ON '.[docs]'
-	touch $@
 
 docs: $(VENV)/docs.stamp  ## guides and API reference, to be opened from the disk: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

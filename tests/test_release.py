@@ -1,11 +1,13 @@
 """What makes a release: workflows may do little, one place has the version, licences and pins are complete."""
 
 import json
+import os
 import re
 import shutil
 import struct
 import subprocess
 import sys
+import time
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -174,3 +176,35 @@ def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
     message = " ".join(done.stderr.split())
     assert "needs a C++17 compiler, and there is none" in message
     assert "apt install g++" in message and "--only-binary=caransac" in message
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_the_package_is_compiled_once_for_demo_tests_and_docs(tmp_path):
+    """Recorded calls instead of pip and of the tools: only what make decides is tested."""
+    for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("lab/pyproject.toml", "requirements/build.txt", "src/caransac/camera.py", "src/native/camera.h"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    tools = tmp_path / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    build = "mkdir -p build/venv-wheel; touch build/venv-wheel/a.whl"
+    record = f'echo "$(basename $0) $*" >> calls\ncase "$*" in *" wheel "*) {build};; esac\n'
+    for name in ("python", "caransac", "mkdocs", "chromium"):
+        (tools / name).write_text(f"#!/bin/sh\n{record}")
+        (tools / name).chmod(0o755)
+
+    def calls_of(target):
+        (tmp_path / "calls").write_text("")
+        environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"}
+        subprocess.run(["make", target], cwd=tmp_path, env=environment, check=True, capture_output=True)
+        return (tmp_path / "calls").read_text().splitlines()
+
+    assert sum(" wheel " in call for call in calls_of("demo")) == 1
+    tested = calls_of("pytest")
+    assert any("[dev]" in call for call in tested) and not any(" wheel " in call for call in tested)
+    assert [call.split()[0] for call in calls_of("docs")] == ["mkdocs"]
+    assert [call.split()[0] for call in calls_of("demo")] == ["caransac"]
+    later = time.time() + 5
+    os.utime(tmp_path / "src/native/camera.h", (later, later))
+    assert sum(" wheel " in call for call in calls_of("docs")) == 1
