@@ -1,6 +1,6 @@
-"""Matches that are exact copies of each other: ten points, each matched thirty times, are no more evidence than ten.
+"""Exact copies of matches: ten points, each matched thirty times, are no more evidence than ten.
 
-If most matches are copies, an estimate works on one of each, and the copies share what is found for it.
+If most matches are copies, the estimate works on one of each, and its copies get the same scores and probabilities.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from caransac.robust.records import Estimate, MatchInfo
 def find_distinct(
     problem: Problem, info: MatchInfo, max_copies: float
 ) -> tuple[Indices, NDArray[np.intp]] | tuple[None, None]:
-    """Return the distinct matches (k,), the best scored of each, and for each match (n,) its place among them.
+    """Return the distinct matches (k,), each with its best score, and the index of every match (n,) among them.
 
-    None, None if at most the share `max_copies` of the matches are copies, or if too few are distinct for a model.
+    Return None, None if the share of copies is at most `max_copies`, or if too few matches are distinct for a model.
     """
     points = np.concatenate([problem.points1, problem.points2], axis=1)
     # Equal matches have equal products with these irrational numbers, other matches hardly ever.
@@ -36,14 +36,7 @@ def find_distinct(
 
 
 def with_copies(problem: Problem, distinct: Indices, place: NDArray[np.intp], found: Estimate) -> Estimate:
-    """Return the estimate of distinct matches as one of all matches.
-
-    Args:
-        problem: all matches.
-        distinct: (k,) the matches that it was estimated from.
-        place: (n,) the place of each match, or of what it is a copy of, among the distinct ones.
-        found: the estimate of the distinct ones.
-    """
+    """Extend an estimate of distinct matches (k,) to all matches of the problem, by their places (n,) among these."""
     model = found.model
     return replace(
         found,
@@ -53,7 +46,7 @@ def with_copies(problem: Problem, distinct: Indices, place: NDArray[np.intp], fo
 
 
 def _spread(problem: Problem, distinct: Indices, place: NDArray[np.intp], record: Round) -> Round:
-    """Return the record of a round on distinct matches as one on all."""
+    """Extend the record of a round on distinct matches to all matches."""
     return replace(
         record,
         samples=distinct[record.samples],

@@ -1,7 +1,7 @@
-"""Very many matches: an estimate works on some of them, spread over the image; all of them then refine its answer.
+"""Very many matches: the estimate works on a subset that is spread over the image, then all matches refine its answer.
 
-A model of a few numbers is not found better with more than some thousand matches. What is left to gain by all of them
-is precision, by plain averaging, where weights that the model itself gave would only confirm it.
+More than some thousand matches do not help to find a model of a few numbers. They only make it more precise, by
+averaging. The final refinement weighs them equally: weights by the model would only confirm it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ from caransac.tuning import Tuning
 
 
 def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tuning) -> Indices | None:
-    """Indices, ascending, of the matches to work on: spread over image 1, in each place the better scored ones.
-
-    None for all of them.
-    """
+    """Return the ascending indices of matches spread over image 1, the best scored of each place; None for all."""
     size = tuning.working_set
     if problem.num_points <= size:
         return None
@@ -46,14 +43,9 @@ def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tun
 
 
 def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, keep_trace: bool) -> Estimate:
-    """The estimate of a working set as one of all matches: refined on all, with the scores of all.
+    """Refine the estimate of a working set (k,) on all matches of the problem, and score all of them.
 
-    Args:
-        problem: all matches.
-        chosen: (k,) the working set.
-        found: its estimate.
-        tuning: see `Tuning`.
-        keep_trace: whether rounds before the last one are wanted.
+    Rounds before the last one are dropped unless `keep_trace` is True: extending them takes time.
     """
     if found.model is not None:
         model = _refine_on_all(problem, found, tuning)
@@ -66,14 +58,14 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, ke
 
 
 def _assess_on_all(problem: Problem, found: Estimate, assess_part: Callable[[], Assessment]) -> Assessment:
-    """Return the assessment of a working set, with the covariance that all matches leave."""
+    """Return the assessment of a working set, with the covariance from all matches."""
     assert found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(float)
     return replace(assess_part(), covariance=pose_covariance(problem, found, weights))
 
 
 def _refine_on_all(problem: Problem, found: Estimate, tuning: Tuning) -> Array:
-    """The model of an estimate, refined on all matches near it."""
+    """Return the model of an estimate, refined on all matches near it."""
     assert found.model is not None
     options = RefineOptions(
         loss_scale=tuning.wide_loss_scale * found.noise,
@@ -84,7 +76,7 @@ def _refine_on_all(problem: Problem, found: Estimate, tuning: Tuning) -> Array:
 
 
 def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
-    """The record of a round on some matches as one on all; the state of the others is not known, and zero."""
+    """Extend the record of a round on a working set (k,) to all matches; the state of the others is zero."""
     state = np.zeros((problem.num_points, record.state.shape[1]), np.float32)
     state[chosen] = record.state
     if record.best is None:
@@ -103,7 +95,7 @@ def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
 
 
 def _by_distance(distances: Array, chosen: Indices, probabilities: Floats) -> Floats:
-    """Probabilities (n,) of matches by their distances (n,) to a model: the mean of the chosen ones as far from it."""
+    """Return probabilities (n,) by distance (n,) to a model: the mean of the chosen matches at about that distance."""
     per_threshold, last = 8, 32  # fine where probabilities fall; beyond four thresholds they hardly change
     bins = np.minimum(distances * per_threshold, last).astype(int)
     counts, totals = (np.bincount(bins[chosen], weights, last + 1) for weights in (None, probabilities))

@@ -34,14 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Coordinates of points in space: ``X' = axes (X - centre) / scale`` are of the order of one.
+    """Normalised coordinates of points in space: ``X' = axes (X - centre) / scale``, of the order of one.
 
-    The first two axes are those along which the points spread most, so that what reads two coordinates reads the
-    broadest side of the scene.
+    The points spread most along the first two axes: code that reads two coordinates sees the broadest side of a scene.
 
     Attributes:
-        centre: (3,) medians of the points.
-        scale: their spread.
+        centre: (3,) median of the points.
+        scale: spread of the points.
         axes: (3, 3) rotation.
     """
 
@@ -51,7 +50,7 @@ class Frame:
 
     @classmethod
     def of(cls, points: Array) -> Frame:
-        """The frame of points (n, 3), blind to a few absurd ones."""
+        """Return the frame of points (n, 3), robust to a few absurd ones."""
         if len(points) == 0:
             return cls(np.zeros(3), 1.0, np.eye(3))
         centre = np.median(points, axis=0)
@@ -64,22 +63,22 @@ class Frame:
         return cls(centre, scale, np.asarray(axes * np.linalg.det(axes)))
 
     def enter(self, points: Array) -> Array:
-        """Points (n, 3) in these coordinates."""
+        """Normalise points (n, 3)."""
         return np.asarray((points - self.centre) @ self.axes.T / self.scale)
 
     def leave(self, models: Array) -> Array:
-        """Poses (m, 3, 4) of points in these coordinates as poses of the points as given."""
+        """Return the poses (m, 3, 4) of the given points from poses of the normalised ones."""
         R = models[..., :3] @ self.axes
         t = self.scale * models[..., 3] - R @ self.centre
         return np.concatenate([R, t[..., None]], axis=-1)
 
     def pose(self, model: Array) -> Array:
-        """A pose (3, 4) of the points as given as one of points in these coordinates: the inverse of `leave`."""
+        """Return the pose (3, 4) of the normalised points from one of the given points: the inverse of `leave`."""
         R = model[:, :3]
         return np.concatenate([R @ self.axes.T, (R @ self.centre + model[:, 3])[:, None] / self.scale], axis=1)
 
     def covariance(self, covariance: Array, model: Array) -> Array:
-        """Covariance (f, f), f >= 6, of a pose in these coordinates as that of the pose (3, 4) of the points as given.
+        """Return the covariance (f, f), f >= 6, of a pose (3, 4) of the given points from that of the normalised ones.
 
         In both, a rotation vector turns from the left, and three numbers are added to the translation.
         """
@@ -95,8 +94,8 @@ class Absolute(Problem):
 
     Attributes:
         frame: coordinates of the points in space.
-        camera: as given.
-        keypoints: (n,) the number of the keypoint of each match; None if all have their own.
+        camera: the given camera.
+        keypoints: (n,) number of the keypoint of each match; None if no keypoint has several matches.
     """
 
     traits = Traits(confidence="absolute", degeneracy="one view", exact_cameras=True)
@@ -123,9 +122,9 @@ class Absolute(Problem):
 
     @classmethod
     def from_pixels(cls, pixels: Array, points3d: Array, camera: Camera) -> Absolute:
-        """The problem of pixels (N, 2) of a camera and points (N, 3): `AbsoluteFocal` where the camera is uncertain.
+        """Make the problem of pixels (N, 2) and points (N, 3); `AbsoluteFocal` if the focal length is uncertain.
 
-        Where a lens has no ray for a pixel, its match is not usable.
+        Matches of pixels without a ray are not usable.
         """
         rays = camera.pixels_to_rays(pixels)
         usable = np.asarray(np.isfinite(rays).all(axis=1))
@@ -140,7 +139,7 @@ class Absolute(Problem):
         return super().subset(index).with_changes(keypoints=keypoints)
 
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
-        """See `Problem.share`: a keypoint that was matched with several images has several points in space."""
+        """See `Problem.share`; a keypoint that was matched in several images has several points in space."""
         if self.keypoints is None:
             return weights
         together = np.bincount(self.keypoints, weights)[self.keypoints]
@@ -151,7 +150,7 @@ class Absolute(Problem):
         return three_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t] of the points as given."""
+        """See `Problem.public`: poses [R | t] of the given points."""
         return self.frame.leave(models[..., :4])
 
     def from_public(self, model: Array) -> Array:
@@ -159,7 +158,7 @@ class Absolute(Problem):
         return self.frame.pose(model)
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`: the camera's place in median depths of the points, and its rotation, (m, 12)."""
+        """See `Problem.outcomes`: camera centre divided by the median depth, and rotation, (m, 12)."""
         R, t = models[..., :3], models[..., 3]
         centres = -(R.swapaxes(1, 2) @ t[..., None])[..., 0]
         depths = np.median(self.points2 @ R[:, 2].T + t[:, 2], axis=0)
@@ -167,7 +166,7 @@ class Absolute(Problem):
         return np.concatenate([places, R.reshape(-1, 9) / 2**0.5], axis=1)
 
     def mirror(self, model: Array, inliers: NDArray[np.bool_]) -> tuple[Array, float]:
-        """The pose that shows the plane of the inliers (n,) tilted the other way, and the share of them on it."""
+        """Return the pose that sees the plane of the inliers (n,) tilted the other way, and their share on it."""
         points = self.points2[inliers]
         centre = points.mean(axis=0)
         normal = np.linalg.svd(points - centre, full_matrices=False)[2][2]
@@ -182,7 +181,7 @@ class Absolute(Problem):
         return mirrored, share
 
     def bent(self, model: Array) -> tuple[Array, Correspondences]:
-        """A model with the lens that the rays are seen through, (3, 6), and the points as they are before any lens."""
+        """Return a model (3, 6) with the lens of the problem, and the points as the lens shows them."""
         assert self.lens_prior is not None
         bent = with_intrinsics(model).copy()
         bent[0, 5] = self.lens_prior.k1[0] * exp(2 * bent[0, 4])  # of rays at the focal length of the model
@@ -190,21 +189,21 @@ class Absolute(Problem):
 
     @staticmethod
     def flat(bent: Array) -> tuple[Array, float]:
-        """A model (3, 6) with a lens as one without, and k1 of the lens: the inverse of `bent`."""
+        """Split a model (3, 6) with a lens into a model without one, and k1: the inverse of `bent`."""
         model = bent.copy()
         model[0, 5] = 0.0
         return model, float(bent[0, 5]) * exp(-2 * bent[0, 4])
 
     @property
     def camera_information(self) -> Array:
-        """Information (4,) that is known of the camera: of log_scale, x, y and k1; infinity for what is exact."""
+        """Information (4,) of the prior about log_scale, x, y and k1; infinity for exact ones."""
         return np.array([np.inf, np.inf, np.inf, precision(1.0, self.camera.distortion_deviation)])
 
 
 class AbsoluteFocal(Absolute):
-    """The same of a camera whose focal length is uncertain or unknown; models are [R | t | a | b], (3, 6).
+    """The absolute pose of a camera whose focal length is uncertain; models are [R | t | a | b], (3, 6).
 
-    The intrinsics a = (log_scale, x, y) are as those of `FocalPose`; b is zero, as the rays are seen through the lens.
+    The intrinsics a = (log_scale, x, y) are those of `FocalPose`. b is zero: the points are seen through the lens.
     """
 
     traits = Traits(confidence="absolute_focal", degeneracy="one view")
@@ -213,7 +212,7 @@ class AbsoluteFocal(Absolute):
     @property
     @computed_once
     def camera_prior(self) -> CameraPrior:
-        """How well the camera is known."""
+        """The prior of the camera."""
         return CameraPrior.of(self.camera, CAMERAS.centre_deviation)
 
     def solve(self, samples: Indices) -> Array:
@@ -226,7 +225,7 @@ class AbsoluteFocal(Absolute):
         return solve_in_turns(self.correspondences, samples, guesses, solve_scaled)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`: with the camera as given."""
+        """See `Problem.from_public`; the intrinsics are those of the given camera."""
         return np.concatenate([self.frame.pose(model), with_intrinsics(model)[:, 4:]], axis=1)
 
     def intrinsics_prior(
@@ -246,7 +245,7 @@ class AbsoluteFocal(Absolute):
 
     @property
     def prior_information(self) -> Array:
-        """See `Problem.prior_information`: what is known of the camera."""
+        """See `Problem.prior_information`."""
         return np.diag([*np.zeros(ABSOLUTE.pose), *self.camera_information[:3], np.inf])
 
     @property

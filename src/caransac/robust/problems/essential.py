@@ -27,13 +27,13 @@ class Essential(RelativePoseProblem):
     def from_pixels(
         cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, shared: bool = False
     ) -> Essential:
-        """The problem of pixels (N, 2) of two cameras; where a lens has no ray for a pixel, its match is not usable.
+        """Make the problem of pixels (N, 2) of two cameras. Matches of pixels without a ray are not usable.
 
-        Whether the cameras are one matters where their lenses are uncertain.
+        `shared` means that one camera took both images, so that an uncertain lens is the same.
         """
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
         return cls(rays, mean_pixel(camera1, camera2), usable, LensPrior.of(camera1, camera2, shared))
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; only poses with the whole sample in front of both cameras."""
+        """See `Problem.solve`; poses with a point of the sample behind a camera are left out."""
         return five_point_poses(self.correspondences, samples)[0]

@@ -38,7 +38,7 @@ class Fundamental(PixelProblem):
         return np.asarray(F / np.linalg.norm(F))
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`: the epipole in image 2, seen by a camera of ordinary focal length."""
+        """See `Problem.outcomes`: the direction of the epipole in image 2, for an ordinary focal length."""
         epipoles = np.linalg.svd(models)[0][:, :, 2]
         directions = epipoles / (2.0, 2.0, 1.0)
         return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

@@ -33,13 +33,13 @@ class Homography(PixelProblem):
         return np.asarray(pixels / np.linalg.norm(pixels, axis=(1, 2), keepdims=True))
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; its sign is that of most points."""
+        """See `Problem.from_public`; most points have positive depth."""
         H = self._normalise2 @ model @ np.linalg.inv(self._normalise1)
         depths = np.sum(self.points1 * H[2, :2], axis=1) + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`: where the corners of the matched region go, in units of its extent, (m, 8)."""
+        """See `Problem.outcomes`: the mapped corners of the matched region, divided by its extent, (m, 8)."""
         (u1, v1), (u2, v2) = self.points1.T, self.points2.T  # numpy reduces rows of two numbers slowly
         left, right, top, bottom = u1.min(), u1.max(), v1.min(), v1.max()
         corners = np.array([(left, top, 1), (left, bottom, 1), (right, bottom, 1), (right, top, 1)])

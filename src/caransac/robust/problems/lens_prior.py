@@ -17,13 +17,13 @@ from caransac.tuning import CAMERAS, ERRORS
 class LensPrior:
     """The prior of the radial distortion k1 of two lenses, in the unit of the rays.
 
-    Of one camera, the second is flat and exact.
+    The second lens of an absolute pose is flat and exact.
 
     Attributes:
-        given: k1 as the cameras have it.
-        deviations: of these, 0 for exact.
+        given: k1 of the given cameras.
+        deviations: standard deviations of k1; 0 for an exact lens.
         shared: whether both images come from one camera.
-        k1: of the lenses that the rays of a problem are seen through.
+        k1: k1 of the lenses that the points of a problem are seen through.
     """
 
     given: tuple[float, float]
@@ -33,7 +33,7 @@ class LensPrior:
 
     @classmethod
     def of(cls, camera1: Camera, camera2: Camera, shared: bool) -> LensPrior | None:
-        """What is known of the lenses of two cameras; None where both are exact."""
+        """Return the prior of the lenses of two cameras, or None if both are exact."""
         if camera1.distortion_deviation == 0 and camera2.distortion_deviation == 0:
             return None
         given, deviations = (camera1.k1, camera2.k1), (camera1.distortion_deviation, camera2.distortion_deviation)
@@ -41,14 +41,14 @@ class LensPrior:
 
     @classmethod
     def of_one(cls, camera: Camera) -> LensPrior | None:
-        """What is known of the lens of the only camera; None where it is exact."""
+        """Return the prior of the lens of one camera, or None if it is exact."""
         if camera.distortion_deviation == 0:
             return None
         given = camera.k1, 0.0
         return cls(given, (camera.distortion_deviation, 0.0), False, given)
 
     def add_to(self, prior: IntrinsicsPrior, noise: float, *, held: bool = False) -> IntrinsicsPrior:
-        """A prior of intrinsics, and what is known of the lenses at a noise; `held` keeps them as they are."""
+        """Add the lenses to a prior of intrinsics at a noise; `held` fixes them."""
         weight = ERRORS.cameras * noise**2
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         first, second = (own / each**2 if each > 0 and not held else inf for each in self.deviations)
@@ -57,24 +57,24 @@ class LensPrior:
 
     @property
     def is_as_given(self) -> bool:
-        """Whether the rays are those of the cameras as given."""
+        """Whether the points are seen through the given lenses."""
         return self.k1 == self.given
 
     @property
     def information(self) -> Array:
-        """Information (2, 2) that the prior has of k1; infinity on the diagonal for exact ones."""
+        """Information (2, 2) of the prior about k1; infinity on the diagonal fixes a lens."""
         share = 0.5 if self.shared else 1.0
         information = np.diag([share / each**2 if each > 0 else inf for each in self.deviations])
         return information + self.same_information
 
     @property
     def same_information(self) -> Array:
-        """What of it is about the difference (2, 2): there is none in one camera."""
+        """Part of `information` about the difference of k1 (2, 2), which is zero in one camera."""
         return np.array([[1, -1], [-1, 1]]) * (float(self.shared) / CAMERAS.k1_difference**2)
 
     @property
     def free_parameters(self) -> dict[str, int]:
-        """The lenses that were estimated, by name: their degrees of freedom, of `RELATIVE`."""
+        """Indices of the lenses that were estimated among the degrees of freedom `RELATIVE`, by name."""
         if self.is_as_given:
             return {}
         if self.shared:
@@ -83,12 +83,12 @@ class LensPrior:
 
 
 def slack_prior(noise: float) -> IntrinsicsPrior:
-    """The prior of intrinsics that are said to be exact, at a noise."""
+    """Return the prior of the intrinsics of exact cameras, at a noise: see `CameraTuning.slack`."""
     weight, (focal, centre) = ERRORS.cameras * noise**2, CAMERAS.slack
     return IntrinsicsPrior(log_scale=(weight / focal**2,) * 2, centre=(weight / centre**2,) * 2)
 
 
 def slack_information() -> Array:
-    """The same as information (6,), in the order of the degrees of freedom."""
+    """Return the information (6,) of the prior of exact intrinsics, in the order of the degrees of freedom."""
     focal, centre = CAMERAS.slack
     return np.array([focal, centre, centre] * 2) ** -2.0

@@ -1,4 +1,4 @@
-"""What problems of uncalibrated pixels share."""
+"""The base of problems of uncalibrated pixels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PixelProblem(Problem):
 
     @classmethod
     def from_pixels(cls, pixels1: Array, pixels2: Array) -> Self:
-        """The problem of pixels (n, 2)."""
+        """Make the problem of pixels (n, 2)."""
         points, centres, scale = normalise(pixels1, pixels2)
         problem = cls(points, scale)
         problem._normalise1, problem._normalise2 = (

@@ -13,9 +13,9 @@ from caransac.robust.problems.relative import RelativePoseProblem
 
 
 class Spherical(RelativePoseProblem):
-    """Points are rays by Lambert's azimuthal projection, of equal area; models are poses [R | t], (3, 4).
+    """Points are rays in Lambert's azimuthal equal-area projection; models are poses [R | t], (3, 4).
 
-    Distances are angles in radians; what is a pixel elsewhere is a degree here.
+    Distances are angles in radians, and `pixel` is one degree.
     """
 
     traits = Traits(confidence=None, has_mean=True)
@@ -23,14 +23,14 @@ class Spherical(RelativePoseProblem):
 
     @classmethod
     def from_rays(cls, rays1: Array, rays2: Array) -> Spherical:
-        """The problem of unit rays (N, 3) of two cameras."""
+        """Make the problem of unit rays (N, 3) of two cameras."""
         return cls(pack(project_rays(rays1), project_rays(rays2)), radians(1.0))
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; only poses on which all rays of the sample meet in front."""
+        """See `Problem.solve`; poses whose rays do not meet in front of both cameras are left out."""
         given = self.correspondences.subset(samples.ravel())
         rays = [rays_at(points).reshape(*samples.shape, 3) for points in (given.points1, given.points2)]
-        # The solver takes rays as points of a plane, from which those of a sample must be far enough away.
+        # The solver takes points of an image plane. No ray of a sample should be nearly parallel to that plane.
         axes = [np.abs(each).min(axis=1).argmax(axis=1) for each in rays]
         poses = []
         for axis1 in range(3):
@@ -41,7 +41,7 @@ class Spherical(RelativePoseProblem):
 
 
 def project_rays(rays: Array) -> Array:
-    """Unit rays (n, 3) as points (n, 2): at twice the sine of half the angle to the third axis."""
+    """Project unit rays (n, 3) to points (n, 2), whose radius is twice the sine of half the angle to the third axis."""
     return np.asarray(rays[:, :2] * np.sqrt(2 / np.maximum(1 + rays[:, 2:], 1e-12)))
 
 
@@ -52,7 +52,7 @@ def rays_at(points: Array) -> Array:
 
 
 def _poses(rays1: Array, rays2: Array, axis1: int, axis2: int) -> Array:
-    """Poses (m, 3, 4) through samples of rays (S, 5, 3), seen as points of the planes across the given axes."""
+    """Return poses (m, 3, 4) through samples of rays (S, 5, 3), as points of image planes across the given axes."""
     if len(rays1) == 0:
         return np.empty((0, 3, 4))
     turned = [np.roll(rays, 2 - axis, axis=2) for rays, axis in ((rays1, axis1), (rays2, axis2))]

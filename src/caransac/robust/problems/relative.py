@@ -1,4 +1,4 @@
-"""What problems of relative poses share."""
+"""The base of problems of relative poses, and the priors of their cameras."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CameraPrior:
-    """The prior of the intrinsics of a camera around those given, as deviations.
+    """Standard deviations of the intrinsics of a camera around the given ones; 0 for exact ones.
 
     Attributes:
-        focal: of the logarithm of the focal length; 0 for exact.
-        centre: of the principal point, in focal lengths; 0 for exact.
+        focal: deviation of the logarithm of the focal length.
+        centre: deviation of the principal point, in focal lengths.
     """
 
     focal: float
@@ -33,21 +33,21 @@ class CameraPrior:
 
     @property
     def with_tails(self) -> CameraPrior:
-        """The heavy-tailed prior of an unknown camera as a Gaussian as wide as its tails."""
+        """A Gaussian prior as wide as the tails of the prior of an unknown camera."""
         return replace(self, focal=max(self.focal, CAMERAS.free_deviation)) if self.unknown else self
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing is known of the focal length."""
+        """Whether the focal length is unknown."""
         return self.focal >= UNKNOWN_FOCAL_DEVIATION
 
     def log_scales(self, steps: tuple[float, ...]) -> list[float]:
-        """Focal lengths that samples are solved at, so many deviations from that given; it alone where it is sharp."""
+        """Return the log_scales to solve samples at, by steps in deviations; only 0 if the deviation is small."""
         return [step * self.focal for step in steps] if self.focal > CAMERAS.sharp else [0.0]
 
     @classmethod
     def of(cls, camera: Camera, centre_deviation: float) -> CameraPrior:
-        """What is known of a camera; one whose focal length is exact has an exact principal point, too."""
+        """Return the prior of a camera. If its focal length is exact, so is its principal point."""
         longer = max(camera.width, camera.height) or camera.mean_focal / UNKNOWN_FOCAL
         uncertain = camera.focal_deviation > 0
         return cls(camera.focal_deviation, centre_deviation * longer / camera.mean_focal if uncertain else 0.0)
@@ -57,7 +57,7 @@ class RelativePoseProblem(Problem):
     """Points are rays; models begin with a pose [R | t].
 
     Attributes:
-        priors: of the intrinsics of the two cameras.
+        priors: priors of the intrinsics of the two cameras.
     """
 
     sample_size = 5
@@ -69,7 +69,7 @@ class RelativePoseProblem(Problem):
 
     @property
     def free_parameters(self) -> dict[str, int]:
-        """Degrees of freedom beyond the pose that were estimated with it, by name."""
+        """Indices of the degrees of freedom that were estimated with the pose, by name."""
         return {}
 
     def public(self, models: Array) -> Array:
@@ -77,7 +77,7 @@ class RelativePoseProblem(Problem):
         return models[..., :4]
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; intrinsics behind the pose are left out."""
+        """See `Problem.from_public`; intrinsics are left out."""
         return model[:, :4]
 
     def outcomes(self, models: Array) -> Array:
@@ -88,10 +88,7 @@ class RelativePoseProblem(Problem):
 def pack_rays(
     pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera
 ) -> tuple[Correspondences, NDArray[np.bool_] | None]:
-    """Pixels (N, 2) of two cameras as normalised image coordinates, and which matches have them: (N,), None for all.
-
-    Where a lens has no ray for a pixel, its match is left out.
-    """
+    """Normalise pixels (N, 2) of two cameras; return also which matches have rays, (N,), None for all."""
     if not camera1.is_distorted and not camera2.is_distorted:
         return calibrate(pixels1, pixels2, np.array([camera1.intrinsics, camera2.intrinsics])), None
     rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
@@ -100,12 +97,7 @@ def pack_rays(
 
 
 def choose_pose(E: Array, correspondences: Correspondences) -> Array:
-    """The pose [R | t] (3, 4) of an essential matrix (3, 3) that puts most points in front of both cameras.
-
-    Args:
-        E: (3, 3), only nearly essential perhaps, as a fundamental matrix is between cameras.
-        correspondences: in normalised image coordinates.
-    """
+    """Return the pose [R | t] of a nearly essential matrix (3, 3) that has most points in front of both cameras."""
     poses = join_pose(*poses_from_essential(E))
     in_front = positive_depths(poses, correspondences).sum(axis=1)
     return np.asarray(poses[int(np.argmax(in_front))])
