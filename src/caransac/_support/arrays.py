@@ -1,12 +1,14 @@
-"""What users pass as points and scores, as float64 arrays; a ValueError names what is wrong."""
+"""Checked float64 arrays of the points and scores that users pass, and rows of the usable ones among them."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 MOST_SHOWN = 200  # characters of a value in a message
 LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
@@ -116,3 +118,17 @@ def check_scores(scores: ArrayLike | None, count: int) -> NDArray[np.float64] | 
     if numbers.shape != (count,):
         raise ValueError(f"scores must have shape ({count},), one per match, got {numbers.shape}")
     return numbers
+
+
+def take_usable(values: NDArray[Scalar], usable: NDArray[np.bool_] | None) -> NDArray[Scalar]:
+    """Return the values (n, ...) of the usable points among values (N, ...) of all given points."""
+    return values if usable is None else values[usable]
+
+
+def spread_usable(values: NDArray[Scalar], usable: NDArray[np.bool_] | None, fill: float = 0.0) -> NDArray[Scalar]:
+    """Return values (..., n) of the usable points as values (..., N) of all given points, `fill` for the others."""
+    if usable is None:
+        return values
+    spread: NDArray[Any] = np.full((*values.shape[:-1], len(usable)), fill, values.dtype)
+    spread[..., usable] = values
+    return spread

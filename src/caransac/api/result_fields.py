@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from caransac._support.arrays import spread_usable
 from caransac.geometry import Array, split_pose
 from caransac.kernels import RELATIVE
 from caransac.options import Options
 from caransac.results import POSE_NUMBERS, RelativePose, Rival, Round
 from caransac.robust.problems import Problem, with_intrinsics
-from caransac.robust.problems.base import log_scales_of, spread_usable
+from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.relative import RelativePoseProblem
 from caransac.robust.records import Assessment, Estimate
 

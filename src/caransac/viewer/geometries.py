@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import caransac
+from caransac._support.arrays import spread_usable
 from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential, split_pose
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
-from caransac.robust.problems.base import spread_usable
 
 Pose = tuple[Array, Array]
 

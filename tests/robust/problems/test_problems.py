@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from caransac._support.arrays import spread_usable, take_usable
 from caransac.camera import Camera
 from caransac.geometry import (
     angle_between_deg,
@@ -14,7 +15,6 @@ from caransac.geometry import (
 from caransac.kernels import pack
 from caransac.robust.loop.refinement import refine_weighted
 from caransac.robust.problems import Essential, Fundamental
-from caransac.robust.problems.base import spread_usable, take_usable
 from caransac.synthetic import make_pair
 
 

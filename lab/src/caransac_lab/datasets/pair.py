@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import as_reals
+from caransac._support.arrays import as_reals, spread_usable
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, join_pose
 from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Essential
-from caransac.robust.problems.base import spread_usable
 from caransac.synthetic import SyntheticPair
 
 RIGHT_PX = 1.0  # Sampson distance to the true geometry below which a match is right

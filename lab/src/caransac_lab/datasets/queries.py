@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from caransac._support.arrays import spread_usable
 from caransac.camera import Camera
 from caransac.geometry import Array, Floats, absolute_pose_error_deg, join_pose
 from caransac.geometry.triangulation import triangulate_matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Absolute
-from caransac.robust.problems.base import spread_usable
 from caransac_lab.datasets.pair import Pair
 from caransac_lab.datasets.ransac_tutorial import read_poses, read_ransac_tutorial
 

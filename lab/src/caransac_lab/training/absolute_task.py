@@ -9,11 +9,11 @@ from typing import get_args
 
 import numpy as np
 
+from caransac._support.arrays import take_usable
 from caransac.geometry import Array, split_pose
 from caransac.learned.side_information import side_information
 from caransac.options import MaxError
 from caransac.robust.problems import Absolute
-from caransac.robust.problems.base import take_usable
 from caransac.robust.records import MatchInfo
 from caransac_lab.datasets import Pair, Query
 from caransac_lab.datasets.queries import QueryImage, read_query_images

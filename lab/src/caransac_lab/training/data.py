@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from caransac._support.arrays import take_usable
 from caransac.api.guessed_cameras import guess_cameras
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
@@ -18,7 +19,6 @@ from caransac.learned.network_layout import DEFAULT_LAYOUT, NetworkLayout
 from caransac.options import MaxError, ScoreKind
 from caransac.robust.pipeline import describe_matches
 from caransac.robust.problems import Essential, FocalPose, Fundamental, Homography, Problem
-from caransac.robust.problems.base import take_usable
 from caransac.robust.problems.relative import choose_pose
 from caransac.robust.records import MatchInfo
 from caransac.tuning import CAMERAS, DEFAULT_TUNING

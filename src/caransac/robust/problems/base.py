@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from caransac.robust.problems.lens_prior import LensPrior
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 Real = TypeVar("Real", np.float32, np.float64)
 
 
@@ -221,20 +220,6 @@ class Problem(ABC):
     ) -> float:
         """Return the weight of `prior_information` in the cost of the weighted refinement."""
         return 0.0
-
-
-def take_usable(values: NDArray[Scalar], usable: NDArray[np.bool_] | None) -> NDArray[Scalar]:
-    """Return the values (n, ...) of the usable points among values (N, ...) of all given points."""
-    return values if usable is None else values[usable]
-
-
-def spread_usable(values: NDArray[Scalar], usable: NDArray[np.bool_] | None, fill: float = 0.0) -> NDArray[Scalar]:
-    """Return values (..., n) of the usable points as values (..., N) of all given points, `fill` for the others."""
-    if usable is None:
-        return values
-    spread: NDArray[Any] = np.full((*values.shape[:-1], len(usable)), fill, values.dtype)
-    spread[..., usable] = values
-    return spread
 
 
 def posterior_information(information: Array, prior: Array) -> Array:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import caransac
+from caransac._support.arrays import take_usable
 from caransac.geometry import Array
 from caransac.learned.state_network import load_network
 from caransac.learned.weights_file import weights_path
 from caransac.options import SAMPLES_PER_ROUND, MaxError, Options, in_rounds
 from caransac.robust.problems import Essential
-from caransac.robust.problems.base import take_usable
 from caransac.robust.records import MatchInfo
 from caransac.synthetic import PlanePair
 from caransac_lab.bench.contract import (
