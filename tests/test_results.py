@@ -182,7 +182,7 @@ def test_what_is_no_result_is_refused_by_name(results, tmp_path, change, message
         ({"state": [[0.0]]}, r"state: must have shape \(400, 1\), got \(1, 1\)"),
         ({"msac_scores": [[0.0] * 400] * 99}, r"msac_scores: must have shape \(\d+, 400\), got \(99, 400\)"),
         ({"best": [[1.0, 0.0], [0.0, 1.0]]}, r"best: must have shape \(3, 4\), got \(2, 2\)"),
-        ({"models": [[[1.0] * 5] * 3]}, r"models: must have 3 or 4 columns, got \(1, 3, 5\)"),
+        ({"models": [[[1.0] * 5] * 3]}, r"models: must have shape \(1, 3, 4\), got \(1, 3, 5\)"),
         ({"models": [1.0]}, r"models: must have shape \('k', 3, 'columns'\), got \(1,\)"),
         ({"samples": [[0, 400]]}, "samples: must be indices of the 400 matches"),
         ({"samples": [[0, -1]]}, "samples: must be indices of the 400 matches"),

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from caransac._support.arrays import is_integer, is_real, shorten
+from caransac._support.arrays import check_whole, is_integer, is_real, shorten
 from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING, Tuning
 
 MethodName = Literal["ca-ransac", "lm-lo", "lm-lo-u"]
@@ -116,9 +116,8 @@ class Options:
         # A round cannot be interrupted: with these limits it takes less than a second.
         most = {"rounds": 10**6, "samples_per_round": 10**4, "top_models": 1000, "local_models": 1000}
         for name, limit in most.items():
-            value = getattr(self, name)
-            _require(is_integer(value) and 1 <= value <= limit, name, f"an integer from 1 to {limit:,}", value)
-            object.__setattr__(self, name, int(value))  # those of numpy would overflow
+            check_whole(getattr(self, name), name, 1, limit)
+            object.__setattr__(self, name, int(getattr(self, name)))  # those of numpy would overflow
         for name, others in (("max_error_px", ("auto",)), ("max_ratio", ())):
             value = getattr(self, name)
             expected = " or ".join([f'"{other}"' for other in others] + ["a number from 1e-6 to 1e6"])

@@ -19,8 +19,7 @@ from caransac.camera import Camera
 
 SCHEMA = 1  # of the format; raised when something that was there before changes its meaning or goes
 FULL = {"full": True}  # of fields that are long, and written in full only
-# Shapes of fields, by their names. The length n is the number of matches; the lengths of any other letter are equal in
-# one record. A model has three or four columns.
+# Shapes of fields. The length n is the number of matches, and those of any other name are equal in one record.
 SHAPES: dict[str, tuple[str | int, ...]] = {
     **dict.fromkeys(("R", "E", "F", "H"), (3, 3)),
     "t": (3,),
@@ -105,15 +104,13 @@ def _entries(hints: Mapping[str, Any], values: Mapping[str, Any], num_matches: i
 
 
 def _check_shape(shape: tuple[int, ...], wanted: tuple[str | int, ...], lengths: dict[str | int, int]) -> None:
-    """Raise a ValueError if a shape is not the one that is wanted; the lengths of its letters are kept."""
+    """Raise a ValueError if a shape is not the one that is wanted; the lengths of its names are kept."""
     if len(shape) == len(wanted):
         for length, of in zip(shape, wanted, strict=True):
-            lengths.setdefault(of, of if isinstance(of, int) else length)
-    expected = tuple(lengths.get(of, of) for of in wanted)
-    if shape != expected:
+            known = {"columns": min(max(length, 3), 4)}.get(of, length) if isinstance(of, str) else of
+            lengths.setdefault(of, known)  # a model has three or four columns
+    if shape != (expected := tuple(lengths.get(of, of) for of in wanted)):
         raise ValueError(f"must have shape {expected}, got {shape}")
-    if lengths.get("columns", 3) not in (3, 4):
-        raise ValueError(f"must have 3 or 4 columns, got {shape}")
 
 
 def from_plain(hint: Any, value: Plain, num_matches: int) -> Any:

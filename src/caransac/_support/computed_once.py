@@ -12,9 +12,8 @@ Value = TypeVar("Value")
 def computed_once(compute: Callable[..., Value]) -> Callable[..., Value]:
     """Keep what a property computes first. It stands below ``@property``.
 
-    Before Python 3.12, `functools.cached_property` holds one lock for all instances of a class. Threads wait for each
-    other then, and a process that was forked meanwhile waits forever. Here, two threads may compute a value twice;
-    both get the value that was kept first.
+    `functools.cached_property` holds a lock before Python 3.12, for which a forked process may wait forever. Here,
+    threads may compute a value twice, and all get the one that was kept first.
     """
     name = f"_{compute.__name__}"
 

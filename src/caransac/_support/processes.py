@@ -152,10 +152,9 @@ class ProcessPool(Executor):
         while not self._over.wait(WATCH_S):
             with self._lock:
                 looks = {worker: looks.get(worker, 0) + 1 for worker in self._workers if _is_stopped(worker)}
-            for worker, count in looks.items():
-                if count * WATCH_S > STOPPED_S:
-                    worker.was_stopped.set()
-                    worker.process.kill()
+            for worker in (each for each, count in looks.items() if count * WATCH_S > STOPPED_S):
+                worker.was_stopped.set()
+                worker.process.kill()
 
     def _forget(self, worker: _Worker) -> None:
         """Leave the place of a worker that died to another one."""
@@ -197,12 +196,10 @@ def _interruptions_blocked() -> Iterator[None]:
 
 def _is_stopped(worker: _Worker) -> bool:
     """Whether a worker is stopped, as by SIGSTOP; False if the system cannot tell."""
-    if worker.process.pid is None or not hasattr(os, "waitid"):
-        return False
-    try:  # without taking the news from whoever waits for the end of the process
-        return os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return False
+    if hasattr(os, "waitid") and worker.process.pid is not None:
+        with suppress(ChildProcessError):  # WNOWAIT leaves the news to whoever waits for the end of the process
+            return os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    return False
 
 
 def _end(worker: _Worker, patience_s: float) -> None:
@@ -216,7 +213,7 @@ def _end(worker: _Worker, patience_s: float) -> None:
 def _serve(connection: Connection, start: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
     """What a worker does: call after call, until there is an empty one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with_parent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if start is not None:
         start(*arguments)
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
@@ -240,11 +237,7 @@ def _reply(call: bytes) -> bytes:
 
 
 def _end_with_parent() -> None:
-    """Make this process end when the one that started it does, even if that was killed."""
-    threading.Thread(target=_wait_and_end, daemon=True).start()
-
-
-def _wait_and_end() -> None:
+    """Wait for the end of the process that started this one, even if it was killed, and end."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)

@@ -161,7 +161,6 @@ class Estimates:
         return self.sizes["image_size1"] is not None and self.sizes["image_size2"] is not None
 
     @property
-    @computed_once
     def exact(self) -> bool:
         """Whether both cameras are given, with focal lengths that are exact."""
         return _is_exact(self.camera1, 1) and _is_exact(self.camera2, 2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,7 +42,7 @@ def mirrored_share(points1: Array, points2: Array) -> float | None:
 def _distances_sq(points: Array) -> Array:
     """Squared distances (n, n) between points (n, 2), in units of their spread."""
     differences = points[:, None] - points
-    spread_sq = max(float(np.var(points, axis=0).sum()), sys.float_info.min)
+    spread_sq = max(float(np.var(points, axis=0).sum()), 1e-300)
     distances_sq: Array = np.einsum("ijk,ijk->ij", differences, differences) / spread_sq
     return distances_sq
 

@@ -162,14 +162,9 @@ class Estimate:
 
     def without_model(self) -> Estimate:
         """Return the estimate of matches that determine no model."""
-        return Estimate(
-            model=None,
-            stop_reason="degenerate",
-            num_hypotheses=self.num_hypotheses,
-            max_error=self.max_error,
-            rounds=self.rounds,
-            assess=partial(Assessment, confidence=0.0) if self.rounds else Assessment,
-        )
+        assess = partial(Assessment, confidence=0.0) if self.rounds else Assessment
+        nothing = replace(self, model=None, msac_scores=None, noise=0.0, lenses=None, k1=None)
+        return replace(nothing, stop_reason="degenerate", assess=assess)
 
     @property
     def probabilities(self) -> Floats | None:

@@ -5,7 +5,8 @@ They may come from anybody. They are read here because pycolmap does not return 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import as_reals, shorten
+from caransac._support.arrays import as_reals
 from caransac._support.files import naming
 from caransac._support.interrupts import check
 from caransac._support.untrusted import read_bytes, read_text
@@ -24,13 +25,9 @@ from caransac.verification.colmap_cameras import MODELS
 COUNT = Struct("<Q")
 POINT = Struct("<Q3d11xQ")  # number, place, (colour and error), length of the track
 CAMERA = Struct("<IiQQ")  # number, model, width, height; parameters follow
-
-NUM_PARAMETERS = {"RAD_TAN_THIN_PRISM_FISHEYE": 16, "EQUIRECTANGULAR": 2} | {
-    name: len(names) for name, names in PARAMETERS.items()
-}
+NUM_REFUSED = {"RAD_TAN_THIN_PRISM_FISHEYE": 16, "EQUIRECTANGULAR": 2}  # parameters of models that `Camera` has not
 
 StoredCamera = tuple[int, int, int, int, bytes]  # arguments of `read_camera`
-Point = tuple[int, tuple[float, ...], NDArray[np.int64]]  # number, place, and (k, 2) images and keypoints of the track
 
 
 def read_points(folder: Path) -> tuple[Array, NDArray[np.int64]]:
@@ -40,93 +37,74 @@ def read_points(folder: Path) -> tuple[Array, NDArray[np.int64]]:
         OSError: there is no such file.
         ValueError: it is something else, or cut off; the message names it.
     """
-    path = _find(folder, "points3D")
-    binary = path.suffix == ".bin"
-    with naming(path):
-        points = sorted(_binary_points(read_bytes(path)) if binary else _text_points(read_text(path)), key=_number)
-        if not points:
-            raise ValueError("there are no points")
-        places = as_reals([place for _, place, _ in points], "points")
-        rows = np.repeat(np.arange(len(points)), [len(track) for *_, track in points])
-        seen = np.concatenate([track for *_, track in points])
-        if seen.min(initial=0) < 0:
-            raise ValueError("a track has a negative number")
+    points = sorted(_records(folder, "points3D", _point_at, _point_of), key=itemgetter(0))
+    if not points:
+        raise ValueError(f"{folder} has no points")
+    places = as_reals([place for _, place, _ in points], f"{folder}: points3D")
+    rows = np.repeat(np.arange(len(points)), [len(track) for *_, track in points])
+    seen = np.concatenate([track for *_, track in points])
     return places, np.column_stack([seen, rows])[np.argsort(seen[:, 0], kind="stable")]
 
 
 def read_cameras(folder: Path) -> dict[int, StoredCamera]:
     """Return the cameras of a model by their numbers; see `read_points` for errors."""
-    path = _find(folder, "cameras")
-    with naming(path):
-        cameras = _binary_cameras(read_bytes(path)) if path.suffix == ".bin" else _text_cameras(read_text(path))
-        return {camera[0]: camera for camera in cameras}
+    return {camera[0]: camera for camera in _records(folder, "cameras", _camera_at, _camera_of)}
 
 
-def _find(folder: Path, name: str) -> Path:
-    """Return the binary file of a model, or the text if there is none."""
-    for path in (folder / f"{name}.bin", folder / f"{name}.txt"):
-        if path.is_file():
-            return path
-    raise FileNotFoundError(f"{folder} is not a COLMAP model: there is no {name}.bin or {name}.txt")
+def _records(
+    folder: Path, name: str, read_at: Callable[[bytes, int], tuple[Any, int]], read_line: Callable[[list[str]], Any]
+) -> Iterator[Any]:
+    """Yield the records of a binary file, or of a text if there is none.
+
+    `read_at` returns the record at a place of the data and its end, `read_line` the record of the words of a line.
+    """
+    path = folder / f"{name}.bin"
+    if path.is_file():
+        with naming(path):
+            data, end = read_bytes(path), COUNT.size
+            for _ in range(COUNT.unpack(_take(data, 0, end))[0]):
+                check()
+                record, end = read_at(data, end)
+                yield record
+        return
+    path = path.with_suffix(".txt")
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} is not a COLMAP model: there is no {name}.bin or {name}.txt")
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            check()
+            with naming(f"{path}: line {number}"):
+                yield read_line(line.split())
 
 
-def _number(point: Point) -> int:
-    return point[0]
+def _take(data: bytes, start: int, size: int) -> bytes:
+    if size > len(data) - start:
+        raise ValueError(f"it is cut off, or not a file of COLMAP: {size} bytes do not follow after {start}")
+    return data[start : start + size]
 
 
-def _binary_points(data: bytes) -> Iterator[Point]:
-    (count,), start = _unpack(COUNT, data, 0), COUNT.size
-    for _ in range(count):
-        check()
-        number, *place, length = _unpack(POINT, data, start)
-        start += POINT.size
-        if 8 * length > len(data) - start:
-            raise ValueError(f"it is cut off: point {number} has a track of {length} observations")
-        yield number, tuple(place), np.frombuffer(data, "<u4", 2 * length, start).astype(np.int64).reshape(-1, 2)
-        start += 8 * length
+def _point_at(data: bytes, start: int) -> tuple[Any, int]:
+    number, *place, length = POINT.unpack(_take(data, start, POINT.size))
+    track = _take(data, start + POINT.size, 8 * length)
+    return (number, place, np.frombuffer(track, "<u4").reshape(-1, 2)), start + POINT.size + len(track)
 
 
-def _text_points(text: str) -> Iterator[Point]:
-    for number, line in _lines(text):
-        check()
-        fields = line.split()
-        if len(fields) < 8 or len(fields) % 2:
-            raise ValueError(f"line {number} is not a point with its track: {shorten(line)}")
-        with naming(f"line {number}"):
-            track = np.array([int(field) for field in fields[8:]], np.int64).reshape(-1, 2)
-            yield int(fields[0]), tuple(map(float, fields[1:4])), track
+def _point_of(words: list[str]) -> Any:
+    number, x, y, z, _, _, _, _, *track = words
+    return int(number), [float(x), float(y), float(z)], np.array([*map(int, track)], np.uint32).reshape(-1, 2)
 
 
-def _binary_cameras(data: bytes) -> Iterator[StoredCamera]:
-    (count,), start = _unpack(COUNT, data, 0), COUNT.size
-    for _ in range(count):
-        check()
-        number, model, width, height = _unpack(CAMERA, data, start)
-        if model not in range(len(MODELS)):
-            raise ValueError(f"camera {number} has model {model}, which caransac does not know")
-        params = Struct(f"{8 * NUM_PARAMETERS[MODELS[model]]}s")
-        (values,) = _unpack(params, data, start + CAMERA.size)
-        yield number, model, width, height, values
-        start += CAMERA.size + params.size
+def _camera_at(data: bytes, start: int) -> tuple[StoredCamera, int]:
+    number, model, width, height = CAMERA.unpack(_take(data, start, CAMERA.size))
+    if model not in range(len(MODELS)):
+        raise ValueError(f"camera {number} has model {model}, which caransac does not know")
+    size = 8 * NUM_REFUSED.get(MODELS[model], len(PARAMETERS.get(MODELS[model], ())))
+    params = _take(data, start + CAMERA.size, size)
+    return (number, model, width, height, params), start + CAMERA.size + size
 
 
-def _text_cameras(text: str) -> Iterator[StoredCamera]:
-    for number, line in _lines(text):
-        fields = line.split()
-        if len(fields) < 4 or fields[1] not in MODELS:
-            raise ValueError(f"line {number} is not a camera that caransac knows: {shorten(line)}")
-        with naming(f"line {number}"):
-            params = np.array([float(field) for field in fields[4:]], "<f8").tobytes()
-            yield int(fields[0]), MODELS.index(fields[1]), int(fields[2]), int(fields[3]), params
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Return the lines that are not comments, with their numbers."""
-    return ((n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#"))
-
-
-def _unpack(layout: Struct, data: bytes, start: int) -> tuple[Any, ...]:
-    """Return the values at a place of a file."""
-    if len(data) - start < layout.size:
-        raise ValueError(f"it is cut off, or not a file of COLMAP: it ends after {len(data)} bytes")
-    return layout.unpack_from(data, start)
+def _camera_of(words: list[str]) -> StoredCamera:
+    number, model, width, height, *params = words
+    if model not in MODELS:
+        raise ValueError(f"camera {number} has model {model}, which caransac does not know")
+    return int(number), MODELS.index(model), int(width), int(height), np.array([*map(float, params)], "<f8").tobytes()
