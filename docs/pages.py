@@ -1,8 +1,7 @@
-"""Which pages the site has: the README as its home, every page of this folder, and a reference page for each module."""
+"""The pages of the site: every page of this folder, and a reference page for each module."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -12,7 +11,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 # The two parts of the documentation, each in this order; further pages of the folder follow in the guide.
 GUIDE = (
-    *("faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "localisation", "migration"),
+    *("calls", "faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "localisation", "migration"),
     *("formats", "performance", "reliability", "algorithm", "paper"),
 )
 LAB = ("benchmark", "training")
@@ -31,7 +30,7 @@ RESULT = "::: caransac.results.Result\n    options: {show_root_heading: true, sh
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Lay out the navigation."""
-    others = sorted({path.stem for path in DOCS.glob("*.md")} - {*GUIDE, *LAB})
+    others = sorted({path.stem for path in DOCS.glob("*.md")} - {"index", *GUIDE, *LAB})
     config.nav = [
         {"Home": "index.md"},
         {"Guide": [f"{name}.md" for name in (*GUIDE, *others)]},
@@ -42,8 +41,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made: the home page and the reference."""
-    made = {"index": home(), "reference/caransac": f"# caransac\n\n{CALLS}\n{OTHERS}\n{RESULT}"}
+    """Add the pages of the reference."""
+    made = {"reference/caransac": f"# caransac\n\n{CALLS}\n{OTHERS}\n{RESULT}"}
     made |= {f"reference/{name}": f"# {name}\n\n::: caransac.{name}\n" for name in present_modules()}
     for name, text in made.items():
         files.append(File.generated(config, f"{name}.md", content=text))
@@ -54,13 +53,3 @@ def present_modules() -> list[str]:
     """The modules of the reference that exist."""
     places = {name: ROOT / "src" / "caransac" / name.replace(".", "/") for name in MODULES}
     return [name for name, place in places.items() if place.is_dir() or place.with_suffix(".py").is_file()]
-
-
-def home() -> str:
-    """The README, with links into this folder; links to files that are not pages become plain text."""
-    text = (ROOT / "README.md").read_text().replace("](docs/", "](").replace('"docs/', '"')
-    return re.sub(
-        r"\[([^]]+)\]\(([^)#]+)[^)]*\)",
-        lambda link: link[0] if link[2].startswith("http") or (DOCS / link[2]).is_file() else link[1],
-        text,
-    )

@@ -90,5 +90,5 @@ def test_every_block_runs_as_it_stands(page, folder, found, monkeypatch):
 
 def test_the_pages_that_need_first_lines_show_them():
     shown = {name for name, blocks in BLOCKS.items() if any(before.startswith(FIRST) for before, _ in blocks)}
-    assert shown == {"matchers.md", "migration.md", "paper.md", "pose.md"}
+    assert shown == {"calls.md", "matchers.md", "migration.md", "paper.md", "pose.md"}
     assert len(BLOCKS["matchers.md"]) >= 10

@@ -97,6 +97,25 @@ BEST_THRESHOLD = ("PoseLib PROSAC", "OpenCV USAC_DEFAULT")
 Figures = tuple[float, float, float]
 
 
+def first_screen(results: Results) -> str:
+    """AUC@5 of poses next to the best known peers: one number per cell."""
+    labels = {
+        DEFAULT: "caransac",
+        "PoseLib PROSAC": "PoseLib",
+        "MAGSAC++": "MAGSAC++",
+        "GC-RANSAC": "GC-RANSAC",
+        "COLMAP": "COLMAP",
+        "OpenCV USAC_DEFAULT": "OpenCV USAC",
+    }
+    rows = {(row["dataset"], row["method"]): row for row in results["peers"]["rows"] if row["problem"] == "E"}
+    names = [name for name in DATA if (name, DEFAULT) in rows]
+    lines = []
+    for method, label in labels.items():
+        if all((name, method) in rows for name in names):
+            lines.append([label, *(f"{rows[name, method]['figures']['AUC5'][0]:.1f}" for name in names)])
+    return table(["AUC@5°", *(DATA[name] for name in names)], lines)
+
+
 def headline(results: Results) -> str:
     """Accuracy, time and calibration next to the peers: cameras known, uncertain, unknown."""
     names = [name for name in DATA if any(row["dataset"] == name for row in results["peers"]["rows"])]
