@@ -494,7 +494,8 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
     missing = [name for name in (*found._points, "trace") if name not in values]
     if missing:
         raise ValueError(f"{missing[0]} is missing; to_dict(full=True) and save() keep it")
-    if not is_integer(count) or not all(_length(values[name]) == count for name in found._points):
+    rows = [values[name] if isinstance(values[name], list) else () for name in found._points]  # or an empty array
+    if not is_integer(count) or any(len(each) != count for each in rows):
         raise ValueError(f"{' and '.join(found._points)} must have num_matches rows, {shorten(count)}")
     shared = set()
     if isinstance(values.get("epipolar"), Mapping):
@@ -505,8 +506,3 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
         read = replace(read, epipolar=replace(read.epipolar, **{name: getattr(read, name) for name in shared}))
     assert isinstance(read, wanted)
     return read
-
-
-def _length(values: Any) -> int:
-    """Rows of an array as `to_plain` writes it."""
-    return len(values) if isinstance(values, list) else 0  # an empty one has only its shape

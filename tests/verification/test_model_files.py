@@ -110,6 +110,7 @@ def test_damaged_files_are_read_or_refused_by_name(models, tmp_path, rng):
     ("text", "message"),
     [
         ("# nothing\n", " has no points"),
+        ("1 0 0 4 9 9 9 0.5\n", " has no points that an image sees"),
         ("1 0 0 4 9 9 9 0.5 1\n", r"\.txt: line 1: cannot reshape"),
         ("# a comment\n\n1 0 0 four 9 9 9 0.5 1 0\n", r"\.txt: line 3: could not convert"),
         ("1 0 0 nan 9 9 9 0.5 1 0\n", ": points3D must not contain NaN"),

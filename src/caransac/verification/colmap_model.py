@@ -109,10 +109,10 @@ class ColmapModel:
                 if vectors is None or blob is None or len(vectors) != blob[0]:
                     return None
                 points = as_points(np.frombuffer(blob[2], np.float32).reshape(blob[:2])[:, :2], "keypoints")
+            if camera_id in self.cameras:
+                return Features(points, vectors), read_camera(*self.cameras[camera_id])
             with naming(f"{self.database}: table cameras, camera {shorten(camera_id)}"):
-                refined = self.cameras.get(camera_id)
-                camera = _camera_of(connection, camera_id) if refined is None else read_camera(*refined)
-            return Features(points, vectors), camera
+                return Features(points, vectors), _camera_of(connection, camera_id)
 
 
 def in_colmap_pixels(camera: Camera) -> Camera:

@@ -38,8 +38,8 @@ def read_points(folder: Path) -> tuple[Array, NDArray[np.int64]]:
         ValueError: it is something else, or cut off; the message names it.
     """
     points = sorted(_records(folder, "points3D", _point_at, _point_of), key=itemgetter(0))
-    if not points:
-        raise ValueError(f"{folder} has no points")
+    if not any(len(track) for *_, track in points):
+        raise ValueError(f"{folder} has no points that an image sees")
     places = as_reals([place for _, place, _ in points], f"{folder}: points3D")
     rows = np.repeat(np.arange(len(points)), [len(track) for *_, track in points])
     seen = np.concatenate([track for *_, track in points])
