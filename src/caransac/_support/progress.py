@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
+    from rich.console import Group
     from rich.live import Live
 
 REFRESH_S = 0.5  # between two drawings of the bar
@@ -33,15 +32,9 @@ class Progress:
                 progress.show("verify", done, len(pairs), unit="pairs")
     """
 
-    def __init__(self, below: Callable[[], RenderableType] | None = None, *, quiet: bool = False) -> None:
-        """Prepare it.
-
-        Args:
-            below: makes what a terminal shows below the bar; called whenever the bar is drawn.
-            quiet: show nothing.
-        """
-        self._below, self._quiet = below, quiet
-        self._live = None if quiet else _open_live()
+    def __init__(self, *, quiet: bool = False) -> None:
+        """Prepare it; `quiet` shows nothing."""
+        self._quiet, self._live = quiet, None if quiet else _open_live()
         self._stage: _Stage | None = None
         self._shown = -math.inf  # when, in seconds of the monotonic clock
 
@@ -108,12 +101,7 @@ class Progress:
         row.add_column(ratio=1, min_width=8)
         row.add_column(no_wrap=True)
         row.add_row(Text(stage.description), ProgressBar(stage.total, stage.done), Text(stage.status()))
-        parts: list[RenderableType] = [row]
-        if stage.figures:
-            parts.append(Text(stage.figures))
-        if self._below is not None:
-            parts.append(self._below())
-        return Group(*parts)
+        return Group(row, Text(stage.figures)) if stage.figures else Group(row)
 
 
 class _Stage:

@@ -23,7 +23,7 @@ from caransac_lab.bench.contract import Estimator
 from caransac_lab.bench.paper import PaperTable
 from caransac_lab.bench.plan import Plan
 from caransac_lab.bench.protocol import POLISH_PX
-from caransac_lab.bench.tables import as_markdown, count, make_tables
+from caransac_lab.bench.tables import as_markdown, count, fit, make_tables
 
 RUN_RESULTS, MARKDOWN, CSV = "results.json", "table.md", "table.csv"
 RESULTS = machine.CLONE / "benchmarks" / "results"  # of the studies
@@ -79,11 +79,11 @@ def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, 
     }
 
 
-def format_markdown(results: Mapping[str, Any], paper: PaperTable | None = None) -> str:
-    """The tables, one per data set and problem, with the command and the conditions."""
+def format_markdown(results: Mapping[str, Any], paper: PaperTable | None = None, width: int | None = None) -> str:
+    """The tables, one per data set and problem, with the command and the conditions; in lines of a width if given."""
     parts = [f"`{results['command']}`\n"]
     for table in make_tables(results, paper):
-        parts += [f"## {table.title}\n", as_markdown(table)]
+        parts += [f"## {table.title}\n", as_markdown(table if width is None else fit(table, width))]
     parts.append("".join(f"- {note}\n" for note in describe_conditions(results, paper)))
     return "\n".join(parts)
 

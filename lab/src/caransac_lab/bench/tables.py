@@ -126,6 +126,18 @@ def as_markdown(table: ResultTable) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+def fit(table: ResultTable, width: int) -> ResultTable:
+    """As much of a table as so many letters have room for: columns that are `further` go, the last one first."""
+    while len(as_markdown(table).partition("\n")[0]) > width:
+        further = [number for number, column in enumerate(table.columns) if column.further]
+        if not further:
+            break
+        kept = [number for number in range(len(table.columns)) if number != further[-1]]
+        rows = tuple(tuple(row[number] for number in kept) for row in table.rows)
+        table = replace(table, columns=tuple(table.columns[number] for number in kept), rows=rows)
+    return table
+
+
 def count(number: int, noun: str) -> str:
     """``1 scene``, ``2 scenes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,8 +20,10 @@ from caransac.io.images import FeatureKind
 from caransac_lab.bench.adapters import ESTIMATORS
 from caransac_lab.bench.contract import installed_version
 from caransac_lab.bench.filters import saved_filter
+from caransac_lab.bench.journal import Journal, Key
 from caransac_lab.bench.paper import PaperTable
 from caransac_lab.bench.plan import GROUPS, Plan
+from caransac_lab.bench.protocol import Outcome
 from caransac_lab.datasets import match_pair_list
 
 QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
@@ -214,6 +217,21 @@ def _show_and_check(progress: Progress, stage: str, done: int, total: int) -> No
     interrupts.check()
 
 
+class ShownRuns(Progress):
+    """An observer of a benchmark that shows how far it is."""
+
+    def begin_stage(self, stage: str, total: int) -> None:
+        """A stage of so many runs begins."""
+        self._runs = stage, 0, total
+        self.show(*self._runs, unit="runs")
+
+    def add_outcome(self, key: Key, outcome: Outcome) -> None:  # noqa: ARG002  # only their number is shown
+        """A run has ended."""
+        stage, done, total = self._runs
+        self._runs = stage, done + 1, total
+        self.show(*self._runs, unit="runs")
+
+
 def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperTable | None) -> None:
     """Run a plan, write the results, and print the table; nothing else goes to stdout."""
     try:
@@ -221,8 +239,6 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperT
 
         from caransac_lab.bench import machine, publication
         from caransac_lab.bench.benchmark import Benchmark
-        from caransac_lab.bench.journal import Journal
-        from caransac_lab.bench.terminal import Display, print_tables
     except ImportError as error:
         raise needs_extra(error) from error
 
@@ -234,8 +250,9 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperT
         "commit": about["commit"],
         "instruction set": about["instruction_set"],
     }
-    with Journal(out / "journal.jsonl", header) as journal, Display(quiet=arguments.quiet) as display:
-        benchmark = Benchmark(plan, journal, display, arguments.workers)
+    shown = ShownRuns(quiet=arguments.quiet)
+    with Journal(out / "journal.jsonl", header) as journal, shown:
+        benchmark = Benchmark(plan, journal, shown, arguments.workers)
         for name, why in benchmark.missing.items():
             note(arguments, f"missing: {name}: {why}")
         rows = benchmark.run()
@@ -247,7 +264,8 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperT
         command=shlex.join(["caransac-lab", *sys.argv[1:]]),
         paper=paper,
     )
-    print_tables(results, paper)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(publication.format_markdown(results, paper, width), end="")
     note(arguments, f"Results: {out.resolve()}")
 
 
