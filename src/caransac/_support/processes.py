@@ -196,7 +196,7 @@ def _interruptions_blocked() -> Iterator[None]:
 
 def _is_stopped(worker: _Worker) -> bool:
     """Whether a worker is stopped, as by SIGSTOP; False if the system cannot tell."""
-    if hasattr(os, "waitid") and worker.process.pid is not None:
+    if sys.platform != "win32" and hasattr(os, "waitid") and worker.process.pid is not None:
         with suppress(ChildProcessError):  # WNOWAIT leaves the news to whoever waits for the end of the process
             return os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     return False
