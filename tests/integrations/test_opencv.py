@@ -315,7 +315,7 @@ def test_settings_reach_the_estimator():
         ((K, cv2.RANSAC, 0.99, 0.0), {}, "threshold: max_error_px must be"),
         ((K, cv2.RANSAC, 0.99, np.nan), {}, "threshold: max_error_px must be"),
         ((K, cv2.RANSAC, 0.99, 1.0, 0), {}, "maxIters: samples_per_round must be"),
-        ((K, cv2.RANSAC, 0.99, 1.0, 10.5), {}, "maxIters: .* must be an integer"),
+        ((K, cv2.RANSAC, 0.99, 1.0, 10.5), {}, "maxIters: .* must be a whole number"),
         ((K[:2],), {}, "cameraMatrix: K must be 3x3"),
         ((K + np.eye(3, k=1),), {}, "cameraMatrix: K must be"),
         ((-1.0,), {}, "focal must be a positive length"),
