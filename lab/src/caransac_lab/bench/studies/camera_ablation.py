@@ -64,10 +64,27 @@ def fundamental(view: View, options: Options, **given: Any) -> Answer | None:
     return R, t, found.confidence, None
 
 
-def enlarged(run: Callable[[View, Options], Answer | None], view: View, options: Options) -> Answer | None:
-    """The task on the pair with its second image enlarged."""
-    other = zoomed(view)
-    return None if other is None else run(other, options)
+def narrowed(view: View) -> View | None:
+    """The pair with both images enlarged, as a long lens sees it; None with too few matches left."""
+    first = zoomed(view)
+    second = None if first is None else zoomed(swapped(first))
+    return None if second is None else replace(swapped(second), same=view.same)
+
+
+def swapped(view: View) -> View:
+    """The pair with its images in the other order."""
+    pair = view.pair
+    assert pair.R is not None and pair.t is not None
+    other = replace(
+        pair,
+        points1=pair.points2,
+        points2=pair.points1,
+        camera1=pair.camera2,
+        camera2=pair.camera1,
+        R=pair.R.T,
+        t=-pair.R.T @ pair.t,
+    )
+    return replace(view, pair=other, size1=view.size2, size2=view.size1)
 
 
 def unknown(view: View, options: Options) -> Answer | None:
@@ -91,22 +108,21 @@ def with_lens(k1: float) -> Callable[[View, Options], Answer | None]:
 
 
 TASKS: dict[str, Callable[[View, Options], Answer | None]] = {
+    "unknown": unknown,
+    "F": fundamental,
+    "F with sizes": matrix_of_sizes,
     "exact": lambda view, options: pose(view, options, camera1=view.pair.camera1, camera2=view.pair.camera2),
     "given 10%": with_cameras(10, 0.0),
     "uncertain 5%": with_cameras(5, 0.05),
     "uncertain 10%": with_cameras(10, 0.1),
-    "unknown": unknown,
-    "zoomed, unknown": partial(enlarged, unknown),
-    "F": fundamental,
-    "zoomed, F": partial(enlarged, fundamental),
-    "F with sizes": matrix_of_sizes,
-    "zoomed, F with sizes": partial(enlarged, matrix_of_sizes),
     "flat lens": with_lens(0.0),
     "k1 = -0.05": with_lens(-0.05),
     "k1 = -0.1": with_lens(-0.1),
 }
+# Tasks on pairs with one or both images enlarged. The pairs that have too few matches left are not counted.
+ENLARGED: dict[str, Callable[[View], View | None]] = {"zoomed, ": zoomed, "long lens, ": narrowed}
 PRIOR = ("uncertain 5%", "uncertain 10%", "unknown", "zoomed, unknown", "F with sizes")
-UNKNOWN = ("unknown", "zoomed, unknown", "F with sizes", "zoomed, F with sizes")
+UNKNOWN = ("unknown", "zoomed, unknown", "long lens, unknown", "zoomed, F with sizes", "long lens, F with sizes")
 BOXES, EVIDENCE, LENSES = ("F", "zoomed, F"), ("exact", "given 10%"), ("flat lens", "k1 = -0.05", "k1 = -0.1")
 # Every number of `CameraTuning`: other values, neutral if there is a neutral one, and the tasks that it takes part in.
 NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
@@ -117,8 +133,8 @@ NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "centre_difference": ((0.0001, 0.01), PRIOR),
     "tails": ((1e9,), UNKNOWN),
     "first_widening": ((1.0, 4.0), UNKNOWN),
-    "free_deviation": ((0.15, 1.0), (*UNKNOWN[:2], *EVIDENCE)),
-    "focal_steps": (((0.0,), (-2.0, -1.0, 0.0, 1.0, 2.0)), PRIOR),
+    "free_deviation": ((0.15, 1.0), (*UNKNOWN[:3], *EVIDENCE)),
+    "focal_steps": (((0.0,), (-2.0, -1.0, 0.0, 1.0, 2.0)), (PRIOR[1], *UNKNOWN[::2])),
     "focal_steps_apart": (((0.0,), (-1.5, 0.0, 1.5)), UNKNOWN),
     "sharp": ((0.0, 0.12), PRIOR[:2]),
     "more_consensus": ((1.0, 1.1), UNKNOWN),
@@ -155,6 +171,10 @@ def changed(name: str, value: Any) -> Iterator[None]:
 def run_pair(task: str, name: str, value: Any, seeds: int, view: View) -> dict[str, float]:
     """Figures of one pair, means over seeds, with one number changed."""
     figures = []
+    for prefix, enlarge in ENLARGED.items():
+        if task.startswith(prefix):
+            other = enlarge(view)
+            return {} if other is None else run_pair(task.removeprefix(prefix), name, value, seeds, other)
     for seed in range(seeds):
         with changed(name, value):
             answer = TASKS[task](view, Options(seed=seed))
