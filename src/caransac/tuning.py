@@ -97,8 +97,9 @@ class CameraTuning:
     are those of their logarithms.
 
     Attributes:
-        weak: prior's deviation of a focal length, in what the matches leave of it, below which that is mostly bias;
-        max_temper: and the factor by which the prior then counts for more, at most.
+        weak: threshold on prior deviation / deviation from the matches only, of a focal length. Below it the matches
+            mostly add bias, and the prior counts for more, by the square of the ratio. Without that, planes seen by
+            guessed cameras lose 3.6 points of AUC@10.
         centre_deviation: of the principal point of a camera with an uncertain focal length, in its longer side.
         focal_difference: deviation between two images of one camera: focusing changes the focal length a little.
         centre_difference: the same of the principal point, in focal lengths.
@@ -132,7 +133,6 @@ class CameraTuning:
     """
 
     weak: float = 2.0
-    max_temper: float = 16.0
     centre_deviation: float = 0.0025
     focal_difference: float = 0.002
     centre_difference: float = 0.001

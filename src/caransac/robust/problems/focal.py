@@ -162,7 +162,7 @@ class FocalPose(RelativePoseProblem):
         ratios = [
             variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal > 0
         ]
-        return ERRORS.cameras * float(np.clip(CAMERAS.weak**2 * max(ratios, default=0.0), 1.0, CAMERAS.max_temper))
+        return ERRORS.cameras * float(max([1.0, *(CAMERAS.weak**2 * ratio for ratio in ratios)]))
 
     @property
     def prior_information(self) -> Array:

@@ -127,7 +127,6 @@ BOXES, EVIDENCE, LENSES = ("F", "zoomed, F"), ("exact", "given 10%"), ("flat len
 # Every number of `CameraTuning`: other values, neutral if there is a neutral one, and the tasks that it takes part in.
 NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "weak": ((0.0, 4.0), PRIOR),
-    "max_temper": ((4.0, 64.0), PRIOR),
     "centre_deviation": ((0.0005, 0.01), PRIOR),
     "focal_difference": ((0.0002, 0.01), PRIOR),
     "centre_difference": ((0.0001, 0.01), PRIOR),
