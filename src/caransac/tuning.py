@@ -104,8 +104,8 @@ class CameraTuning:
         focal_difference: deviation between two images of one camera: focusing changes the focal length a little.
         centre_difference: the same of the principal point, in focal lengths.
         tails: degrees of freedom of Student's distribution, the prior of an unknown camera: some lenses are far longer.
-        first_widening: factor by which that prior is wider where models are yet to be compared.
-        free_deviation: of a focal length of which nothing is known, tails and all.
+        free_deviation: deviation of a Gaussian as wide as these tails. It is the prior of an unknown focal length while
+            models are compared, and limits the deviation that results state.
         focal_steps: focal lengths that samples are solved at, in deviations, of two images of one camera.
         focal_steps_apart: the same of each of two cameras.
         sharp: deviation below which samples are solved at the focal length as given alone.
@@ -137,7 +137,6 @@ class CameraTuning:
     focal_difference: float = 0.002
     centre_difference: float = 0.001
     tails: float = 3.0
-    first_widening: float = 2.0
     free_deviation: float = 0.5
     focal_steps: tuple[float, ...] = (-1.5, 0.0, 1.5)
     focal_steps_apart: tuple[float, ...] = (-0.8, 0.8)

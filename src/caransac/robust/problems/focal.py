@@ -110,8 +110,8 @@ class FocalPose(RelativePoseProblem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
-            widths = (prior.focal * (CAMERAS.first_widening if prior.unknown else 1.0) for prior in self.priors)
-            return self._prior(ERRORS.cameras * noise**2, *widths)
+            first, second = self.with_tails().priors
+            return self._prior(ERRORS.cameras * noise**2, first.focal, second.focal)
         return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
 
     def _deviations(self, model: Array) -> list[float]:
