@@ -106,9 +106,7 @@ class CameraTuning:
         tails: degrees of freedom of Student's distribution, the prior of an unknown camera: some lenses are far longer.
         free_deviation: deviation of a Gaussian as wide as these tails. It is the prior of an unknown focal length while
             models are compared, and limits the deviation that results state.
-        focal_steps: focal lengths that samples are solved at, in deviations, of two images of one camera.
-        focal_steps_apart: the same of each of two cameras.
-        sharp: deviation below which samples are solved at the focal length as given alone.
+        focal_steps: focal lengths that samples are solved at, in deviations from the given one.
         more_consensus: consensus of two focal lengths in that of one from which on two unknown cameras are not one.
         other_focal: difference of two focal lengths at least for that.
         same_focal: relative difference of the focal lengths of cameras that may be one.
@@ -138,9 +136,7 @@ class CameraTuning:
     centre_difference: float = 0.001
     tails: float = 3.0
     free_deviation: float = 0.5
-    focal_steps: tuple[float, ...] = (-1.5, 0.0, 1.5)
-    focal_steps_apart: tuple[float, ...] = (-0.8, 0.8)
-    sharp: float = 0.07
+    focal_steps: tuple[float, ...] = (-0.8, 0.8)
     more_consensus: float = 1.02
     other_focal: float = 0.1
     same_focal: float = 0.01

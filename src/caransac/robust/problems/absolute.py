@@ -221,7 +221,7 @@ class AbsoluteFocal(Absolute):
         def solve_scaled(points2d: Array, points3d: Array, index: Indices) -> tuple[Array, Indices]:
             return three_point(pack_space(points2d, points3d), index)
 
-        guesses = [(log_scale, 0.0) for log_scale in self.camera_prior.log_scales(CAMERAS.focal_steps)]
+        guesses = [(step * self.camera_prior.focal, 0.0) for step in CAMERAS.focal_steps]
         return solve_in_turns(self.correspondences, samples, guesses, solve_scaled)
 
     def from_public(self, model: Array) -> Array:

@@ -74,8 +74,8 @@ class FocalPose(RelativePoseProblem):
         return cls(rays, (camera1, camera2), shared, usable, centre_deviation)
 
     def _log_scales(self, steps: tuple[float, ...]) -> list[tuple[float, float]]:
-        """Pairs of log_scale that are so many deviations away from the focal lengths as given."""
-        first, second = (prior.log_scales(steps) for prior in self.priors)
+        """Return pairs of log_scale that are so many deviations away from the given focal lengths."""
+        first, second = ([step * prior.focal for step in steps] for prior in self.priors)
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
     def solve(self, samples: Indices) -> Array:
@@ -84,8 +84,7 @@ class FocalPose(RelativePoseProblem):
         def solve_scaled(points1: Array, points2: Array, index: Indices) -> tuple[Array, Indices]:
             return five_point_poses(pack(points1, points2), index)
 
-        steps = CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart
-        return solve_in_turns(self.correspondences, samples, self._log_scales(steps), solve_scaled)
+        return solve_in_turns(self.correspondences, samples, self._log_scales(CAMERAS.focal_steps), solve_scaled)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`: a pose with the cameras as given, or a fundamental matrix.

@@ -41,10 +41,6 @@ class CameraPrior:
         """Whether the focal length is unknown."""
         return self.focal >= UNKNOWN_FOCAL_DEVIATION
 
-    def log_scales(self, steps: tuple[float, ...]) -> list[float]:
-        """Return the log_scales to solve samples at, by steps in deviations; only 0 if the deviation is small."""
-        return [step * self.focal for step in steps] if self.focal > CAMERAS.sharp else [0.0]
-
     @classmethod
     def of(cls, camera: Camera, centre_deviation: float) -> CameraPrior:
         """Return the prior of a camera. If its focal length is exact, so is its principal point."""
