@@ -107,9 +107,9 @@ class CameraTuning:
         free_deviation: deviation of a Gaussian as wide as these tails. It is the prior of an unknown focal length while
             models are compared, and limits the deviation that results state.
         focal_steps: focal lengths that samples are solved at, in deviations from the given one.
-        more_consensus: consensus of two focal lengths in that of one from which on two unknown cameras are not one.
-        other_focal: difference of two focal lengths at least for that.
-        same_focal: relative difference of the focal lengths of cameras that may be one.
+        more_consensus: minimum ratio of consensus (two focal lengths / one) at which two unknown cameras are treated as
+            different.
+        same_focal: maximum relative difference between the given focal lengths of cameras that may be one.
         box_reach: points farther from the middle do not tell the size of an image, in spreads.
         joint_box: longer side of a box around the points of two images, in that of either, below which they may have
             one size.
@@ -138,7 +138,6 @@ class CameraTuning:
     free_deviation: float = 0.5
     focal_steps: tuple[float, ...] = (-0.8, 0.8)
     more_consensus: float = 1.02
-    other_focal: float = 0.1
     same_focal: float = 0.01
     box_reach: float = 6.0
     joint_box: float = 2.0

@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import numpy as np
-
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION
 from caransac.geometry import Array
 from caransac.options import Options
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose
-from caransac.robust.problems.base import log_scales_of
 from caransac.robust.records import Estimate, MatchInfo
 from caransac.tuning import CAMERAS
 
@@ -51,7 +48,7 @@ def estimate_focal_pose(
         return problem, found
     left = options.left_since(started)
     apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, left)
-    if otherwise.model is None or _log_ratio(apart, otherwise.model) <= CAMERAS.other_focal:
+    if otherwise.model is None:
         return problem, found
     max_error = max(found.max_error, otherwise.max_error)  # consensus compares at one threshold only
     together, split = (
@@ -80,13 +77,6 @@ def _estimate_as(
     problem = FocalPose.from_pixels(pixels1, pixels2, cameras[0], cameras[1], shared)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
-
-
-def _log_ratio(problem: FocalPose, model: Array) -> float:
-    """How different the focal lengths of a model are: the size of the logarithm of their ratio."""
-    given = np.log(problem.cameras[1].mean_focal / problem.cameras[0].mean_focal)
-    log_scale1, log_scale2 = log_scales_of(model)
-    return abs(float(given + log_scale2 - log_scale1))
 
 
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:

@@ -134,7 +134,6 @@ NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "free_deviation": ((0.15, 1.0), (*UNKNOWN, *EVIDENCE)),
     "focal_steps": (((0.0,), (-1.5, 0.0, 1.5)), (PRIOR[1], *UNKNOWN)),
     "more_consensus": ((1.0, 1.1), UNKNOWN),
-    "other_focal": ((0.0, 0.3), UNKNOWN),
     "same_focal": ((1e-9,), PRIOR[:2]),
     "box_reach": ((3.0, 1e9), BOXES),
     "joint_box": ((0.0, 1e9), BOXES),
