@@ -110,9 +110,8 @@ class CameraTuning:
         more_consensus: minimum ratio of consensus (two focal lengths / one) at which two unknown cameras are treated as
             different.
         same_focal: maximum relative difference between the given focal lengths of cameras that may be one.
-        box_reach: points farther from the middle do not tell the size of an image, in spreads.
-        joint_box: longer side of a box around the points of two images, in that of either, below which they may have
-            one size.
+        joint_box: maximum ratio of the longer sides (box of the points of both images / box of one image) at which
+            images of unknown size are treated as equally large.
         fit_steps: of refinements with free cameras, at most; they only need show where these lead.
         fit_min_decrease: relative decrease of the cost that ends them.
         loss_scales: of one refinement after the other with free cameras, from wide to narrow, in thresholds.
@@ -139,7 +138,6 @@ class CameraTuning:
     focal_steps: tuple[float, ...] = (-0.8, 0.8)
     more_consensus: float = 1.02
     same_focal: float = 0.01
-    box_reach: float = 6.0
     joint_box: float = 2.0
     fit_steps: int = 8
     fit_min_decrease: float = 1e-4

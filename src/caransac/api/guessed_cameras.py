@@ -66,7 +66,7 @@ def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
     boxes = []
     for pixels, (x, y, spread) in zip((pixels1, pixels2), pack(pixels1, pixels2).spreads(), strict=True):
         u, v = pixels.T  # by columns: numpy reduces rows of two numbers slowly
-        near = (np.abs(u - x) <= CAMERAS.box_reach * spread) & (np.abs(v - y) <= CAMERAS.box_reach * spread)
+        near = (np.abs(u - x) <= 6 * spread) & (np.abs(v - y) <= 6 * spread)  # others are absurd
         u, v = (u[near], v[near]) if near.any() else (np.array([x]), np.array([y]))
         boxes.append((np.array([u.min(), v.min()]), np.array([u.max(), v.max()])))
     low, high = (np.array(ends) for ends in zip(*boxes, strict=True))

@@ -135,7 +135,6 @@ NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "focal_steps": (((0.0,), (-1.5, 0.0, 1.5)), (PRIOR[1], *UNKNOWN)),
     "more_consensus": ((1.0, 1.1), UNKNOWN),
     "same_focal": ((1e-9,), PRIOR[:2]),
-    "box_reach": ((3.0, 1e9), BOXES),
     "joint_box": ((0.0, 1e9), BOXES),
     "fit_steps": ((4, 30), (*BOXES, *EVIDENCE)),
     "fit_min_decrease": ((1e-3, 1e-6), (*BOXES, *EVIDENCE)),
