@@ -71,6 +71,13 @@ def test_relative_pose(module, call):
 
 
 @both
+def test_the_size_of_a_camera_does_not_matter(module):
+    small = CAMERA | {"width": 10, "height": 10}
+    pose, _ = module.estimate_relative_pose(*POINTS, small, small)
+    assert pose_error_deg(pose.R, pose.t, PAIR.R, PAIR.t) < 2
+
+
+@both
 @pytest.mark.parametrize("arguments", [(), ({"max_epipolar_error": 1.0}, {}), ({}, {"loss_type": "TRUNCATED"}, None)])
 def test_fundamental(module, arguments):
     F, info = module.estimate_fundamental(*POINTS, *arguments)

@@ -33,7 +33,7 @@ from caransac import api
 from caransac._support.arrays import as_matches, as_reals
 from caransac.camera import Camera as _Camera  # the name is PoseLib's
 from caransac.geometry import Array
-from caransac.given_cameras import as_camera
+from caransac.given_cameras import as_camera, without_size
 from caransac.integrations import poselib_records as records
 from caransac.integrations.foreign_settings import is_on
 from caransac.integrations.originals import all_names, original_attribute
@@ -109,8 +109,8 @@ def estimate_relative_pose(
     found = api.estimate_relative_pose(
         points2D_1,
         points2D_2,
-        _as_camera(_either(camera1_dict, camera1, "camera1_dict", "camera1"), "camera1"),
-        _as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2"),
+        without_size(_as_camera(_either(camera1_dict, camera1, "camera1_dict", "camera1"), "camera1")),
+        without_size(_as_camera(_either(camera2_dict, camera2, "camera2_dict", "camera2"), "camera2")),
         scores=scores,
         score_kind=score_kind,
         initial_model=_known_pose(initial_pose),

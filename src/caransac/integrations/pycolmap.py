@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from caransac import api
 from caransac._support.sqlite_files import connect, explaining
 from caransac._support.untrusted import read_text
-from caransac.given_cameras import as_camera
+from caransac.given_cameras import as_camera, without_size
 from caransac.integrations.originals import all_names, original_attribute
 from caransac.integrations.pycolmap_absolute import estimate_absolute_pose as estimate_absolute_pose
 from caransac.integrations.pycolmap_absolute import (
@@ -80,8 +80,8 @@ def estimate_essential_matrix(
     found = api.estimate_relative_pose(
         points2D1,
         points2D2,
-        as_camera(camera1, "camera1"),
-        as_camera(camera2, "camera2"),
+        without_size(as_camera(camera1, "camera1")),
+        without_size(as_camera(camera2, "camera2")),
         scores=scores,
         score_kind=score_kind,
         options=as_options(estimation_options),
