@@ -217,12 +217,8 @@ class AbsoluteFocal(Absolute):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-
-        def solve_scaled(points2d: Array, points3d: Array, index: Indices) -> tuple[Array, Indices]:
-            return three_point(pack_space(points2d, points3d), index)
-
         guesses = [(step * self.camera_prior.focal, 0.0) for step in CAMERAS.focal_steps]
-        return solve_in_turns(self.correspondences, samples, guesses, solve_scaled)
+        return solve_in_turns(self.correspondences, samples, guesses, pack_space, three_point)
 
     def from_public(self, model: Array) -> Array:
         """See `Problem.from_public`; the intrinsics are those of the given camera."""

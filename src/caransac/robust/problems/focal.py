@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from math import exp, inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +28,15 @@ from caransac.tuning import CAMERAS, ERRORS
 
 
 class FocalPose(RelativePoseProblem):
-    """Points are normalised by the cameras as given; models are [R | t | a1 | a2], (3, 6).
+    """Points are normalised by the given cameras; models are [R | t | a1 | a2], (3, 6).
 
-    The intrinsics a = (log_scale, x, y) of a camera are relative to the camera as given: its focal length is
-    ``exp(log_scale)`` times that, its principal point ``(x, y)`` of its focal lengths away.
+    The intrinsics a = (log_scale, x, y) of a camera are relative to the given ones: the focal length is the given one
+    times ``exp(log_scale)``, and the principal point is off by ``(x, y)`` times the given focal length.
 
     Attributes:
-        cameras: as given.
+        cameras: the given cameras.
         shared: whether both images come from one camera.
-        guessed: whether not even the sizes of the images are known.
+        guessed: whether the sizes of the images are unknown.
     """
 
     traits = Traits(confidence="focal", degeneracy="two views", uncertainty=True, usual_focal=1.0)
@@ -66,9 +67,10 @@ class FocalPose(RelativePoseProblem):
         shared: bool,
         centre_deviation: float | None = None,
     ) -> FocalPose:
-        """The problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`.
+        """Make the problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`.
 
-        `centre_deviation` is of their principal points, in the longer side of the image.
+        `centre_deviation` is the deviation of principal points, divided by the longer side of the image, if the sizes
+        of the images are unknown.
         """
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
         return cls(rays, (camera1, camera2), shared, usable, centre_deviation)
@@ -80,16 +82,13 @@ class FocalPose(RelativePoseProblem):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-
-        def solve_scaled(points1: Array, points2: Array, index: Indices) -> tuple[Array, Indices]:
-            return five_point_poses(pack(points1, points2), index)
-
-        return solve_in_turns(self.correspondences, samples, self._log_scales(CAMERAS.focal_steps), solve_scaled)
+        guesses = self._log_scales(CAMERAS.focal_steps)
+        return solve_in_turns(self.correspondences, samples, guesses, pack, five_point_poses)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`: a pose with the cameras as given, or a fundamental matrix.
+        """See `Problem.from_public`; the model may be a pose, of the given cameras, or a fundamental matrix.
 
-        Its focal lengths are those of a grid, wider than the prior, that make the matrix the most essential.
+        The focal lengths of a matrix are those of a grid, wider than the prior, that make it the most essential.
         """
         if model.shape != (3, 3):
             return with_intrinsics(model)
@@ -109,12 +108,12 @@ class FocalPose(RelativePoseProblem):
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         if model is None or weights is None:
-            first, second = self.with_tails().priors
-            return self._prior(ERRORS.cameras * noise**2, first.focal, second.focal)
-        return self._prior(self._temper(model, weights, noise) * noise**2, *self._deviations(model))
+            focals = [prior.focal for prior in self.with_tails().priors]
+            return IntrinsicsPrior(**self._precisions(ERRORS.cameras * noise**2, focals))
+        return IntrinsicsPrior(**self._precisions(self.prior_weight(noise, model, weights), self._deviations(model)))
 
     def _deviations(self, model: Array) -> list[float]:
-        """Deviations of the focal lengths whose Gaussian prior pulls a model as the prior of unknown cameras does."""
+        """Return deviations of Gaussian priors that pull a model like the heavy-tailed prior of an unknown camera."""
         found = []
         for prior, log_scale in zip(self.priors, log_scales_of(model), strict=True):
             relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
@@ -122,8 +121,12 @@ class FocalPose(RelativePoseProblem):
         return found
 
     def prior_weight(self, noise: float, model: Array, weights: Array) -> float:
-        """What the prior counts for in the cost of the weighted refinement, in units of its information."""
-        return self._temper(model, weights, noise) * noise**2
+        """See `Problem.prior_weight`; it is larger if the matches hardly determine the focal length."""
+        unit = ERRORS.cameras * noise**2
+        points = self.model_kernels.information(model, self.correspondences, weights) / unit
+        variances = symmetric_inverse(posterior_information(points, self._information([inf, inf]))).diagonal()
+        ratios = (variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal)
+        return unit * max([1.0, *(CAMERAS.weak**2 * float(ratio) for ratio in ratios)])
 
     @property
     def free_parameters(self) -> dict[str, int]:
@@ -133,59 +136,39 @@ class FocalPose(RelativePoseProblem):
         return {f"focal{k + 1}": RELATIVE.focal(k) for k, prior in enumerate(self.priors) if prior.focal > 0}
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
-        """As `intrinsics_prior`, with the focal lengths held where they are."""
-        return self._prior(ERRORS.cameras * noise**2, 0.0, 0.0)
+        """Return the prior of intrinsics whose focal lengths are fixed."""
+        return IntrinsicsPrior(**self._precisions(ERRORS.cameras * noise**2, [0.0, 0.0]))
 
-    def _prior(self, weight: float, focal1: float, focal2: float) -> IntrinsicsPrior:
-        """The prior of deviations of the two log_scales, in units of the cost."""
+    def _precisions(self, weight: float, focals: list[float]) -> dict[str, Any]:
+        """Return the arguments of `IntrinsicsPrior`, by the deviations of the log_scales and a weight."""
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
-        first, second = self.priors
-        same_frame = self.shared and self._same_size()
-        return IntrinsicsPrior(
-            log_scale=(precision(own, focal1), precision(own, focal2)),
-            centre=(precision(own, first.centre), precision(own, second.centre)),
-            log_scale_difference=weight / CAMERAS.focal_difference**2 if self.shared else 0.0,
-            centre_difference=weight / CAMERAS.centre_difference**2 if same_frame else 0.0,
-        )
-
-    def _same_size(self) -> bool:
-        first, second = self.cameras
-        return (first.width, first.height) == (second.width, second.height)
-
-    def _temper(self, model: Array, weights: Array, noise: float) -> float:
-        """How much the prior counts: the more, the less the matches say about the focal length."""
-        points = self.model_kernels.information(model, self.correspondences, weights)
-        points /= ERRORS.cameras * noise**2
-        said = symmetric_inverse(posterior_information(points, self._prior_information(focal_prior=False)))
-        variances = np.diag(said)
-        ratios = [
-            variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal > 0
-        ]
-        return ERRORS.cameras * float(max([1.0, *(CAMERAS.weak**2 * ratio for ratio in ratios)]))
+        sizes = [(camera.width, camera.height) for camera in self.cameras]
+        return {
+            "log_scale": tuple(precision(own, focal) for focal in focals),
+            "centre": tuple(precision(own, prior.centre) for prior in self.priors),
+            "log_scale_difference": weight / CAMERAS.focal_difference**2 if self.shared else 0.0,
+            # A turned image has another principal point.
+            "centre_difference": weight / CAMERAS.centre_difference**2 if self.shared and sizes[0] == sizes[1] else 0.0,
+        }
 
     @property
     def prior_information(self) -> Array:
-        """See `Problem.prior_information`: what is known of the cameras."""
-        return self._prior_information(focal_prior=True)
+        """See `Problem.prior_information`."""
+        return self._information([prior.focal for prior in self.priors])
 
-    def _prior_information(self, *, focal_prior: bool) -> Array:
-        """The same, with or without what is known of uncertain focal lengths."""
-        diagonal = np.zeros(self.model_kernels.degrees_of_freedom)
-        share = 0.5 if self.shared else 1.0
-        for camera, prior in enumerate(self.priors):
-            focal = precision(share, prior.focal) if focal_prior or prior.focal == 0 else 0.0
-            centre = precision(share, prior.centre)
-            diagonal[RELATIVE.camera(camera)] = focal, centre, centre
-        together = np.diag(diagonal)
-        if self.shared:
-            differences = CAMERAS.focal_difference, CAMERAS.centre_difference, CAMERAS.centre_difference
-            for k, deviation in enumerate(differences):
-                both = [RELATIVE.focal(camera) + k for camera in range(2)]
-                together[np.ix_(both, both)] += np.array([[1, -1], [-1, 1]]) / deviation**2
-        return together
+    def _information(self, focals: list[float]) -> Array:
+        """Return the information (11, 11) of the prior, given the deviations of uncertain log_scales."""
+        focals = [focal if prior.focal > 0 else 0.0 for focal, prior in zip(focals, self.priors, strict=True)]
+        known, (first, second) = self._precisions(1.0, focals), (RELATIVE.camera(0), RELATIVE.camera(1))
+        information = np.zeros((RELATIVE.with_intrinsics,) * 2)
+        between = np.diag([known["log_scale_difference"], *[known["centre_difference"]] * 2])
+        information[first, second] = information[second, first] = -between
+        for camera, focal, centre in zip((first, second), known["log_scale"], known["centre"], strict=True):
+            information[camera, camera] = np.diag([focal, centre, centre]) + between
+        return information
 
     def fundamentals(self, models: Array) -> Array:
-        """The fundamental matrices (m, 3, 3) of pixels of models (m, 3, 6), of Frobenius norm one."""
+        """Return the fundamental matrices (m, 3, 3) of pixels of models (m, 3, 6), of Frobenius norm one."""
         return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
 
     def _fundamental(self, model: Array) -> Array:
@@ -198,16 +181,12 @@ def solve_in_turns(
     points: Correspondences,
     samples: Indices,
     guesses: list[tuple[float, float]],
-    solve: Callable[[Array, Array, Indices], tuple[Array, Indices]],
+    pack_points: Callable[[Array, Array], Correspondences],
+    solve: Callable[[Correspondences, Indices], tuple[Array, Indices]],
 ) -> Array:
-    """Models (m, 3, 6) through samples (S, k) that take turns with guesses of the focal lengths.
+    """Return models (m, 3, 6) through samples (S, k) that take turns with guesses of the log_scales of both images.
 
-    Args:
-        points: of all samples.
-        samples: their indices.
-        guesses: pairs of log_scale.
-        solve: points of two images as they are at the guesses, and samples (S, k) of these -> poses (p, 3, 4), and (p,)
-            the sample each comes from.
+    `solve` is a solver that returns poses (p, 3, 4), and (p,) the sample that each comes from.
     """
     turns = np.arange(len(samples)) % len(guesses)
     order = np.argsort(turns, kind="stable")
@@ -215,18 +194,19 @@ def solve_in_turns(
     scales = np.array([[exp(-log_scale) for log_scale in guess] for guess in guesses])
     scales = scales[turns[order]].repeat(samples.shape[1], axis=0)
     index = np.arange(samples.size, dtype=np.int32).reshape(samples.shape)
-    poses, of_sample = solve(sampled.points1 * scales[:, :1], sampled.points2 * scales[:, 1:], index)
+    scaled = pack_points(sampled.points1 * scales[:, :1], sampled.points2 * scales[:, 1:])
+    poses, of_sample = solve(scaled, index)
     intrinsics = np.zeros((len(poses), 3, 2))
     intrinsics[:, 0] = np.array(guesses)[turns[order][of_sample]]
     return np.concatenate([poses, intrinsics], axis=2)
 
 
 def with_model(camera: Camera, intrinsics: Array, focal_deviation: float) -> Camera:
-    """A camera as given with the intrinsics (log_scale, x, y) of a model, and the deviation of its focal length."""
+    """Return a given camera with the intrinsics (log_scale, x, y) of a model, and the deviation of its focal length."""
     log_scale, x, y = intrinsics
     return camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), focal_deviation)
 
 
 def precision(weight: float, deviation: float) -> float:
-    """What is added to the cost for the square of a number of a deviation; infinity holds what is exact."""
+    """Return the cost of the square of a number, by its deviation; infinity fixes an exact number."""
     return weight / deviation**2 if deviation > 0 else inf
