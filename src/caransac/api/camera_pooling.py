@@ -36,8 +36,8 @@ EDGE = 3  # steps: a pair whose best focal length is that near to either end has
 # too, because only one training scene does not show its focal length.
 FEWEST_INFORMATIVE = 5
 LEAST_SUPPORT = 0.6  # share of the informative pairs that agree
-# Relative, of the pooled focal length: a third of that of an unknown one. Of 41 sets of pairs that are known then
-# (RootSIFT, XFeat, ALIKED), the errors are half of the deviations.
+# Relative, of the pooled focal length: a third of that of an unknown one. 23 of 36 sets of pairs (RootSIFT, XFeat,
+# ALIKED) are known then; the root mean square of error / deviation is 0.54, the largest 1.1.
 LARGEST_DEVIATION = 0.05
 RESAMPLES = 200  # of the bootstrap
 SHARED_IMAGES = 1.75  # how much more resampled images spread on the training scenes than pairs do, which share them
