@@ -18,11 +18,11 @@ from caransac.results import DegeneracyKind, Round, StopReason
 
 @dataclass(frozen=True, eq=False)
 class MatchInfo:
-    """What is known of the matches beside their points.
+    """Scores and features of the matches.
 
     Attributes:
         scores: (n,) one number per match, or None.
-        score_kind: what the scores are.
+        score_kind: kind of the scores.
         features: (n, d) further numbers about each match, or None.
         initial: model to try beside those of samples, in the user's terms, or None.
     """
@@ -37,13 +37,13 @@ class MatchInfo:
         return self if usable is None else self.take(usable)
 
     def take(self, chosen: Indices | NDArray[np.bool_]) -> MatchInfo:
-        """The same of the chosen matches."""
+        """Return the information about the chosen matches."""
         scores = None if self.scores is None else self.scores[chosen]
         features = None if self.features is None else self.features[chosen]
         return MatchInfo(scores, self.score_kind, features)
 
     def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
-        """Indices, of the chosen matches or of all, by their scores, the best first; equal ones keep their order."""
+        """Return indices of the chosen matches, or of all, by score, the best first; equal ones keep their order."""
         assert self.scores is not None
         scores = self.scores if chosen is None else self.scores[chosen]
         return np.argsort(-scores if self.score_kind == "confidence" else scores, kind="stable").astype(np.int32)
@@ -51,13 +51,13 @@ class MatchInfo:
 
 @dataclass(frozen=True, eq=False)
 class Degeneracy:
-    """What a homography says about an answer.
+    """Result of testing an answer for planar or rotational degeneracy.
 
     Attributes:
-        kind: what the scene is to the cameras; None for one with depth.
-        share: of the inliers that one homography explains; 0 where it is too little to look any further.
+        kind: kind of the degeneracy; None for a scene with depth.
+        share: share of the inliers that one homography explains; 0 if it is too small to look any further.
         alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
-        margin: how much better the answer is than the best other model of the plane, in deviations by chance.
+        margin: consensus of the answer minus that of the best other model of the plane, in deviations by chance.
     """
 
     kind: DegeneracyKind | None
@@ -68,11 +68,11 @@ class Degeneracy:
 
 @dataclass(frozen=True, eq=False)
 class Rivalry:
-    """What explains the matches that an answer does not.
+    """Models supported by matches that are outliers of the answer.
 
     Attributes:
-        models: (k, ...) models that are worth telling of, the strongest first.
-        share: matches of the strongest model, told of or not, in those of the answer.
+        models: (k, ...) models that are strong enough to report, the strongest first.
+        share: support of the strongest model, reported or not, divided by the support of the answer.
     """
 
     models: Array
@@ -81,13 +81,12 @@ class Rivalry:
 
 @dataclass(frozen=True)
 class LensEvidence:
-    """What matches say of the lenses of two images, whether or not it is enough to accept them.
+    """The most likely lenses of two images, and whether they are accepted.
 
     Attributes:
-        k1: of the lenses that suit the matches and the prior best, in the unit of the rays.
-        deviations: of these, by the matches alone.
-        is_shown: whether the matches are so much more probable with them than with the lenses as given that they are
-            accepted.
+        k1: k1 of the most likely lenses, given the matches and the prior, in the unit of the rays.
+        deviations: standard deviations of k1, without the prior.
+        is_shown: whether the Bayes factor against the given lenses is large enough to accept them.
     """
 
     k1: tuple[float, float]
@@ -97,13 +96,13 @@ class LensEvidence:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Assessment:
-    """What else explains the matches of an estimate, how uncertain it is, and how confident to be in it.
+    """Degeneracy, rivals, covariance and confidence of an estimate.
 
     Attributes:
         degeneracy: result of testing the model for planar or rotational degeneracy; None if not tested.
         rivalry: models supported by outliers of the answer; None if not sought.
-        covariance: (f, f) of the degrees of freedom of a pose, in radians; None of other models.
-        confidence: probability that the model is right; None from a method that cannot tell.
+        covariance: (f, f) covariance of the degrees of freedom of a pose, in radians; None for other models.
+        confidence: probability that the model is right; None if the method does not estimate it.
         rotation_confidence: probability that its rotation is right; None for models without one, or if it is not known.
     """
 
@@ -119,7 +118,7 @@ class Assessment:
         return None if self.degeneracy is None else self.degeneracy.kind
 
     def as_finite(self) -> Assessment:
-        """Return the assessment, or that of an answer that must not be trusted if one of its numbers is not finite."""
+        """Return the assessment, with confidence 0 and no covariance if one of its numbers is not finite."""
         if _are_finite(self.confidence, self.rotation_confidence, self.covariance):
             return self
         sure, rotation = (None if each is None else 0.0 for each in (self.confidence, self.rotation_confidence))
@@ -131,15 +130,15 @@ class Estimate:
     """The answer of a method. Lengths are in the unit of the problem's points.
 
     Attributes:
-        model: the best model of the problem, or None with the reason.
-        stop_reason: why it stopped, or failed.
-        num_hypotheses: minimal samples drawn.
-        max_error: distance from which on a match is no inlier.
+        model: the best model of the problem, or None.
+        stop_reason: why the method stopped or found no model.
+        num_hypotheses: number of minimal samples drawn.
+        max_error: threshold of the inliers.
         noise: median distance of right matches to the model.
-        msac_scores: (n,) of the model at `max_error`; None without a model.
-        rounds: what every round found; empty from a method that keeps no record.
-        lenses: what the matches say of uncertain lenses; None where they are exact, or were not fitted.
-        k1: of the lenses that the problem must be seen `through`; None for those as given.
+        msac_scores: (n,) MSAC scores of the model at `max_error`; None without a model.
+        rounds: records of the rounds; empty from a method that keeps none.
+        lenses: evidence for uncertain lenses; None if they are exact or were not fitted.
+        k1: k1 of the lenses that the problem must be seen `through`; None for the given lenses.
         assess: returns the assessment of this estimate. It takes as long as a round, and of two estimates that compete
             only the better one is assessed.
     """
