@@ -12,7 +12,7 @@ from caransac import Options
 from caransac.geometry import pose_error_deg, split_pose
 from caransac.kernels import five_point_poses, pack
 from caransac.learned.weights_file import weights_path
-from caransac.robust.loop.sampling import ProsacSampler, UniformSampler
+from caransac.robust.loop.sampling import PoolSampler
 from caransac.robust.problems import Essential
 from caransac.robust.records import MatchInfo
 from caransac.synthetic import make_pair
@@ -58,11 +58,11 @@ def selective(sampler, problem, oversampling, quality=geometric_quality):
     return SelectiveSampler(sampler, problem, quality, oversampling)
 
 
-@pytest.mark.parametrize("kind", [UniformSampler, ProsacSampler])
-def test_the_best_of_every_few_samples_is_kept(rng, kind):
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_best_of_every_few_samples_is_kept(rng, ordered):
     points1, points2 = rng.normal(size=(2, 200, 2))
     problem = Essential(pack(points1, points2), 1e-3)
-    plain = kind(np.arange(200, dtype=np.int32), 5, 3)
+    plain = PoolSampler(np.arange(200, dtype=np.int32), 5, 3, ordered)
     candidates = plain.draw(0, 40 * 8).reshape(40, 8, 5)
     kept = selective(plain, problem, 8).draw(0, 40)
     for group, sample in zip(candidates, kept, strict=True):
@@ -86,7 +86,7 @@ def test_oversampling_raises_the_share_of_good_samples(name):
     before, after = [], []
     for pair in make_synthetic(8):
         example = make_example(pair)
-        right = UniformSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
+        right = PoolSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
         before.append(share_of_good(example, right))
         after.append(share_of_good(example, selective(right, example.problem, 8, load_quality(name))))
     assert np.all(np.array(after) > before)
@@ -159,7 +159,7 @@ def test_torch_and_numpy_qualities_agree_and_know_no_order(rng, size):
 
 def test_good_samples_are_those_with_a_model_near_the_truth():
     example = make_example(next(make_synthetic(1)))
-    sampler = UniformSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
+    sampler = PoolSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
     assert good_samples(example, sampler.draw(0, 256)).mean() == share_of_good(example, sampler)
 
 

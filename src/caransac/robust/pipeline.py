@@ -24,7 +24,7 @@ from caransac.robust.copies import find_distinct, with_copies
 from caransac.robust.loop.ca_ransac import ca_ransac, prior_round
 from caransac.robust.loop.lm_lo import lm_lo
 from caransac.robust.loop.refinement import loss_scale, match_weights
-from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, UniformSampler
+from caransac.robust.loop.sampling import DrawStep, PoolSampler, Sampler
 from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
 from caransac.robust.problems import Problem
@@ -197,8 +197,8 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
             order = order[: max(int((info.scores < options.max_ratio).sum()), options.tuning.min_pool)]
     passed = problem.subset(order)  # what is filtered out costs nothing
     progressive = info.scores is not None and options.method == "lm-lo"
-    make_sampler = ProsacSampler if progressive else UniformSampler
-    sampler: Sampler = make_sampler(np.arange(len(order), dtype=np.int32), problem.sample_size, options.seed)
+    pool = np.arange(len(order), dtype=np.int32)
+    sampler: Sampler = PoolSampler(pool, problem.sample_size, options.seed, ordered=progressive)
     scale = Scale.of(passed, options.max_error_px, options.tuning)
     found = lm_lo(passed, scale, sampler if draw is None else draw(passed, sampler), options)
     if found.model is None:

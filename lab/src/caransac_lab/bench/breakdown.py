@@ -19,7 +19,7 @@ from caransac.robust.assess.confidence import assess_confidence
 from caransac.robust.assess.degeneracy import find_degeneracy
 from caransac.robust.assess.rivals import find_rivals
 from caransac.robust.assess.uncertainty import pose_covariance
-from caransac.robust.loop.sampling import ProsacSampler, UniformSampler, sampling_pool
+from caransac.robust.loop.sampling import PoolSampler, sampling_pool
 from caransac.robust.loop.scale import likely_matches
 from caransac.robust.loop.steps import Steps, rank_regions
 from caransac.robust.problems import Essential, Fundamental, Problem
@@ -34,7 +34,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "filter": (BenchFilter.apply,),
     "choice of matches": (choose_working_set,),
     "side information": (side_information,),
-    "sample": (sampling_pool, SelectiveSampler.draw, UniformSampler.draw, ProsacSampler.draw),
+    "sample": (sampling_pool, SelectiveSampler.draw, PoolSampler.draw),
     "solve": (Essential.solve, Fundamental.solve),
     "compare and refine": (ModelKernels.promising,),
     "score": (rank_regions, Steps.attend, Problem.msac_scores),

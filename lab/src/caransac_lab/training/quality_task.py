@@ -15,7 +15,7 @@ from caransac.geometry import split_pose
 from caransac.kernels import Indices, five_point_poses
 from caransac.learned.state_network import load_network
 from caransac.options import SAMPLES_PER_ROUND
-from caransac.robust.loop.sampling import UniformSampler, sampling_pool
+from caransac.robust.loop.sampling import PoolSampler, sampling_pool
 from caransac.tuning import DEFAULT_TUNING
 from caransac_lab.datasets import Pair
 from caransac_lab.networks.sample_quality import LearnedQuality, geometric_quality, sample_inputs
@@ -73,7 +73,7 @@ def draw_samples(example: Example, seed: int) -> Indices:
     network = load_network("default")
     _, prior = network.first(example.side)
     pool = sampling_pool(prior, 5, SAMPLES_PER_ROUND, DEFAULT_TUNING)
-    return UniformSampler(pool, 5, seed).draw(0, NUM_SAMPLES)
+    return PoolSampler(pool, 5, seed).draw(0, NUM_SAMPLES)
 
 
 def share_kept(qualities: NDArray[np.floating], good: NDArray[np.bool_]) -> float:

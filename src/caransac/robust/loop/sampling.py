@@ -16,14 +16,14 @@ from caransac.tuning import Tuning
 
 
 class Sampler(Protocol):
-    """Draws minimal samples; a sample depends on its number alone, never on how the draws are batched."""
+    """Draws minimal samples. A sample depends on its number, not on how the draws are batched."""
 
     @property
     def pool(self) -> Indices:
         """The points that samples are drawn from."""
 
     def draw(self, first: int, count: int) -> Indices:
-        """Samples first .. first + count - 1: (count, sample_size) indices of points."""
+        """Return the samples first .. first + count - 1: (count, sample_size) indices of points."""
 
 
 # The matches, and the sampler that a method would use -> the sampler that it uses instead.
@@ -31,33 +31,25 @@ DrawStep = Callable[[Problem, Sampler], Sampler]
 
 
 @dataclass(frozen=True, eq=False)
-class UniformSampler:
-    """Every subset of the pool equally likely."""
+class PoolSampler:
+    """Draws from a pool of points, uniformly or, if the pool is ordered, by PROSAC (Chum and Matas, CVPR 2005).
+
+    PROSAC draws the first points of the pool first and all of them by and by.
+    """
 
     pool: Indices
     sample_size: int
     seed: int
+    ordered: bool = False
 
     def draw(self, first: int, count: int) -> Indices:
         """See `Sampler.draw`."""
-        return kernels.sample_uniform(self.pool, self.sample_size, count, seed=self.seed, first=first)
-
-
-@dataclass(frozen=True, eq=False)
-class ProsacSampler:
-    """The most promising points first, by degrees all of them (Chum and Matas, CVPR 2005). The pool is ordered."""
-
-    pool: Indices
-    sample_size: int
-    seed: int
-
-    def draw(self, first: int, count: int) -> Indices:
-        """See `Sampler.draw`."""
-        return kernels.sample_prosac(self.pool, self.sample_size, count, seed=self.seed, first=first)
+        sample = kernels.sample_prosac if self.ordered else kernels.sample_uniform
+        return sample(self.pool, self.sample_size, count, seed=self.seed, first=first)
 
 
 def sampling_pool(probabilities: Floats, sample_size: int, count: int, tuning: Tuning) -> Indices:
-    """The pool to draw `count` samples of a round from: matches likely to be inliers, or the most likely ones."""
+    """Return the pool to draw `count` samples from: the matches likely to be inliers, or the most likely ones."""
     failure = (1 - tuning.pool_success) ** (1 / count)
     pool = kernels.where(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for five of 256
     if len(pool) < tuning.min_pool:

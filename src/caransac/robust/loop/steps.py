@@ -13,7 +13,7 @@ from caransac.learned.state_network import MatchStates
 from caransac.options import Options
 from caransac.results import Round
 from caransac.robust.loop.refinement import local_steps, loss_scale, match_weights, refine_weighted, with_initial
-from caransac.robust.loop.sampling import DrawStep, ProsacSampler, Sampler, UniformSampler, sampling_pool
+from caransac.robust.loop.sampling import DrawStep, PoolSampler, Sampler, sampling_pool
 from caransac.robust.loop.scale import Scale, likely_matches
 from caransac.robust.loop.stopping import round_size
 from caransac.robust.problems import Problem
@@ -141,12 +141,12 @@ def _choose_draw(problem: Problem, info: MatchInfo, options: Options, draw_step:
         pool = sampling_pool(likely, problem.sample_size, options.samples_per_round, tuning)
         num = round_size(likely[pool], last, problem.sample_size, options)
         num_by_score = 0 if best_first is None else int(by_score * num)
-        sampler: Sampler = UniformSampler(pool, problem.sample_size, options.seed)
+        sampler: Sampler = PoolSampler(pool, problem.sample_size, options.seed)
         sampler = sampler if draw_step is None else draw_step(problem, sampler)
         samples = sampler.draw(first, num - num_by_score)
         if best_first is None or num_by_score == 0:
             return samples
-        sampler = ProsacSampler(best_first, problem.sample_size, options.seed)
+        sampler = PoolSampler(best_first, problem.sample_size, options.seed, ordered=True)
         return np.concatenate([samples, sampler.draw(int(first * by_score), num_by_score)])
 
     return draw
