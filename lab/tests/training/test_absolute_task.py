@@ -40,7 +40,7 @@ def test_an_example_is_what_the_loop_solves(query, name, rng):
     assert np.mean((found.msac_scores > 0) == (example.labels > 0)) > 0.8
 
 
-@pytest.mark.parametrize("kind", ["plane", "far", "few", "focal"])
+@pytest.mark.parametrize("kind", ["plane", "far", "few", "focal", "copy", "patch"])
 def test_hard_queries_keep_their_truth(query, kind, rng):
     hard = harden(query, kind, rng)
     right = hard.right_matches()
@@ -48,8 +48,13 @@ def test_hard_queries_keep_their_truth(query, kind, rng):
         assert 6 <= len(right) <= 30 and right.mean() > 0.4
     elif kind == "focal":
         assert hard.camera.fx != query.camera.fx and right.mean() < query.right_matches().mean()
+    elif kind == "copy":
+        shares = [harden(query, kind, rng).right_matches().mean() / right.mean() for _ in range(20)]
+        assert min(shares) < 0.9 * max(shares)
     else:
         assert right.sum() > 0.7 * query.right_matches().sum()
+    if kind == "patch":
+        assert np.ptp(hard.points2d[right > 0], axis=0).max() < 151
     if kind == "plane":
         flat = hard.points3d[right > 0]
         thin, *_, wide = np.sort(np.linalg.svd(flat - flat.mean(axis=0), compute_uv=False))
@@ -72,7 +77,8 @@ def test_gradients_and_evidence(root):
     assert figures and any(np.abs(gradient).max() > 0 for gradient in gradients)
     found = next(found for index in range(20) if (found := worker.evidence(weights, "absolute", index)))
     evidence, right, rotation = found
-    assert evidence.shape == (len(EVIDENCE),) and np.isfinite(evidence).all() and isinstance(right, bool)
+    assert evidence.shape == (len(EVIDENCE),) and isinstance(right, bool)
+    assert 10 < np.isfinite(evidence).sum() < len(EVIDENCE)  # of two images nothing is measured
     assert rotation is None
 
 

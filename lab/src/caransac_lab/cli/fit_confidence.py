@@ -20,6 +20,7 @@ FITTED: dict[str, tuple[TaskName, str]] = {
     "with-filter": ("state", "filter"),
     "absolute": ("absolute", ""),
 }
+SYNTHETIC = 0.15  # share of synthetic pairs
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,7 +47,14 @@ def fit(name: str, data: tuple[str, ...], unrelated: tuple[str, ...], runs: int,
     width = len(read_weights(weights, "name")["init.0.bias"])
     task, with_filter = FITTED[name]
     recipe = Recipe(
-        task=task, data=data, unrelated=unrelated, start=name, with_filter=with_filter, width=width, val_pairs=4
+        task=task,
+        data=data,
+        unrelated=unrelated,
+        synthetic_share=SYNTHETIC,
+        start=name,
+        with_filter=with_filter,
+        width=width,
+        val_pairs=4,
     )
     with tempfile.TemporaryDirectory() as folder:
         made = train(recipe, Path(folder), steps=0, workers=workers, evidence_runs=runs)

@@ -17,7 +17,7 @@ from caransac.geometry.triangulation import triangulate_matches
 from caransac.options import ScoreKind
 from caransac.robust.problems import Absolute
 from caransac_lab.datasets.pair import Pair
-from caransac_lab.datasets.ransac_tutorial import read_poses, read_ransac_tutorial
+from caransac_lab.datasets.ransac_tutorial import read_poses, read_ransac_tutorial, split_score_kind
 
 RIGHT_PX = 2.0  # distance in the image to the true place below which a match is right: 3D points are noisy, too
 MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # of right matches that give 3D points
@@ -93,6 +93,7 @@ class QueryImage:
         R: (3, 3) true rotation.
         t: (3,) true translation.
         references: by the name of the reference.
+        score_kind: what the scores are.
     """
 
     scene: str
@@ -101,6 +102,7 @@ class QueryImage:
     R: Array
     t: Array
     references: dict[str, Reference]
+    score_kind: ScoreKind = "ratio"
 
     def query(self, names: list[str]) -> Query:
         """The query that was matched with some references."""
@@ -109,7 +111,7 @@ class QueryImage:
         points3d = np.concatenate([each.points3d for each in chosen])
         known = [each.scores for each in chosen if each.scores is not None]
         scores = np.concatenate(known) if len(known) == len(chosen) else None
-        return Query(self.scene, self.name, points2d, points3d, scores, self.camera, self.R, self.t)
+        return Query(self.scene, self.name, points2d, points3d, scores, self.camera, self.R, self.t, self.score_kind)
 
 
 def read_query_images(root: str | Path) -> Iterator[QueryImage]:
@@ -119,7 +121,7 @@ def read_query_images(root: str | Path) -> Iterator[QueryImage]:
     of several, the one with the largest angle.
     """
     for scene, pairs in groupby(read_ransac_tutorial(root), key=lambda pair: pair.scene):
-        yield from _scene_images(scene, list(pairs), read_poses(Path(root) / scene))
+        yield from _scene_images(scene, list(pairs), read_poses(split_score_kind(Path(root))[0] / scene))
 
 
 def read_queries(
@@ -164,7 +166,7 @@ def _scene_images(scene: str, pairs: list[Pair], poses: dict[str, tuple[Array, A
                 space = np.array([X for X in found if X is not None])
                 references[other] = Reference(own[kept], space, None if scores is None else scores[kept])
         if references:
-            yield QueryImage(scene, name, cameras[name], *poses[name], references)
+            yield QueryImage(scene, name, cameras[name], *poses[name], references, pairs[0].score_kind)
 
 
 def _add_points(

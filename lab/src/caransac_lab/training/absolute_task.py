@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -25,6 +26,7 @@ from caransac_lab.training.data import (
     known_camera,
     random_threshold,
     read_pairs,
+    scene_chances,
     with_other_scores,
 )
 from caransac_lab.training.hard_queries import HardQuery, harden, in_space, take
@@ -37,6 +39,7 @@ FOCAL_SHARE = 0.2  # of the training queries, that are solved with an uncertain 
 NOISY, NOISES_PX, SPACE_NOISES_PX = 0.35, (0.2, 2.0), (0.2, 2.0)  # share of queries that are moved, and deviations
 REPEATED = 0.15  # share with a repeated structure: right matches of a place that lead to another
 SUBSETS, SMALLEST_SUBSET = 0.3, 20  # share of which only some matches are kept, and how few at least
+HARD_QUERIES: tuple[HardQuery, ...] = (*get_args(HardQuery), "copy")  # copies twice: no other is so easily believed
 HARD_SHARE = 0.15  # of the training queries: planes, far points, few matches
 
 
@@ -60,9 +63,13 @@ class QuerySource:
 
     def __init__(self, images: Sequence[QueryImage]) -> None:
         self.images = list(images)
-        scenes = [image.scene for image in self.images]
-        weights = np.array([scenes.count(scene) ** -0.5 for scene in scenes])
-        self._chances = np.cumsum(weights) / weights.sum()
+        self._chances = scene_chances([image.scene for image in self.images])
+
+    def balanced(self) -> QuerySource:
+        """See `PairSource.balanced`."""
+        source = copy(self)
+        source._chances = scene_chances([image.scene for image in self.images], balanced=True)
+        return source
 
     def draw(self, rng: np.random.Generator) -> Query:
         """A query with enough right matches, augmented."""
@@ -114,17 +121,17 @@ class AbsoluteTask(LoopTask):
     def evidence_example(
         self, source: QuerySource, unrelated: Sequence[Pair], problem_name: str, rng: np.random.Generator
     ) -> Example:
-        """A related query two times in five, else a hard one, one of unrelated images, or one matched at random."""
+        """A related query in half of the runs, else a hard one, one of unrelated images, or one matched at random."""
         chance, max_error_px = rng.random(), random_threshold(rng)
-        if chance < 0.2 and unrelated and rng.random() < 0.7:
+        if chance < 0.15 and unrelated and rng.random() < 0.7:
             query = in_space(unrelated[int(rng.integers(len(unrelated)))], rng)
-        elif chance < 0.2:
+        elif chance < 0.15:
             query = source.draw(rng)
             query = replace(query, points3d=rng.permutation(query.points3d), R=None, t=None)
-        elif chance < 0.6:
+        elif chance < 0.65:
             query = source.draw(rng)
         else:
-            kinds = [kind for kind in get_args(HardQuery) if kind != "focal" or problem_name == "absolute"]
+            kinds = [kind for kind in HARD_QUERIES if kind != "focal" or problem_name == "absolute"]
             query = harden(source.draw(rng), kinds[int(rng.integers(len(kinds)))], rng)
         return make_query_example(query, problem_name, rng, max_error_px)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -265,11 +267,13 @@ class PairSource:
         self.pairs = list(pairs)
         self.augment = augment
         self.synthetic_share = synthetic_share if self.pairs else 1.0
-        sizes: dict[str, int] = {}
-        for pair in self.pairs:
-            sizes[pair.scene] = sizes.get(pair.scene, 0) + 1
-        weights = np.array([sizes[pair.scene] ** -0.5 for pair in self.pairs])
-        self._chances = np.cumsum(weights) / weights.sum() if self.pairs else weights
+        self._chances = scene_chances([pair.scene for pair in self.pairs])
+
+    def balanced(self) -> PairSource:
+        """The same source, of which every folder counts alike: the confidence must know all matchers."""
+        source = copy(self)
+        source._chances = scene_chances([pair.scene for pair in self.pairs], balanced=True)
+        return source
 
     def draw(self, rng: np.random.Generator) -> Pair:
         """A pair with enough right matches, augmented."""
@@ -280,6 +284,24 @@ class PairSource:
                 made = self.augment(self.pairs[int(np.searchsorted(self._chances, rng.random()))], rng)
             if made.right_matches().sum() >= MIN_INLIERS:
                 return made
+
+
+def scene_chances(scenes: Sequence[str], *, balanced: bool = False) -> Array:
+    """Cumulative chances (n,) of items of scenes: a scene counts by the square root of its number of items.
+
+    Args:
+        scenes: (n,) their names, which begin with that of a folder, as `read_pairs` makes them.
+        balanced: whether all folders count alike.
+    """
+    sizes = Counter(scenes)
+    weights = np.array([sizes[scene] ** -0.5 for scene in scenes])
+    if balanced:
+        folders = [scene.rpartition("/")[0] for scene in scenes]
+        totals = Counter[str]()
+        for folder, weight in zip(folders, weights.tolist(), strict=True):
+            totals[folder] += weight
+        weights /= [totals[folder] for folder in folders]
+    return np.asarray(np.cumsum(weights) / weights.sum()) if len(weights) else weights
 
 
 def synthetic_pair(rng: np.random.Generator) -> Pair:

@@ -18,7 +18,10 @@ FAR = (5.0, 100.0)  # factors of depths
 MAX_TILT = 1.2  # radians between a plane and the image
 UNSCORED = 0.35  # share of hard queries without scores
 
-HardQuery = Literal["plane", "far", "few", "focal"]
+COPIED, COPY_TURN = (0.1, 0.8), 0.3  # share of the right matches that lead to a copy; deviation of its rotation vector
+PATCH_PX = (20.0, 150.0)  # side of the part of an image that has all right matches
+
+HardQuery = Literal["plane", "far", "few", "focal", "copy", "patch"]
 
 
 def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
@@ -34,20 +37,46 @@ def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
         num_right = min(int(rng.integers(size // 2, size + 1)), int(right.sum()))
         wrong = rng.permutation(np.flatnonzero(~right))[: size - num_right]
         return take(query, np.concatenate([rng.permutation(np.flatnonzero(right))[:num_right], wrong]))
+    if right.sum() < 2:  # too few to make anything of
+        return query
+    if kind == "copy":
+        return _with_copy(query, right, rng)
     R, t = query.R, query.t
     assert R is not None and t is not None
+    if kind == "patch":  # the right matches are pushed together in the image, at their depths
+        low, high = query.points2d[right].min(axis=0), query.points2d[right].max(axis=0)
+        middle, factor = (
+            query.points2d[rng.choice(np.flatnonzero(right))],
+            log_uniform(rng, *PATCH_PX) / (high - low).max(),
+        )
+        pushed = middle + factor * (query.points2d - middle)
+        query = replace(query, points2d=np.where(right[:, None], pushed, query.points2d))
     rays = homogeneous(query.camera.pixels_to_rays(query.points2d))
     depths: Array = np.maximum((query.points3d @ R[2]) + t[2], 1e-9)
     if kind == "plane":
         normal = rotation_from_vector([*rng.uniform(-MAX_TILT / 2, MAX_TILT / 2, 2), 0.0])[2]
         depths = np.median(depths) / np.maximum(rays @ normal, 0.1)
-    else:
+    elif kind == "far":
         share = rng.uniform(0.3, 1.0)
         depths = np.where(rng.random(len(depths)) < share, depths * log_uniform(rng, *FAR), depths)
     seen = rays * depths[:, None]
     seen[:, :2] += 0.5 / query.camera.mean_focal * depths[:, None] * rng.normal(size=(len(seen), 2))
     space = np.where(right[:, None], (seen - t) @ R, query.points3d)
     return replace(query, points3d=space)
+
+
+def _with_copy(query: Query, right: NDArray[np.bool_], rng: np.random.Generator) -> Query:
+    """The query with right matches, of one place or any, that lead to a copy: repetition, symmetry, a moved object."""
+    points = query.points3d[right]
+    centre, spread = np.median(points, axis=0), points.std(axis=0)
+    order = query.points2d @ rng.normal(size=2) if rng.random() < 0.5 else rng.random(len(right))
+    copied = right & (order < np.quantile(order[right], rng.uniform(*COPIED)))
+    axis = rng.normal(size=3)
+    step = spread * rng.normal(size=3) * rng.uniform(0.1, 1.0)
+    half_turn = np.pi * axis / np.linalg.norm(axis)
+    turn, step = ((np.zeros(3), step), (half_turn, 0 * step), (COPY_TURN * axis, step))[int(rng.integers(3))]
+    moved = (query.points3d - centre) @ rotation_from_vector(turn).T + centre + step
+    return replace(query, points3d=np.where(copied[:, None], moved, query.points3d))
 
 
 def in_space(pair: Pair, rng: np.random.Generator) -> Query:

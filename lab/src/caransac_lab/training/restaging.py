@@ -18,15 +18,17 @@ from caransac.geometry import Array, homogeneous, rotation_from_vector
 from caransac_lab.datasets import Pair
 from caransac_lab.synthetic.distributions import log_uniform
 
-SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "motions"]
+SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "centre", "motions", "facade"]
 SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
 
 BASELINES, TINY_BASELINES = (0.05, 0.5), (1e-4, 0.04)  # in depths
 NOISES_PX = (0.15, 1.5)  # of keypoints
 FEW = (8, 30)  # matches
-FOCAL_FACTORS = (1.5, 2.4)
+FOCAL_FACTORS = (1.15, 2.4)  # by which focal lengths are off
+CENTRE_OFFSETS = (0.03, 0.15)  # of principal points that are off, in images
 MOVING = (0.1, 0.75)  # share of the right matches that follow a second motion
 MOVING_TURN = 0.05  # deviation of its rotation vector from that of the camera
+FACADE, SHIFTED, PERIOD = 0.8, (0.2, 0.8), (0.03, 0.15)  # share of the matches, of these taken for the next; in depths
 TURN = 0.12  # deviation of the rotation vector, where the cameras are turned anew
 UNSCORED = 0.35  # share of scenes without scores
 LARGEST_WRONG_SHARE = 0.7  # of the matches, where a hard scene has outliers at all
@@ -41,22 +43,32 @@ class Restaged:
         pair: its matches and cameras; R and t are None where no translation is right.
         H: (3, 3) true homography of pixels where there is one, else None.
         R: (3, 3) true rotation, also of a camera that only turned; None without truth.
-        kind: which hard scene it is; None of an ordinary one.
+        kind: which hard scene it is; "none" without any geometry, "" of an ordinary one.
     """
 
     pair: Pair
     H: Array | None = None
     R: Array | None = None
-    kind: SceneKind | None = None
+    kind: str = ""
 
 
-def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
-    """The matches of a pair with truth in a hard scene."""
+def restage(
+    pair: Pair, kind: SceneKind, rng: np.random.Generator, largest_wrong_share: float = LARGEST_WRONG_SHARE
+) -> Restaged:
+    """The matches of a pair with truth in a hard scene, with wrong matches up to a share."""
     right = pair.right_matches() > 0
     if kind == "focal":
         factor = rng.uniform(*FOCAL_FACTORS) ** rng.choice([-1, 1])
         zoomed = replace(pair, camera1=_zoomed(pair.camera1, factor), camera2=_zoomed(pair.camera2, factor))
-        return Restaged(_unscored(zoomed, rng), R=pair.R)
+        return Restaged(_unscored(zoomed, rng), R=pair.R, kind=kind)
+    if kind == "centre":
+        angle = rng.uniform(0, 2 * np.pi)
+        off = log_uniform(rng, *CENTRE_OFFSETS) * np.array([np.cos(angle), np.sin(angle)])
+        return Restaged(
+            _unscored(replace(pair, camera1=_moved(pair.camera1, off), camera2=_moved(pair.camera2, off)), rng),
+            R=pair.R,
+            kind=kind,
+        )
     if kind == "few":
         size = int(rng.integers(FEW[0], FEW[1] + 1))
         num_right = min(int(rng.integers(size // 2, size + 1)), int(right.sum()))
@@ -66,7 +78,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
                 rng.permutation(np.flatnonzero(~right))[: size - num_right],
             ]
         )
-        return Restaged(_unscored(pair.take(kept), rng), R=pair.R)
+        return Restaged(_unscored(pair.take(kept), rng), R=pair.R, kind=kind)
     R, t = rotation_from_vector(TURN * rng.normal(size=3)), rng.normal(size=3) * (1, 0.7, 0.5)
     t /= np.linalg.norm(t)
     rays1 = pair.camera1.pixels_to_rays(pair.points1)
@@ -86,6 +98,10 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
         other = R @ rotation_from_vector(MOVING_TURN * rng.normal(size=3))
         moved = np.where(moving[:, None], points @ other.T + _baseline(rng), moved)
         seen &= moved[:, 2] > 0.05
+    if kind == "facade":  # at a depth of one, in front of the camera
+        period = rng.uniform(*PERIOD) * np.array([rng.choice([-1.0, 1.0]), 0.0, 0.0])
+        taken = (points[:, 2] == 1) & (rng.random(len(points)) < rng.uniform(*SHIFTED))
+        moved = np.where(taken[:, None], moved + period @ R.T, moved)
     pixels2 = pair.camera2.rays_to_pixels(moved[:, :2] / np.where(seen, moved[:, 2], 1.0)[:, None])
     noise = log_uniform(rng, *NOISES_PX)
     points1, points2 = (
@@ -95,7 +111,7 @@ def restage(pair: Pair, kind: SceneKind, rng: np.random.Generator) -> Restaged:
     truth = (None, None) if kind == "rotation" else (R, t / np.linalg.norm(t))
     staged = replace(pair, points1=points1, points2=points2, R=truth[0], t=truth[1])
     H = None if homography is None else pair.camera2.K @ homography @ np.linalg.inv(pair.camera1.K)
-    return Restaged(_unscored(staged.take(_with_fewer_wrong(seen, right, rng)), rng), H, R, kind)
+    return Restaged(_unscored(staged.take(_with_fewer_wrong(seen, right, largest_wrong_share, rng)), rng), H, R, kind)
 
 
 def _surface(
@@ -106,6 +122,9 @@ def _surface(
         return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *TINY_BASELINES)
     if kind == "rotation":
         return np.ones(len(rays1)), R, np.zeros(3)
+    if kind == "facade":
+        depths = np.where(rng.random(len(rays1)) < FACADE, 1.0, np.exp(rng.uniform(-0.7, 0.7, len(rays1))))
+        return 1 / depths, None, t * log_uniform(rng, *BASELINES)
     if kind == "motions":
         return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *BASELINES)
     normal = np.array([*(0.6 * rng.normal(size=2)), 1.0])
@@ -135,11 +154,19 @@ def _points_on_a_line(count: int, rng: np.random.Generator) -> Array:
     return middle + rng.uniform(-0.5, 0.5, (count, 1)) * direction / np.linalg.norm(direction)
 
 
-def _with_fewer_wrong(seen: NDArray[np.bool_], right: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Indices of the right matches that are seen and some of the wrong ones: none, or up to a share."""
-    share = 0.0 if rng.random() < CLEAN else rng.uniform(0, LARGEST_WRONG_SHARE)
-    num_wrong = int(seen.sum() * share / (1 - share))
-    return np.sort(np.concatenate([np.flatnonzero(seen), rng.permutation(np.flatnonzero(~right))[:num_wrong]]))
+def _with_fewer_wrong(
+    seen: NDArray[np.bool_], right: NDArray[np.bool_], largest_share: float, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Indices of the right matches that are seen and of wrong ones: none, or up to a share.
+
+    If there are too few wrong ones for the share, some right ones are left out.
+    """
+    share = 0.0 if rng.random() < CLEAN else rng.uniform(0, largest_share)
+    kept, wrong = (rng.permutation(np.flatnonzero(chosen)) for chosen in (seen, ~right))
+    num_wrong = int(len(kept) * share / (1 - share))
+    if num_wrong > len(wrong) > 0:
+        kept = kept[: max(int(len(wrong) * (1 - share) / share), FEW[1])]
+    return np.sort(np.concatenate([kept, wrong[:num_wrong]]))
 
 
 def _unscored(pair: Pair, rng: np.random.Generator) -> Pair:
@@ -149,3 +176,9 @@ def _unscored(pair: Pair, rng: np.random.Generator) -> Pair:
 def _zoomed(camera: Camera, factor: float) -> Camera:
     """The camera with its focal lengths taken for larger or smaller than they are."""
     return camera.adjusted(factor, (0.0, 0.0), camera.focal_deviation)
+
+
+def _moved(camera: Camera, off: Array) -> Camera:
+    """The camera with its principal point off by a share (2,) of the image."""
+    longer = max(camera.width, camera.height) or 2 * float(camera.K[:2, 2].max())
+    return camera.adjusted(1.0, (longer * off[0], longer * off[1]), camera.focal_deviation)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,10 +26,10 @@ from caransac_lab.training.data import (
 )
 from caransac_lab.training.filter_task import FilterTask
 from caransac_lab.training.paper_task import PaperTask
-from caransac_lab.training.photographs import bent, cropped
+from caransac_lab.training.photographs import bent, cropped, mirrored, overlaid, sheared
 from caransac_lab.training.quality_task import QualityTask
 from caransac_lab.training.recipe import Recipe
-from caransac_lab.training.restaging import SCENE_KINDS, Restaged, SceneKind, restage
+from caransac_lab.training.restaging import Restaged, SceneKind, restage
 from caransac_lab.training.state_task import LoopTask, StateTask
 from caransac_lab.training.task import Figures, TrainingTask
 from caransac_lab.training.trainable_module import TrainableModule
@@ -37,8 +38,23 @@ from caransac_lab.training.trainable_module import TrainableModule
 BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
 FILTERED = 0.5  # share of pairs without geometry of which a filter leaves some matches
 BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
-# Hard scenes that are made more often than once, and how often more.
-OFTEN: tuple[SceneKind, ...] = ("motions", "tiny", "focal", "focal", "focal")
+WITHOUT_GEOMETRY, ORDINARY, OVERLAID_PLANES = 0.1, 0.5, 0.15  # shares of the runs that the confidence is fitted to
+MOST_WRONG = 0.97  # share of wrong matches among those of planes, at most
+# The others are hard scenes, in these proportions.
+HARD_SCENES: dict[SceneKind | Literal["mirrored", "overlay", "shutter"], float] = {
+    "plane": 1.0,
+    "line": 0.6,
+    "rotation": 1.0,
+    "tiny": 1.2,
+    "few": 1.0,
+    "focal": 3.2,
+    "centre": 1.2,
+    "motions": 2.6,
+    "facade": 1.0,
+    "mirrored": 1.0,
+    "overlay": 1.0,
+    "shutter": 1.0,
+}
 
 TASKS: dict[str, type[TrainingTask]] = {
     "state": StateTask,
@@ -56,6 +72,7 @@ class Worker:
         self.recipe = recipe
         self.task = TASKS[recipe.task](recipe)
         self.source, self.val_pairs, self.unrelated_pairs = self.task.read_data()
+        self.evidence_source = self.source.balanced() if isinstance(self.task, LoopTask) else self.source
 
     def sizes(self) -> tuple[int, int]:
         """Numbers the network reads of a match, and the number of validation pairs."""
@@ -105,7 +122,7 @@ class Worker:
     def _evidence_example(self, problem_name: str, rng: np.random.Generator) -> tuple[Example, Restaged | None]:
         """What the confidence is fitted to: a query, or a pair and the scene that it was made of."""
         if isinstance(self.task, AbsoluteTask):
-            return self.task.evidence_example(self.source, self.unrelated_pairs, problem_name, rng), None
+            return self.task.evidence_example(self.evidence_source, self.unrelated_pairs, problem_name, rng), None
         assert isinstance(self.task, StateTask)
         scene = self._evidence_scene(problem_name, rng)
         pair = cropped(scene.pair, rng) if problem_name == "focal" else scene.pair
@@ -114,20 +131,30 @@ class Worker:
         return self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels), scene
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
-        """A related pair in about half of the runs, else a hard scene, unrelated images, or matches at random."""
+        """A related pair in half of the runs, else a hard scene, unrelated images, or matches at random."""
         chance = rng.random()
-        if chance < 0.13:
-            pair = without_geometry(self.source.draw(rng), rng)
+        if chance < WITHOUT_GEOMETRY:
+            pair = without_geometry(self.evidence_source.draw(rng), rng)
             if self.unrelated_pairs and rng.random() < 0.7:
                 pair = self.unrelated_pairs[int(rng.integers(len(self.unrelated_pairs)))]
-            return Restaged(filtered(pair, rng) if rng.random() < FILTERED else pair)
-        pair = self.source.draw(rng)
+            return Restaged(filtered(pair, rng) if rng.random() < FILTERED else pair, kind="none")
+        pair = self.evidence_source.draw(rng)
         if problem_name == "homography":
-            return restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng)
-        if chance < 0.68:
+            scene = restage(pair, "plane" if rng.random() < 0.7 else "rotation", rng, MOST_WRONG)
+            overlay = rng.random() < OVERLAID_PLANES
+            return replace(scene, pair=overlaid(scene.pair, rng), kind="overlay") if overlay else scene
+        if chance < WITHOUT_GEOMETRY + ORDINARY:
             return Restaged(pair, R=pair.R)
-        kinds = [kind for kind in (*SCENE_KINDS, *OFTEN) if kind != "focal" or problem_name == "essential"]
-        return restage(pair, kinds[int(rng.integers(len(kinds)))], rng)
+        kinds = [kind for kind in HARD_SCENES if kind not in ("focal", "centre") or problem_name == "essential"]
+        shares = np.array([HARD_SCENES[kind] for kind in kinds])
+        kind = kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
+        if kind == "mirrored":
+            return Restaged(mirrored(pair), kind=kind)
+        if kind == "overlay":
+            return Restaged(overlaid(pair, rng), R=pair.R, kind=kind)
+        if kind == "shutter":
+            return Restaged(sheared(pair, rng), R=pair.R, kind=kind)
+        return restage(pair, kind, rng)
 
     def _network(self, weights: Mapping[str, Floats]) -> TrainableModule:
         network = self.task.make_network(self.sizes()[0])
