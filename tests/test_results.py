@@ -302,7 +302,7 @@ def deferred(calls):
 
     def assess():
         calls.append(1)
-        return {"confidence": 0.7}
+        return {"confidence": 0.7, "warnings": ()}
 
     values = dict.fromkeys(("probabilities", "trace", "noise_px")) | {"H": np.eye(3), "inliers": np.ones(4, bool)}
     values |= {"points1": np.zeros((4, 2)), "points2": np.zeros((4, 2)), "consensus": 4.0, "max_error_px": 1.0}

@@ -18,6 +18,7 @@ from caransac._support.files import as_path, delivering, naming
 from caransac._support.untrusted import parse_json, read_text
 from caransac.camera import Camera
 from caransac.geometry import Array, rotation_angle_deg
+from caransac.geometry.mirroring import mirrored_share
 from caransac.geometry.parallax import median_parallax_px
 from caransac.geometry.triangulation import Points3D as Points3D
 from caransac.geometry.triangulation import triangulate_matches
@@ -60,6 +61,7 @@ class Result:
             methods. A pose is right if its error is below 5°; a fundamental matrix, if the pose that it implies with
             the true cameras is; a homography, if its mean error at the corners of the matched region is below one per
             cent of the extent of the matches.
+        warnings: doubts about what was given, each a sentence, such as a focal length that the matches contradict.
         trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.
         elapsed_s: wall-clock seconds of the call, without the assessment that the first read of `confidence` starts.
     """
@@ -72,12 +74,13 @@ class Result:
     consensus: float
     probabilities: Array | None
     confidence: float | None
+    warnings: tuple[str, ...] = field(default_factory=tuple)
     trace: tuple[Round, ...] | None = field(metadata=FULL)
     elapsed_s: float
 
     # Fields that are computed when one of them is first read. A plain default would be found in the class: they have
     # factories.
-    _assessed: ClassVar[tuple[str, ...]] = ("confidence",)
+    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "warnings")
     _derived: ClassVar[tuple[str, ...]] = ("num_matches",)  # what `to_dict` has beside the fields
     _points: ClassVar[tuple[str, ...]] = ()  # fields with the points that were given
 
@@ -248,6 +251,15 @@ class TwoViewResult(PixelResult):
 
     @property
     @computed_once
+    def mirrored_share(self) -> float | None:
+        """Share of the inliers whose neighbourhood is turned over from image 1 to image 2.
+
+        It is near 0 for images as cameras take them, and near 1 if one is mirrored. None if too few inliers tell.
+        """
+        return mirrored_share(self.points1[self.inliers], self.points2[self.inliers])
+
+    @property
+    @computed_once
     def points3d(self) -> Points3D | None:
         """The triangulated inliers, in the frame of camera 1, with their angles and reprojection errors.
 
@@ -276,6 +288,8 @@ class AbsolutePoseResult(PixelResult):
         covariance: (6, 6) of a rotation vector in radians that turns from the left, ``exp(w) R``, and of the
             translation. Where the camera is uncertain, then comes the logarithm of the focal length, then k1: (7, 7) or
             (8, 8). None without success.
+        rivals: other poses, of many matches that the answer does not explain, the strongest first: a copy of the scene
+            or a thing that moved.
         points2d: (N, 2) the pixels that were given: a copy.
         points3d: (N, 3) the 3D points.
     """
@@ -284,10 +298,11 @@ class AbsolutePoseResult(PixelResult):
     t: Array | None
     camera: Camera | None = field(default_factory=NoneType)
     covariance: Array | None = field(default_factory=NoneType)
+    rivals: tuple[Rival, ...] = field(default_factory=tuple)
     points2d: Array = field(metadata=FULL)
     points3d: Array = field(metadata=FULL)
 
-    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "camera", "covariance")
+    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "warnings", "camera", "covariance", "rivals")
     _derived: ClassVar[tuple[str, ...]] = ("num_matches", "centre")
     _points: ClassVar[tuple[str, ...]] = ("points2d", "points3d")
 
@@ -334,6 +349,7 @@ class RelativePoseResult(TwoViewResult):
 
     _assessed: ClassVar[tuple[str, ...]] = (
         "confidence",
+        "warnings",
         "degeneracy",
         "alternatives",
         "rivals",
@@ -396,7 +412,7 @@ class FundamentalResult(TwoViewResult):
     degeneracy: DegeneracyKind | None = field(default_factory=NoneType)
     rivals: tuple[Rival, ...] = field(default_factory=tuple)
 
-    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "degeneracy", "rivals")
+    _assessed: ClassVar[tuple[str, ...]] = ("confidence", "warnings", "degeneracy", "rivals")
 
 
 EpipolarResult = RelativePoseResult | FundamentalResult

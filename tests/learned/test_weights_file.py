@@ -40,7 +40,7 @@ def test_a_file_that_has_changed_is_read_again(path, name, write):
     write(path, arrays)
     first, size = load(path), path.stat().st_size
     assert load(path) is load(str(path)) is first, "and otherwise it is not"
-    changed = {key: array + np.float32(1) for key, array in arrays.items()}
+    changed = {key: array * 2 if key.endswith("scale") else array + np.float32(1) for key, array in arrays.items()}
     write(path, changed)
     assert path.stat().st_size == size
     second = load(path)
@@ -75,7 +75,8 @@ def test_numbers_that_are_not_finite_are_refused(path, name, value):
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("scale", np.zeros(len(EVIDENCE)), r"confidence\.essential\.scale must be positive"),
+        ("scale", -np.ones(len(EVIDENCE)), r"confidence\.essential\.scale must not be negative"),
+        ("scale", np.zeros(len(EVIDENCE)), "do not fit together"),
         ("scale", np.ones(15), r"confidence\.essential\.weight, \.bias, \.mean and \.scale do not fit together"),
         ("weight", np.ones(16), "do not fit together"),
         ("bias", np.ones(2), "do not fit together"),

@@ -15,9 +15,9 @@ from caransac._support.computed_once import computed_once
 from caransac.api import geometry_answers as answers
 from caransac.api.arguments import ImageSize, check_options
 from caransac.api.estimators import estimate_fundamental, estimate_homography, estimate_relative_pose
+from caransac.api.result_fields import MIRRORED
 from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION
 from caransac.geometry import homogeneous
-from caransac.geometry.mirroring import mirrored_share
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import Options, ScoreKind
 from caransac.policy import DEFAULT_POLICY, GeometryPolicy
@@ -175,13 +175,7 @@ def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | No
 def mirrored(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
     """None, if one image is mirrored: it has an epipolar geometry then, but its pose is none of a camera."""
     found = estimates.epipolar
-    if not found.success:
-        return None
-    first, second = as_points(estimates.points1, "points1"), as_points(estimates.points2, "points2")
-    share = mirrored_share(first[found.inliers], second[found.inliers])
-    if share is None or share < policy.mirrored_share:
-        return None
-    return answers.nothing(found, answers.MIRRORED_REASON)
+    return answers.nothing(found, MIRRORED) if found.success and policy.is_mirrored(found) else None
 
 
 def still(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
@@ -193,8 +187,11 @@ def still(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
     of_inliers, of_all = policy.still_shares
     if distinct < policy.min_still or unmoved.mean() < of_all or unmoved[matters].mean() < of_inliers:
         return None
-    by_chance = 0.5 ** (np.count_nonzero(unmoved) - policy.min_still / 2)
-    return answers.unmoved(found, unmoved, by_chance)
+    sure = 1 - 0.5 ** float(np.count_nonzero(unmoved) - policy.min_still / 2)
+    if unmoved.mean() < of_inliers and estimates.plane.confidence is not None:
+        # An overlay is still, too. Then the homography has a rival, the scene, and a low confidence.
+        sure = min(sure, estimates.plane.confidence)
+    return answers.unmoved(found, unmoved, sure) if sure >= policy.min_confidence else None
 
 
 def hardly_moved(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
@@ -259,7 +256,7 @@ def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answe
     found = estimates.without_cameras
     if found is None or not policy.accepts(found) or found.degeneracy is not None:
         return None
-    return answers.fundamental(found)
+    return answers.fundamental(found, estimates.epipolar.warnings)
 
 
 def only_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
@@ -272,7 +269,7 @@ def only_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer |
 def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # rules are called alike
     """None, if no other rule has an answer."""
     found = estimates.epipolar
-    return answers.nothing(found, answers.NOTHING + answers.of_rivals(found))
+    return answers.nothing(found, answers.NOTHING + answers.of_doubts(found))
 
 
 # The decision: the first of these that has an answer gives it. docs/algorithm.md has them in words.

@@ -23,7 +23,7 @@ from caransac.api.arguments import (
 from caransac.api.camera_profile import CameraProfile, camera_profile
 from caransac.api.guessed_cameras import estimate_uncalibrated
 from caransac.api.refined_cameras import refined_cameras
-from caransac.api.result_fields import assessed, assessed_pose, lengths, report, report_common, rivals_of
+from caransac.api.result_fields import assessed, assessed_pose, common_fields, lengths, report, report_common, rivals_of
 from caransac.api.same_camera import could_be_one, estimate_focal_pose
 from caransac.camera import Camera
 from caransac.geometry import Array, essential_from_fundamental, essential_from_pose, split_pose
@@ -200,7 +200,7 @@ def estimate_fundamental(
     def assess() -> dict[str, Any]:
         seen = found.assess().as_finite()
         rivals = rivals_of(problem, found, seen, problem.fundamentals)
-        return {"confidence": seen.confidence, "degeneracy": seen.degeneracy_kind, "rivals": rivals}
+        return {**common_fields(seen), "degeneracy": seen.degeneracy_kind, "rivals": rivals}
 
     return FundamentalResult.deferring(
         assess,

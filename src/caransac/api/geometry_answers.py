@@ -46,7 +46,6 @@ HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, th
 STILL = "no motion: the matches are in the same place in both images"
 NOTHING = "no geometry explains the matches with confidence"
 TOO_FEW = "there are too few matches"
-MIRRORED_REASON = "the matches are mirrored, which no camera sees: is one image flipped?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +69,8 @@ class Answer:
     def result(self, elapsed_s: float) -> GeometryResult:
         """The answer as users get it."""
         shared = {each.name: getattr(self.matches, each.name) for each in fields(TwoViewResult)}
-        told = {"degeneracy": self.epipolar.degeneracy, "rivals": self.epipolar.rivals, "elapsed_s": elapsed_s}
-        values = shared | told | self.known
+        told = {name: getattr(self.epipolar, name) for name in ("degeneracy", "rivals", "warnings")}
+        values = shared | told | {"elapsed_s": elapsed_s} | self.known
         return GeometryResult(kind=self.kind, reason=self.reason, epipolar=self.epipolar, **values)
 
 
@@ -83,13 +82,14 @@ def nothing(epipolar: EpipolarResult, reason: str) -> Answer:
         "inliers": np.zeros_like(epipolar.inliers),
         "num_inliers": 0,
         "consensus": 0.0,
+        "confidence": None if epipolar.confidence is None else 0.0,
     }
     return Answer("none", reason, epipolar, epipolar, known)
 
 
-def unmoved(epipolar: EpipolarResult, still: NDArray[np.bool_], by_chance: float) -> Answer:
-    """The rotation by zero of matches (N,) that are still, which wrong ones are with a probability `by_chance`."""
-    confidence = None if epipolar.confidence is None else 1 - by_chance
+def unmoved(epipolar: EpipolarResult, still: NDArray[np.bool_], sure: float) -> Answer:
+    """The rotation by zero of matches (N,) that are still, with a probability of being right."""
+    confidence = None if epipolar.confidence is None else sure
     known: dict[str, Any] = {
         "success": True,
         "stop_reason": epipolar.stop_reason if epipolar.success else "early_stop",
@@ -127,12 +127,14 @@ def pose(kind: GeometryKind, found: RelativePoseResult, reason: str) -> Answer:
         reason = DEPTH_BUT_ASSUMED
     F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
     known = {name: getattr(found, name) for name in POSE_FIELDS} | {"F": F / np.linalg.norm(F)}
-    return Answer(kind, reason + of_rivals(found), found, found, known)
+    return Answer(kind, reason + of_doubts(found), found, found, known)
 
 
-def fundamental(found: FundamentalResult) -> Answer:
-    """A fundamental matrix, as it was estimated."""
-    return Answer("fundamental", DEPTH_ONLY + of_rivals(found), found, found, {"F": found.F} | _cameras(found))
+def fundamental(found: FundamentalResult, warnings: tuple[str, ...] = ()) -> Answer:
+    """A fundamental matrix, as it was estimated, with warnings about cameras that it does without."""
+    warnings = (*warnings, *found.warnings)
+    known = {"F": found.F, "warnings": warnings} | _cameras(found)
+    return Answer("fundamental", DEPTH_ONLY + of_doubts(found, warnings), found, found, known)
 
 
 def homography(plane: HomographyResult, epipolar: EpipolarResult, reason: str) -> Answer:
@@ -141,7 +143,7 @@ def homography(plane: HomographyResult, epipolar: EpipolarResult, reason: str) -
     if isinstance(epipolar, RelativePoseResult) and epipolar.alternatives:
         assert epipolar.R is not None and epipolar.t is not None
         known["alternatives"] = (RelativePose(epipolar.R, epipolar.t), *epipolar.alternatives)
-    return Answer("homography", reason + of_rivals(epipolar), plane, epipolar, known)
+    return Answer("homography", reason + of_doubts(epipolar), plane, epipolar, known)
 
 
 def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
@@ -149,14 +151,16 @@ def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
     assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
     R = rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)
     known = {"H": plane.H, "R": R, "rotation_confidence": plane.confidence}
-    return Answer("rotation", TURNED + of_rivals(epipolar), plane, epipolar, known | _cameras(epipolar))
+    return Answer("rotation", TURNED + of_doubts(epipolar), plane, epipolar, known | _cameras(epipolar))
 
 
-def of_rivals(epipolar: EpipolarResult) -> str:
-    """What to say of a strong rival: which of two motions is the camera's, the matches do not tell."""
-    if not epipolar.rivals:
-        return ""
-    return f"; another motion explains {100 * epipolar.rivals[0].share:.0f} % of the matches, which this does not"
+def of_doubts(epipolar: EpipolarResult, warnings: tuple[str, ...] | None = None) -> str:
+    """What to say of a strong rival, as the matches do not tell which motion is the camera's; and the warnings."""
+    doubts = [*(epipolar.warnings if warnings is None else warnings)]
+    if epipolar.rivals:
+        share = 100 * epipolar.rivals[0].share
+        doubts.append(f"another motion explains {share:.0f} % of the matches, which this does not")
+    return "".join(f"; {doubt}" for doubt in doubts)
 
 
 def _cameras(epipolar: EpipolarResult) -> dict[str, Any]:

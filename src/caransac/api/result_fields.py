@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,11 +14,14 @@ from caransac._support.arrays import spread_usable
 from caransac.geometry import Array, split_pose
 from caransac.kernels import RELATIVE
 from caransac.options import Options
+from caransac.policy import DEFAULT_POLICY
 from caransac.results import POSE_NUMBERS, RelativePose, Rival, Round
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.relative import RelativePoseProblem
 from caransac.robust.records import Assessment, Estimate
+
+MIRRORED = "the matches are mirrored, which no camera sees: is one image flipped?"
 
 
 def report(
@@ -85,7 +89,18 @@ def report_common(
 
 def assessed(found: Estimate) -> dict[str, Any]:
     """Return the assessed fields that all results have."""
-    return {"confidence": found.assess().as_finite().confidence}
+    return common_fields(found.assess().as_finite())
+
+
+def common_fields(seen: Assessment) -> dict[str, Any]:
+    """Return the fields of an assessment that all results have."""
+    warnings = []
+    if seen.mirrored is not None and seen.mirrored >= DEFAULT_POLICY.mirrored_share:
+        warnings.append(MIRRORED)
+    if seen.cameras is not None and seen.cameras.contradicts:
+        factor = math.exp(seen.cameras.shift)
+        warnings.append(f"the matches fit a focal length of {factor:.2g} times the given one better")
+    return {"confidence": seen.confidence, "warnings": tuple(warnings)}
 
 
 def assessed_pose(problem: RelativePoseProblem, found: Estimate) -> dict[str, Any]:
@@ -93,7 +108,7 @@ def assessed_pose(problem: RelativePoseProblem, found: Estimate) -> dict[str, An
     seen = found.assess().as_finite()
     alternatives = problem.no_models if seen.degeneracy is None else seen.degeneracy.alternatives
     return {
-        "confidence": seen.confidence,
+        **common_fields(seen),
         "rotation_confidence": seen.rotation_confidence,
         "degeneracy": seen.degeneracy_kind,
         "alternatives": tuple(RelativePose(*split_pose(pose)) for pose in problem.public(alternatives)),

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 import caransac
-from caransac.api.geometry_answers import MIRRORED_REASON
+from caransac.api.result_fields import MIRRORED
 from caransac.camera import Camera
 from caransac.cli.camera_arguments import source_text
 from caransac.cli.inputs import TwoViews
@@ -124,13 +124,14 @@ def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px:
 def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
     """Why there is no model, and what to do about it."""
     model = "fundamental matrix" if views.fundamental else "pose"
-    if isinstance(result, GeometryResult) and result.reason == MIRRORED_REASON:
-        return MIRRORED_REASON
+    if isinstance(result, GeometryResult) and result.reason == MIRRORED:
+        return MIRRORED
     if result.stop_reason == "unsure":
         cameras = "" if views.fundamental else ", and are the cameras right"
+        best = result.epipolar if isinstance(result, GeometryResult) else result
         return (
             f"no {model if views.fundamental else 'geometry'} explains the {len(views.matches.points1)} matches with "
-            f"confidence (the best is right with probability {result.confidence or 0:.2f}): do the images show the "
+            f"confidence (the best is right with probability {best.confidence or 0:.2f}): do the images show the "
             f"same scene{cameras}?"
         )
     least = 7 if views.fundamental and views.image_sizes is None else 5

@@ -120,11 +120,12 @@ class StateNetwork:
 
 def _check_confidence(fit: str, weight: Floats, bias: Floats, mean: Floats, scale: Floats) -> None:
     """Raise a ValueError if the weights of a confidence do not fit together: they are used as they are."""
-    numbers, products = mean.size, mean.size * (mean.size + 1) // 2
-    if weight.shape != (numbers + products,) or bias.shape != () or not mean.shape == scale.shape == (numbers,):
+    if not np.all(scale >= 0):
+        raise ValueError(f"{fit}.scale must not be negative")
+    used = int(np.count_nonzero(scale))
+    count = used + used * (used + 1) // 2
+    if weight.shape != (count,) or bias.shape != () or mean.ndim != 1 or mean.shape != scale.shape:
         raise ValueError(f"{fit}.weight, .bias, .mean and .scale do not fit together")
-    if not np.all(scale > 0):
-        raise ValueError(f"{fit}.scale must be positive")
 
 
 def load_network(weights: str | Path) -> StateNetwork:

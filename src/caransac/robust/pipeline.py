@@ -15,9 +15,10 @@ from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
 from caransac.results import Round, StopReason
+from caransac.robust.assess.camera_evidence import check_cameras
 from caransac.robust.assess.confidence import assess_confidence
 from caransac.robust.assess.degeneracy import find_degeneracy
-from caransac.robust.assess.rivals import find_rivals
+from caransac.robust.assess.rivals import find_mirroring, find_rivals
 from caransac.robust.assess.uncertainty import pose_covariance
 from caransac.robust.cameras.lens_evidence import fit_lenses
 from caransac.robust.copies import find_distinct, with_copies
@@ -82,6 +83,8 @@ def examine(problem: Problem, network: StateNetwork, found: Estimate, options: O
         degeneracy=find_degeneracy(problem, found, options),
         rivalry=find_rivals(problem, found, options),
         covariance=_covariance(problem, network, found, options),
+        cameras=check_cameras(problem, found, options.tuning),
+        mirrored=find_mirroring(problem, found),
     )
 
 

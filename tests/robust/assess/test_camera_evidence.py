@@ -1,9 +1,10 @@
 """Matches tell whether the cameras they were given with are right."""
 
 import numpy as np
+import pytest
 
-from caransac import Options
-from caransac.robust.assess.camera_evidence import CameraEvidence, check_cameras
+from caransac import Options, estimate, estimate_relative_pose
+from caransac.robust.assess.camera_evidence import check_cameras
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental
 from caransac.robust.records import MatchInfo
@@ -27,7 +28,8 @@ def test_wrong_focal_lengths_lose_consensus_that_other_cameras_gain():
 
 def test_right_focal_lengths_stay_when_free():
     found = [evidence("depth", seed) for seed in range(10)]
-    assert np.median([d.shift for d in found]) < 0.02
+    assert np.median([abs(d.shift) for d in found]) < 0.02
+    assert not any(d.contradicts for d in found)
     assert np.median([d.deviation for d in found]) < 0.05
 
 
@@ -37,4 +39,21 @@ def test_a_plane_does_not_tell_the_focal_length():
 
 
 def test_without_cameras_there_is_no_evidence():
-    assert evidence("depth", 0, Fundamental) == CameraEvidence()
+    assert evidence("depth", 0, Fundamental) is None
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.4])
+def test_a_focal_length_that_the_matches_contradict_is_named(factor):
+    warned = 0
+    for seed in range(6):
+        pair = make_hard_pair("depth", np.random.default_rng(seed), 0.2)
+        assert estimate_relative_pose(pair.points1, pair.points2, pair.camera, pair.camera).warnings == ()
+        wrong = pair.camera.adjusted(factor, (0, 0), 0.0)
+        found = estimate_relative_pose(pair.points1, pair.points2, wrong, wrong)
+        if found.warnings:
+            warned += 1
+            (text,) = found.warnings
+            better = float(text.removeprefix("the matches fit a focal length of ").partition(" times")[0])
+            assert (better > 1) == (factor < 1)
+            assert text in estimate(pair.points1, pair.points2, wrong, wrong).reason
+    assert warned >= 3

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 import caransac
-from caransac import Options, estimate_fundamental, estimate_relative_pose
+from caransac import Options, estimate_absolute_pose, estimate_fundamental, estimate_relative_pose
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
-from caransac.geometry import join_pose, pose_error_deg, rotation_from_vector
+from caransac.geometry import absolute_pose_error_deg, join_pose, pose_error_deg, rotation_from_vector
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork, load_network
 from caransac.robust.assess.confidence import (
     CONFIDENCE_PARTS,
     ConfidenceFit,
-    products,
     untold_shift,
     withstands_lenses,
 )
@@ -27,7 +26,8 @@ from caransac.robust.pipeline import adapt, assess, examine
 from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.robust.records import Estimate, MatchInfo
 from caransac.synthetic import make_pair
-from caransac_lab.synthetic.hard_scenes import HARD_KINDS, make_hard_pair
+from caransac_lab.synthetic.hard_scenes import CAMERA, HARD_KINDS, make_hard_pair
+from caransac_lab.training.calibration import products
 
 AUTO = Options(max_error_px="auto")
 
@@ -58,7 +58,9 @@ def test_the_shipped_weights_carry_the_confidence():
     for problem in ("essential", "fundamental", "focal", "homography"):
         mean, scale, weight, bias = (weights[f"confidence.{problem}.{part}"] for part in CONFIDENCE_PARTS)
         assert mean.shape == scale.shape == (numbers,)
-        assert weight.shape == (numbers + numbers * (numbers + 1) // 2,)
+        used = np.count_nonzero(scale)
+        assert (used == numbers) == (problem == "essential")
+        assert weight.shape == (used + used * (used + 1) // 2,)
         assert np.isfinite(bias)
     for problem in ("essential", "focal"):
         assert weights[f"rotation_confidence.{problem}.mean"].shape == (numbers,)
@@ -158,7 +160,7 @@ def test_weights_without_a_confidence_say_so():
     assert confidence(network, problem, found) is None
     numbers = evidence(network, problem, found).numbers
     assert numbers.shape == (len(EVIDENCE),)
-    assert np.isfinite(numbers).all()
+    assert np.isfinite(numbers).all()  # exact cameras and two images: everything is measured
     failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)
     assert confidence(network, problem, failed) == 0
 
@@ -177,6 +179,61 @@ def test_extreme_evidence_counts_as_the_most_extreme_known():
     mean, scale = np.zeros(2), np.ones(2)
     assert np.array_equal(products(np.array([100.0, -1]), mean, scale), products(np.array([2.5, -1]), mean, scale))
     assert products(np.array([[1.0, 2.0]]), mean, scale).tolist() == [[1, 2, 1, 2, 4]]
+
+
+def test_a_fit_needs_the_numbers_that_it_was_fitted_to(rng):
+    mean, scale, weight = np.zeros(3, np.float32), np.array([1.0, 0.0, 2.0], np.float32), rng.normal(size=5)
+    fit = ConfidenceFit.of(mean, scale, weight.astype(np.float32), np.float32(0.0))
+    assert fit.probability(np.array([0.5, np.nan, 0.1])) == fit.probability(np.array([0.5, 3.0, 0.1]))
+    assert fit.probability(np.array([0.5, 1.0, np.nan])) is None
+
+
+def hills(rng):
+    """Matches of a smooth surface with depth, some wrong."""
+    rays = np.c_[CAMERA.pixels_to_rays(rng.uniform(0, 1, (500, 2)) * (CAMERA.width, CAMERA.height)), np.ones(500)]
+    points = rays * (4 + np.sin(4 * rays[:, :1]) + np.cos(5 * rays[:, 1:2]))
+    moved = points @ rotation_from_vector([0.03, -0.1, 0.02]).T + [1.0, 0.2, 0.3]
+    points1, points2 = (
+        CAMERA.rays_to_pixels(each[:, :2] / each[:, 2:]) + 0.3 * rng.normal(size=(500, 2)) for each in (points, moved)
+    )
+    inside = np.all([((p >= 0) & (p < (CAMERA.width, CAMERA.height))).all(axis=1) for p in (points1, points2)], axis=0)
+    points1, points2 = points1[inside], points2[inside]
+    points2[::5] = rng.permutation(points2[::5])
+    return points1, points2
+
+
+@pytest.mark.parametrize("told", ["cameras", "sizes", "nothing"])
+def test_mirrored_images_are_not_trusted(told):
+    for seed in range(3):
+        points1, points2 = hills(np.random.default_rng(seed))
+        mirrored = [CAMERA.width - 1, 0] + points2 * [-1, 1]
+        if told == "nothing":
+            found, other = (estimate_fundamental(points1, points) for points in (mirrored, points2))
+        else:
+            size = CAMERA.width, CAMERA.height
+            given = (
+                {"camera1": CAMERA, "camera2": CAMERA}
+                if told == "cameras"
+                else {"image_size1": size, "image_size2": size}
+            )
+            found, other = (estimate_relative_pose(points1, points, **given) for points in (mirrored, points2))
+        assert found.confidence < 0.5 < 0.9 < other.confidence
+        assert other.mirrored_share < 0.2 and other.warnings == ()
+        assert found.mirrored_share > 0.6
+        assert "is one image flipped?" in found.warnings[0]
+
+
+def test_absolute_poses_of_a_small_patch_are_trusted():
+    """Right matches in 40 px of the image leave a large noise, in extents of the points, and a precise pose."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        R, t = rotation_from_vector(rng.normal(size=3)), rng.normal(size=3)
+        pixels = rng.uniform(0.1, 0.9, 2) * (CAMERA.width, CAMERA.height) + rng.uniform(-20, 20, (200, 2))
+        seen = np.c_[CAMERA.pixels_to_rays(pixels), np.ones(200)] * rng.uniform(2, 6, (200, 1))
+        points3d = (seen - t) @ R
+        found = estimate_absolute_pose(pixels + 0.5 * rng.normal(size=pixels.shape), points3d, CAMERA)
+        assert absolute_pose_error_deg(found.R, found.t, R, t, points3d) < 5
+        assert found.confidence > 0.9
 
 
 def test_a_fit_runs_as_it_was_fitted(rng):

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from caransac import Rival, estimate, estimate_fundamental, estimate_relative_pose
-from caransac.geometry import pose_error_deg
-from caransac.synthetic import make_pair
+from caransac import Rival, estimate, estimate_absolute_pose, estimate_fundamental, estimate_relative_pose
+from caransac.geometry import absolute_pose_error_deg, pose_error_deg, rotation_from_vector
+from caransac.robust.assess.rivals import unmoved
+from caransac.robust.problems import Absolute, Essential
+from caransac.synthetic import make_pair, make_query
 from caransac_lab.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 
@@ -57,6 +59,70 @@ def test_scenes_of_one_motion_have_none(outlier_ratio):
         pair = make_pair(600, outlier_ratio=outlier_ratio, noise_px=0.5, seed=seed)
         found = estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
         assert found.rivals == ()
+
+
+COPIES = {"repetition": (0.0, 1.0), "half turn": (np.pi, 0.0), "moved poster": (0.3, 1.0)}
+
+
+def copied(name, seed, share):
+    """A query of which a share of the matches leads to a copy of the scene."""
+    query, (angle, step), rng = make_query(300, outlier_ratio=0.0, seed=seed), COPIES[name], np.random.default_rng(seed)
+    axis, centre = rng.normal(size=3), np.median(query.points3d, axis=0)
+    turn = rotation_from_vector(angle * axis / np.linalg.norm(axis))
+    order = query.points2d[:, 0] if name == "moved poster" else rng.random(300)
+    moved = (query.points3d - centre) @ turn.T + centre + step * query.points3d.std(axis=0) * rng.normal(size=3)
+    points3d = np.where((order < np.quantile(order, share))[:, None], moved, query.points3d)
+    return query, points3d
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_absolute_poses_have_rivals(name):
+    sure_and_wrong = 0
+    for seed in range(8):
+        query, points3d = copied(name, seed, 0.62)
+        found = estimate_absolute_pose(query.points2d, points3d, query.camera)
+        wrong = absolute_pose_error_deg(found.R, found.t, query.R, query.t, query.points3d) > 5
+        sure_and_wrong += wrong and found.confidence > 0.9
+        (rival,) = found.rivals
+        assert absolute_pose_error_deg(rival.R, rival.t, query.R, query.t, query.points3d) < 5 or not wrong
+        assert rival.share == pytest.approx(0.38, abs=0.08)
+    assert sure_and_wrong <= 1
+
+
+def test_one_absolute_pose_has_no_rival_and_is_sure():
+    for seed in range(5):
+        query = make_query(300, outlier_ratio=0.5, seed=seed)
+        found = estimate_absolute_pose(query.points2d, query.points3d, query.camera)
+        assert found.rivals == () and found.confidence > 0.9
+
+
+def with_overlay(seed):
+    """A moving scene, more matches in a corner that do not move, and as many wrong ones."""
+    rng = np.random.default_rng(seed)
+    pair = make_hard_pair("depth", rng)
+    chosen, size = rng.permutation(len(pair.points1))[:120], np.array([CAMERA.width, CAMERA.height])
+    still, wrong = 0.2 * size * rng.uniform(0, 1, (150, 2)), size * rng.uniform(0, 1, (2, 150, 2))
+    points1 = np.concatenate([pair.points1[chosen], still, wrong[0]])
+    points2 = np.concatenate([pair.points2[chosen], still + 0.3 * rng.normal(size=still.shape), wrong[1]])
+    return pair, points1, points2
+
+
+def test_an_overlay_is_not_taken_for_a_camera_at_rest():
+    for seed in range(10):
+        pair, points1, points2 = with_overlay(seed)
+        found = estimate(points1, points2, CAMERA, CAMERA)
+        right = found.kind == "pose" and pose_error_deg(found.R, found.t, pair.R, pair.t) < 5
+        assert right or found.confidence < 0.9
+
+
+def test_matches_that_do_not_move_are_a_rival():
+    _, points1, points2 = with_overlay(0)
+    problem = Essential.from_pixels(points1, points2, CAMERA, CAMERA)
+    still = unmoved(problem, 2 * problem.pixel)
+    assert still[120:270].mean() > 0.95 and still[270:].mean() < 0.05
+    query = make_query(50, seed=0)
+    in_space = Absolute.from_pixels(query.points2d, query.points3d, query.camera)
+    assert not unmoved(in_space, 1.0).any()
 
 
 def test_very_many_matches_have_rivals_of_all_matches():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array
-from caransac.robust.assess.confidence import products
+from caransac.robust.assess.confidence import standardised
 
 RIDGE = 3e-3  # of the weights, against products that say nearly the same; the best of four in cross-validation
 NEWTON_STEPS = 50
@@ -20,7 +20,7 @@ class LogisticFit:
 
     Attributes:
         mean: (d,) of the evidence.
-        scale: (d,) its deviations.
+        scale: (d,) its deviations; 0 of numbers that are not measured for the problem.
         weight: (p,) of the products.
         bias: of the log-odds.
     """
@@ -36,9 +36,24 @@ class LogisticFit:
         return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 
+def products(evidence: Array, mean: Array, scale: Array) -> Array:
+    """What the log-odds are linear in: the standardised numbers of a fit, and the products of any two of them.
+
+    Args:
+        evidence: (..., D).
+        mean: (D,) of the numbers.
+        scale: (D,) their deviations, 0 of those that the fit does not use.
+    """
+    used = np.flatnonzero(scale > 0)
+    standard = standardised(evidence[..., used], mean[used], scale[used])
+    first, second = np.triu_indices(len(used))
+    return np.concatenate([standard, standard[..., first] * standard[..., second]], axis=-1)
+
+
 def fit_logistic(evidence: Array, outcomes: NDArray[np.bool_]) -> LogisticFit:
-    """The log-odds of outcomes (n,) given evidence (n, d), by Newton's method."""
-    mean, scale = evidence.mean(axis=0), evidence.std(axis=0) + 1e-9
+    """The log-odds of outcomes (n,) given evidence (n, d), by Newton's method; numbers with NaN are left out."""
+    measured = np.isfinite(evidence).all(axis=0)
+    mean, scale = (np.where(measured, each, 0.0) for each in (evidence.mean(axis=0), evidence.std(axis=0) + 1e-9))
     x = products(evidence, mean, scale)
     x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
     y = outcomes.astype(float)

@@ -6,7 +6,6 @@ the answer is refined with free focal lengths, and as a fundamental matrix witho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, log, sqrt
 
 import numpy as np
@@ -26,38 +25,19 @@ from caransac.kernels import (
 )
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
-from caransac.robust.records import Estimate
+from caransac.robust.records import CameraEvidence, Estimate
 from caransac.tuning import CAMERAS, ERRORS, Tuning
 
 HELD = 1e6  # precision of what is held together
 NO_PRIOR = IntrinsicsPrior()
 
 
-@dataclass(frozen=True)
-class CameraEvidence:
-    """What the matches say about the cameras; all zero where cameras were not given as exact.
-
-    Attributes:
-        gain: logarithm of the consensus of the nearest fundamental matrix, in that of the answer; of an absolute pose,
-            of the nearest one with a free focal length.
-        shift: of the logarithm of the focal length, once it is free.
-        deviation: of that logarithm, which the matches leave.
-        unusual: how far the extent of the points, in focal lengths, is from that of ordinary images: the logarithm of
-            the factor, beyond a usual one.
-    """
-
-    gain: float = 0.0
-    shift: float = 0.0
-    deviation: float = 0.0
-    unusual: float = 0.0
-
-
-def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence:
-    """Refine the answer with free cameras. It must exist, with its probabilities."""
+def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence | None:
+    """Refine the answer, which must exist with its probabilities, with free cameras; None if they are not exact."""
     assert found.model is not None and found.probabilities is not None
     if not problem.traits.exact_cameras:
-        return CameraEvidence()
-    chosen = most_likely(found.probabilities, tuning.compared_on)
+        return None
+    chosen = most_likely(found.probabilities, 512)  # half of what models are compared on: more change no confidence
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     max_error = tuning.max_error * found.noise  # that which tells models apart best
     if problem.traits.degeneracy == "one view":
@@ -66,7 +46,7 @@ def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEv
         shift, deviation = _free_focal(likely, weights, found.model, max_error, found.noise)
         gain = _gain(likely, weights, found.model, max_error, tuning)
     unusual = max(abs(log(problem.extent / CAMERAS.usual_extent)) - log(CAMERAS.usual_factor), 0.0)
-    return CameraEvidence(gain, min(abs(shift), CAMERAS.largest_shift), deviation, unusual)
+    return CameraEvidence(gain, shift, deviation, unusual)
 
 
 def _gain(likely: Problem, weights: Array, model: Array, max_error: float, tuning: Tuning) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import Array, Floats
@@ -45,7 +46,8 @@ def assess_confidence(
     said = run_evidence(network, problem, found, seen, options)
     numbers = said.numbers
     sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
-    if sure is not None and sure > 1 - UNTOLD_SHARE and found.k1 is None:
+    assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
+    if sure is not None and sure > 1 - UNTOLD_SHARE and assess_lenses:
         sure = min(sure, withstands_lenses(untold_shift(problem, found, said), problem.outcome_limit))
     return replace(seen, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
@@ -61,7 +63,7 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
     assert found.model is not None and found.msac_scores is not None
     shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / USUAL_DISTORTION
     inliers = where(found.msac_scores > 0)
-    if shift < LITTLE_SHIFT * problem.outcome_limit or problem.traits.usual_focal is None or len(inliers) == 0:
+    if shift < LITTLE_SHIFT * problem.outcome_limit or len(inliers) == 0:
         return shift
     likely = problem.subset(inliers[:: -(-len(inliers) // REFINED_POINTS)])
     options = RefineOptions(
@@ -83,16 +85,18 @@ def withstands_lenses(shift: float, limit: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceFit:
-    """Log-odds of being right, quadratic in standardised evidence.
+    """Log-odds of being right, quadratic in the standardised numbers of evidence that were measured.
 
     Attributes:
-        mean: (d,) of the evidence.
-        scale: (d,) its deviations.
-        linear: (d,) weights of its numbers.
+        used: (d,) indices of the numbers.
+        mean: (d,) of the numbers.
+        scale: (d,) their deviations.
+        linear: (d,) weights of the numbers.
         quadratic: (d, d) weights of the products of any two of them, above the diagonal.
         bias: log-odds of the mean.
     """
 
+    used: NDArray[np.intp]
     mean: Array
     scale: Array
     linear: Array
@@ -101,17 +105,18 @@ class ConfidenceFit:
 
     @classmethod
     def of(cls, mean: Floats, scale: Floats, weight: Floats, bias: Floats) -> ConfidenceFit:
-        """The fit as a weights file has it: one weight for each of the `products`."""
-        count = len(mean)
-        quadratic = np.zeros((count, count))
-        quadratic[np.triu_indices(count)] = weight[count:]
-        return cls(mean.astype(float), scale.astype(float), weight[:count].astype(float), quadratic, float(bias))
+        """The fit as a weights file has it: one weight for each number and each product. A scale of 0: not used."""
+        used = np.flatnonzero(scale > 0)
+        quadratic = np.zeros((len(used), len(used)))
+        quadratic[np.triu_indices(len(used))] = weight[len(used) :]
+        linear = weight[: len(used)].astype(float)
+        return cls(used, mean[used].astype(float), scale[used].astype(float), linear, quadratic, float(bias))
 
-    def probability(self, evidence: Array) -> float:
-        """Probability of being right by evidence (d,)."""
-        standard = _standardised(evidence, self.mean, self.scale)
+    def probability(self, evidence: Array) -> float | None:
+        """Probability of being right by evidence (D,); None if a number that the fit uses was not measured."""
+        standard = standardised(evidence[self.used], self.mean, self.scale)
         log_odds = float((self.linear + self.quadratic @ standard) @ standard) + self.bias
-        return 1 / (1 + math.exp(-min(max(log_odds, -30.0), 30.0)))
+        return None if math.isnan(log_odds) else 1 / (1 + math.exp(-min(max(log_odds, -30.0), 30.0)))
 
 
 @lru_cache(maxsize=KEPT)
@@ -123,13 +128,6 @@ def _fit_of(network: StateNetwork, what: str, name: str | None) -> ConfidenceFit
     return ConfidenceFit.of(mean, scale, weight, bias)
 
 
-def products(evidence: Array, mean: Array, scale: Array) -> Array:
-    """What the log-odds are linear in: standardised evidence (..., d), and the products of any two of its numbers."""
-    standard = _standardised(evidence, mean, scale)
-    first, second = np.triu_indices(standard.shape[-1])
-    return np.concatenate([standard, standard[..., first] * standard[..., second]], axis=-1)
-
-
-def _standardised(evidence: Array, mean: Array, scale: Array) -> Array:
-    """Evidence (..., d) in deviations; what is beyond all experience counts as what is known to be extreme."""
+def standardised(evidence: Array, mean: Array, scale: Array) -> Array:
+    """Standardise the evidence (..., d) and clip it to the range seen in training."""
     return np.minimum(np.maximum((evidence - mean) / scale, -EXTREME), EXTREME)

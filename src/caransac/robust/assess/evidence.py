@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from caransac.geometry import Array, Floats
+from caransac.geometry import Array
 from caransac.kernels import RELATIVE, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
-from caransac.robust.assess.camera_evidence import check_cameras
+from caransac.robust.assess.rivals import unmoved
 from caransac.robust.assess.uncertainty import USUAL_DISTORTION, lens_response
 from caransac.robust.loop.refinement import match_weights
 from caransac.robust.problems import Problem
 from caransac.robust.records import Assessment, Estimate
-from caransac.tuning import ERRORS
+from caransac.tuning import CAMERAS, ERRORS
 
-SAME_CONSENSUS = 0.8  # cosine of the scores of two models that are one answer
-FEW = 8  # matches: fewer of them that were likely say little
 STEP = 1e-6  # of finite differences
 # Wrong matches agree with a model by chance, and most of all with one that was free to choose them: where a scene
 # leaves two degrees of freedom (lines, planes without cameras, rotations), it goes through two of them exactly. An
@@ -29,32 +27,40 @@ FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
 BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
 WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
 STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
+LITTLE = 1e-5  # added to what has a logarithm
 
 
 def _number(label: str) -> Any:
     """A number of the evidence, and what a weights file says of it."""
-    return field(metadata={"label": label})
+    return field(default=math.nan, metadata={"label": label})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunEvidence:
-    """The numbers, each with its label; the fitted weights are in this order."""
+    """The numbers, each with its label; the fitted weights are in this order. NaN: not measured for the problem.
+
+    docs/reliability.md has a table of what each buys.
+    """
 
     support: float = _number("log support: probability-weighted consensus of the answer")
     num_matches: float = _number("log number of matches")
-    expected_right: float = _number("log expected number of right matches")
-    likely_explained: float = _number(
-        "share of the matches of a high prior which the answer explains, as if there were eight more"
-    )
-    next_support: float = _number("support of the best other model in the last round, relative to the answer's")
     noise: float = _number("log noise, in extents of the points")
     deviation: float = _number("log standard deviation of the baseline's direction, were the noise as estimated")
-    agreeing_rounds: float = _number("share of the rounds whose best model had the answer's consensus")
     safe_deviation: float = _number(
         "log standard deviation of that direction without the most influential matches, which may agree by chance"
     )
+    width: float = _number("log width of the region of the inliers, in its lengths, where that is little")
+    rival: float = _number(
+        "root of the matches of the strongest other model of matches that the answer does not explain, in its own"
+    )
     plane_margin: float = _number("consensus beyond that of the second pose of a plane, in deviations by chance")
     plane_share: float = _number("share of the inliers that a homography explains")
+    rotation_deviation: float = _number("log standard deviation of the rotation, were the noise as estimated")
+    lens_shift: float = _number(
+        "log shift of the direction by an ordinary lens, which bends the points and is not modelled"
+    )
+    mirrored: float = _number("share of the inliers whose neighbourhood is turned over; one half if too few tell")
+    still: float = _number("share of the inliers that are in the same place in both images")
     camera_gain: float = _number(
         "log consensus of the nearest fundamental matrix, in the answer's: cameras other than given explain more"
     )
@@ -63,18 +69,10 @@ class RunEvidence:
     unusual_extent: float = _number(
         "log factor, beyond a usual one, between the points' extent in focal lengths and that of ordinary images"
     )
-    width: float = _number("log width of the region of the inliers, in its lengths, where that is little")
-    rotation_deviation: float = _number("log standard deviation of the rotation, were the noise as estimated")
-    lens_shift: float = _number(
-        "log shift of the direction by an ordinary lens, which bends the points and is not modelled"
-    )
-    rival: float = _number(
-        "root of the matches of the strongest other model of matches that the answer does not explain, in its own"
-    )
 
     @property
     def numbers(self) -> Array:
-        """(19,) in their order."""
+        """(17,) in their order."""
         return np.array([getattr(self, name) for name in self.__slots__])  # astuple copies each number, deeply
 
 
@@ -85,53 +83,42 @@ def run_evidence(
     network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
 ) -> RunEvidence:
     """What a run says about its own answer, which must exist, by its assessment so far."""
-    assert found.model is not None and found.msac_scores is not None and seen.degeneracy is not None
-    degeneracy = seen.degeneracy
-    prior, last, answer = found.rounds[0].probabilities, found.rounds[-1], found.msac_scores
-    support = float(inner_products(answer[None], last.probabilities)[0])
-    others = inner_products(last.msac_scores[1:], last.probabilities)
-    inliers, likely = answer > 0, prior > options.tuning.likely_prior
-    index = where(inliers)
-    fitted = problem.subset(index)
-    weights = match_weights(network, last.probabilities[index], options.tuning.min_weight)
-    weights = fitted.share(weights)
+    assert found.model is not None and found.msac_scores is not None
+    last, inliers = found.rounds[-1], where(found.msac_scores > 0)
+    fitted = problem.subset(inliers)
+    weights = fitted.share(match_weights(network, last.probabilities[inliers], options.tuning.min_weight))
     # As if the noise were larger by as much as real errors are: next to a prior, the information must not be too large.
     error_in_deviation = ERRORS.outcome**0.5
-    noise = error_in_deviation * last.noise
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
     dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
+    variance = (error_in_deviation * last.noise) ** 2
     deviations = fitted.model_kernels.outcome_deviations(
-        found.model, fitted.correspondences, weights, rates, noise**2, fitted.prior_information, dropped
+        found.model, fitted.correspondences, weights, rates, variance, fitted.prior_information, dropped
     )
-    deviation, safe_deviation = (each / error_in_deviation for each in deviations)
-    shift = lens_shift(fitted, found.model, weights, last.noise, rates)
-    rotation = (
-        0.0 if seen.covariance is None else float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))
-    )
-    rival = 0.0 if seen.rivalry is None else seen.rivalry.share
-    agreeing = cosines(np.stack([r.msac_scores[0] for r in found.rounds[1:]]), answer) > SAME_CONSENSUS
-    cameras = check_cameras(problem, found, options.tuning)
-    return RunEvidence(
-        support=math.log1p(support),
-        num_matches=math.log(problem.num_points),
-        expected_right=math.log1p(float(last.probabilities.sum())),
-        likely_explained=np.count_nonzero(inliers & likely) / (np.count_nonzero(likely) + FEW),
-        next_support=float(others.max(initial=0.0)) / max(support, 1e-6),
-        noise=math.log(last.noise / problem.extent),
-        deviation=math.log(deviation + 1e-5),
-        agreeing_rounds=np.count_nonzero(agreeing) / len(agreeing),
-        safe_deviation=math.log(safe_deviation + 1e-5),
-        plane_margin=degeneracy.margin,
-        plane_share=degeneracy.share,
-        camera_gain=cameras.gain,
-        focal_shift=cameras.shift,
-        focal_deviation=cameras.deviation,
-        unusual_extent=cameras.unusual,
-        width=math.log(min(inlier_width(fitted), WIDE)),
-        rotation_deviation=math.log(rotation**0.5 + 1e-5),
-        lens_shift=math.log(shift + 1e-5),
-        rival=min(rival, STRONGEST) ** 0.5,
-    )
+    numbers = {
+        "support": math.log1p(float(inner_products(found.msac_scores[None], last.probabilities)[0])),
+        "num_matches": math.log(problem.num_points),
+        "noise": math.log(last.noise / problem.extent),
+        "deviation": math.log(deviations[0] / error_in_deviation + LITTLE),
+        "safe_deviation": math.log(deviations[1] / error_in_deviation + LITTLE),
+        "width": math.log(min(inlier_width(fitted), WIDE)),
+        "rival": min(0.0 if seen.rivalry is None else seen.rivalry.share, STRONGEST) ** 0.5,
+    }
+    if problem.traits.degeneracy is not None and seen.degeneracy is not None:
+        numbers |= {"plane_margin": seen.degeneracy.margin, "plane_share": seen.degeneracy.share}
+    if seen.covariance is not None:
+        rotation = float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))
+        numbers["rotation_deviation"] = math.log(rotation**0.5 + LITTLE)
+    if (shift := lens_shift(fitted, found.model, weights, last.noise, rates)) is not None:
+        numbers["lens_shift"] = math.log(shift + LITTLE)
+    if problem.traits.degeneracy != "one view":
+        still = np.count_nonzero(unmoved(fitted, found.max_error)) / max(len(inliers), 1)
+        numbers |= {"mirrored": 0.5 if seen.mirrored is None else seen.mirrored, "still": still}
+    if (cameras := seen.cameras) is not None:
+        shift = min(abs(cameras.shift), CAMERAS.largest_shift)
+        numbers |= {"camera_gain": cameras.gain, "focal_shift": shift}
+        numbers |= {"focal_deviation": cameras.deviation, "unusual_extent": cameras.unusual}
+    return RunEvidence(**numbers)
 
 
 def outcome_rates(problem: Problem, model: Array) -> Array:
@@ -142,10 +129,10 @@ def outcome_rates(problem: Problem, model: Array) -> Array:
     return np.asarray((same_sign - moved[0]) / STEP)
 
 
-def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float:
-    """How far an ordinary lens, which bends the points, moves the outcome; 0 where lenses are not considered."""
+def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float | None:
+    """How far an ordinary lens, which bends the points, moves the outcome; None where lenses are not considered."""
     response = lens_response(inliers, model, weights, noise)
-    return 0.0 if response is None else USUAL_DISTORTION * float(np.linalg.norm(rates.T @ response))
+    return None if response is None else USUAL_DISTORTION * float(np.linalg.norm(rates.T @ response))
 
 
 def chance_matches(problem: Problem, found: Estimate) -> float:
@@ -159,9 +146,3 @@ def chance_matches(problem: Problem, found: Estimate) -> float:
 def inlier_width(inliers: Problem) -> float:
     """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
     return max(min(widths(inliers.correspondences, WIDTH_POINTS)), 1e-4)
-
-
-def cosines(rows: Floats, row: Floats) -> Array:
-    """Cosines (m,) of the angles of vectors (m, n) to another (n,), 0 where one vanishes."""
-    squares = np.einsum("mn,mn->m", rows, rows, dtype=float) * np.einsum("n,n->", row, row, dtype=float)
-    return np.asarray(inner_products(rows, row) / np.maximum(np.sqrt(squares), 1e-12))

@@ -1,10 +1,15 @@
-"""Rivals: models of many matches that the answer does not explain, of a moving object or a pattern that repeats."""
+"""Rivals: models of many matches that the answer does not explain.
+
+A moving object, a pattern that repeats, or an overlay that does not move at all.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caransac.geometry import Array
+from caransac.geometry.mirroring import mirrored_share
 from caransac.kernels import most_likely, where
 from caransac.options import Options
 from caransac.robust.loop.sampling import sampling_pool
@@ -22,16 +27,20 @@ MIN_SHARE, MIN_MATCHES, MIN_EXCESS = 0.25, 20, 2.0
 
 
 def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
-    """The strongest model of the likely matches that an answer does not explain; the answer must have a prior."""
-    none = Rivalry(problem.no_models, 0.0)
+    """The strongest model of the likely matches that an answer does not explain; the answer must have a prior.
+
+    The matches between two images that do not move count as a model, without being told as one.
+    """
     prior = found.prior
     if found.model is None or found.msac_scores is None or prior is None:
-        return none
+        return Rivalry(problem.no_models, 0.0)
     # Points behind a camera are explained as well: without parallax, any side will do.
     rest = where(~(problem.distances(found.model) < REACH * found.max_error))
+    own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
+    still = np.count_nonzero(unmoved(problem.subset(rest), found.max_error)) / own
+    none = Rivalry(problem.no_models, still)
     likely = rest[most_likely(prior[rest], LIKELY)]
     likely_prior = prior[likely]
-    own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
     if len(likely) < 2 * problem.sample_size or float(likely_prior.sum()) < WORTH * own:
         return none
     part = problem.subset(likely)
@@ -43,7 +52,23 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     beyond_chance, by_chance = _count(problem.subset(rest), best, max_error)
     share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
     told = share >= MIN_SHARE and beyond_chance >= max(MIN_MATCHES, MIN_EXCESS * by_chance)
-    return Rivalry(best[None] if told else problem.no_models, share)
+    return Rivalry(best[None] if told else problem.no_models, max(share, still))
+
+
+def find_mirroring(problem: Problem, found: Estimate) -> float | None:
+    """Share of the inliers of two images whose neighbourhood is turned over; None if too few tell."""
+    if found.msac_scores is None or problem.traits.degeneracy == "one view":
+        return None
+    inliers = problem.subset(where(found.msac_scores > 0))
+    return mirrored_share(inliers.points1, inliers.points2)
+
+
+def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:
+    """Which matches (n,) are in the same place in both images; none if image 2 is none, but space."""
+    if problem.traits.degeneracy == "one view":
+        return np.zeros(problem.num_points, bool)
+    x, y = (problem.points2 - problem.points1).T
+    return np.asarray(x**2 + y**2 < max_error**2)
 
 
 def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:
