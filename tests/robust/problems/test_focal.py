@@ -35,7 +35,7 @@ def off(camera, factor, deviation):
 
 @pytest.mark.parametrize(
     ("shared", "steps"),
-    [(True, (-0.8, -0.8)), (True, (0.8, 0.8)), (False, (-0.8, 0.8)), (False, (0.8, 0.8))],
+    [(True, (-1.5, -1.5)), (True, (0, 0)), (True, (1.5, 1.5)), (False, (-0.8, 0.8)), (False, (0.8, 0.8))],
 )
 def test_samples_are_solved_at_focal_lengths_that_the_prior_allows(shared, steps):
     """The true ones are so many deviations from those given: some sample of exact matches has the true pose."""

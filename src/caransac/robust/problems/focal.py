@@ -82,7 +82,7 @@ class FocalPose(RelativePoseProblem):
 
     def solve(self, samples: Indices) -> Array:
         """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
-        guesses = self._log_scales(CAMERAS.focal_steps)
+        guesses = self._log_scales(CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart)
         return solve_in_turns(self.correspondences, samples, guesses, pack, five_point_poses)
 
     def from_public(self, model: Array) -> Array:
@@ -126,7 +126,7 @@ class FocalPose(RelativePoseProblem):
         points = self.model_kernels.information(model, self.correspondences, weights) / unit
         variances = symmetric_inverse(posterior_information(points, self._information([inf, inf]))).diagonal()
         ratios = (variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal)
-        return unit * max([1.0, *(CAMERAS.weak**2 * float(ratio) for ratio in ratios)])
+        return unit * min(max([1.0, *(CAMERAS.weak**2 * float(ratio) for ratio in ratios)]), CAMERAS.max_temper)
 
     @property
     def free_parameters(self) -> dict[str, int]:

@@ -127,12 +127,14 @@ BOXES, EVIDENCE, LENSES = ("F", "zoomed, F"), ("exact", "given 10%"), ("flat len
 # Every number of `CameraTuning`: other values, neutral if there is a neutral one, and the tasks that it takes part in.
 NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "weak": ((0.0, 4.0), PRIOR),
+    "max_temper": ((4.0, 1e9), PRIOR),
     "centre_deviation": ((0.0005, 0.01), PRIOR),
     "focal_difference": ((0.0002, 0.01), PRIOR),
     "centre_difference": ((0.0001, 0.01), PRIOR),
     "tails": ((1e9,), UNKNOWN),
     "free_deviation": ((0.15, 1.0), (*UNKNOWN, *EVIDENCE)),
-    "focal_steps": (((0.0,), (-1.5, 0.0, 1.5)), (PRIOR[1], *UNKNOWN)),
+    "focal_steps": (((0.0,), (-0.8, 0.8)), (PRIOR[1], *UNKNOWN[::2])),
+    "focal_steps_apart": (((0.0,), (-1.5, 0.0, 1.5)), UNKNOWN),
     "more_consensus": ((1.0, 1.1), UNKNOWN),
     "same_focal": ((1e-9,), PRIOR[:2]),
     "joint_box": ((0.0, 1e9), BOXES),
