@@ -145,6 +145,12 @@ def test_every_public_name_is_there():
         assert getattr(caransac, name) is not None
 
 
+def test_a_public_name_is_searched_for_once():
+    program = "import caransac; caransac.estimate_relative_pose; print('estimate_relative_pose' in vars(caransac))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]
+
+
 def test_modules_of_the_estimation_need_no_import_of_their_own():
     program = "import caransac; print(caransac.geometry.__name__, hasattr(caransac, 'nothing'))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     # Loaded when they are first used: the command line answers to Ctrl-C before numpy is there, which takes a while.
     if not name.startswith("_") or name == "__all__":
         if name in (api := import_module("caransac.api")).__all__:  # first what most callers need, and nothing else
-            return getattr(api, name)
+            return globals().setdefault(name, getattr(api, name))  # not searched for again
         public = {key: value for key, value in vars(import_module("caransac._public")).items() if key[0] != "_"}
         globals().update(public, __all__=["__version__", *sorted(public)])
         if name in globals():
