@@ -170,10 +170,10 @@ def as_markdown(content: dict[str, Any]) -> str:
         lines = [
             [
                 label,
-                *(str(row[key]) for key in counts),
+                *(str(row.get(key, "")) for key in counts),  # files of 0.2 have no pairs and no mapper's time
                 "" if row["error_px"] is None else f"{row['error_px']:.3f}",
                 f"{row['processor_s']:.2f}",
-                f"{row['mapper_s']:.2f}",
+                f"{row['mapper_s']:.2f}" if "mapper_s" in row else "",
             ]
             for label, row in found["rows"].items()
         ]
