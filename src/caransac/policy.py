@@ -19,8 +19,8 @@ class GeometryPolicy:
         min_confidence: least confidence of a result; results of methods without a confidence pass.
         min_inliers: least number of inliers.
         mirrored_share: minimum share of inliers with a mirrored neighbourhood at which one image counts as mirrored.
-            None of 307 real pairs (RootSIFT, ORB, XFeat, ALIKED with LightGlue) has more than 0.43. Mirrored, two of
-            them have less than 0.6.
+            None of 307 real pairs (RootSIFT, ORB, XFeat, ALIKED with LightGlue) has more than 0.42. Mirrored, one of
+            them has less than 0.6.
         planar_share: a reliable homography is told in the place of an unreliable epipolar geometry if it has at least
             this share of the other's number of inliers: lines are near more matches than points are. If a focal length
             is unknown, it also takes the place of a reliable pose if it explains this share of the pose's inliers.

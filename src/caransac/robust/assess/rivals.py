@@ -37,7 +37,8 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     # Points behind a camera are explained as well: without parallax, any side will do.
     rest = where(~(problem.distances(found.model) < REACH * found.max_error))
     own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
-    still = np.count_nonzero(unmoved(problem.subset(rest), found.max_error)) / own
+    others = problem.subset(rest)
+    still = np.count_nonzero(unmoved(others, found.max_error)) / own
     none = Rivalry(problem.no_models, still)
     likely = rest[most_likely(prior[rest], LIKELY)]
     likely_prior = prior[likely]
@@ -49,7 +50,7 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     best = quick_model(part, pool, max_error, found.noise, options)
     if best is None:
         return none
-    beyond_chance, by_chance = _count(problem.subset(rest), best, max_error)
+    beyond_chance, by_chance = _count(others, best, max_error)
     share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
     told = share >= MIN_SHARE and beyond_chance >= max(MIN_MATCHES, MIN_EXCESS * by_chance)
     return Rivalry(best[None] if told else problem.no_models, max(share, still))
@@ -59,8 +60,9 @@ def find_mirroring(problem: Problem, found: Estimate) -> float | None:
     """Share of the inliers of two images whose neighbourhood is turned over; None if too few tell."""
     if found.msac_scores is None or problem.traits.degeneracy == "one view":
         return None
-    inliers = problem.subset(where(found.msac_scores > 0))
-    return mirrored_share(inliers.points1, inliers.points2)
+    inliers = where(found.msac_scores > 0)
+    some = problem.subset(inliers[:: len(inliers) // 128 + 1])  # copying all takes as long as looking at some
+    return mirrored_share(some.points1, some.points2)
 
 
 def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:
