@@ -19,17 +19,17 @@ from caransac.robust.problems import Problem
 def ca_ransac(
     problem: Problem, scale: Scale, history: list[Round], steps: Steps, options: Options
 ) -> tuple[list[Round], StopReason]:
-    """Each round steers the next by its consensus.
+    """Run rounds until one of them is enough. Each round steers the next by its consensus.
 
     Args:
         problem: the matches.
-        scale: of their distances to models.
-        history: the records of rounds so far, that before any model the first: `prior_round`.
+        scale: scale of the problem.
+        history: records of the rounds so far; the first is `prior_round`.
         steps: the steps of a round.
         options: see `Options`.
 
     Returns:
-        The records, that of the prior first, and why there are no more.
+        The records, beginning with `history`, and the reason to stop.
     """
     rounds, started = list(history), time.perf_counter()
     while rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
@@ -72,7 +72,7 @@ def ca_ransac(
 
 
 def prior_round(problem: Problem, scale: Scale, state: Floats, probabilities: Floats) -> Round:
-    """The record before any model, of states (n, c) and inlier probabilities (n,) from side information."""
+    """Return the record before any model, with states (n, c) and inlier probabilities (n,) from side information."""
     return Round(
         samples=np.empty((0, problem.sample_size), np.int32),
         num_hypotheses=0,

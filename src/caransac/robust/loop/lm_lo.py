@@ -20,10 +20,10 @@ from caransac.robust.records import Estimate
 
 
 def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) -> Estimate:
-    """LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples.
+    """Run LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples.
 
-    Where the caller gave no threshold, it follows the noise of the best model from batch to batch. The estimate has no
-    scores: it may be of some of the matches only.
+    If the caller gave no threshold, it follows the noise of the best model from batch to batch. The estimate has no
+    scores, because the problem may have only some of the matches.
     """
     best: Array | None = None
     drawn, noise = 0, scale.first

@@ -12,7 +12,7 @@ from caransac.tuning import Tuning
 
 
 def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning) -> RefineOptions:
-    """How the LO step fits a model to its own inliers (Lebeda et al., BMVC 2012): truncated loss, a few steps.
+    """Return the options of the LO step (Lebeda et al., BMVC 2012): truncated loss, few steps, a model's inliers.
 
     That places a candidate well enough to compare it. The winner is refined again, on all matches.
     """
@@ -31,7 +31,7 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
 def with_initial(problem: Problem, models: Array, max_error: float, steps: RefineOptions) -> Array:
     """Return models (m, ...) and the problem's initial one, refined by the same steps.
 
-    Matches of which no sample determines a model are degenerate, and an initial model does not change that.
+    Matches are degenerate if no sample of them determines a model. An initial model does not change that.
     """
     if problem.initial is None or len(models) == 0:
         return models
@@ -73,6 +73,6 @@ def refine_weighted(problem: Problem, model: Array, weights: Array, noise: float
 
 
 def match_weights(network: MatchStates, probabilities: Floats, min_weight: float) -> Array:
-    """Weights ``p ** alpha`` of the matches (n,), light ones set to zero."""
+    """Return the weights ``p ** alpha`` of the matches (n,); small ones are set to zero."""
     weights = probabilities ** np.float32(network.alpha)
     return np.where(weights > min_weight, weights, 0.0).astype(float)

@@ -14,14 +14,14 @@ from caransac.tuning import Tuning
 
 @dataclass(frozen=True)
 class Scale:
-    """What distances to models mean in a problem. All lengths are in the unit of its points.
+    """Noise and thresholds of a problem. All lengths are in the unit of its points.
 
     Attributes:
-        usual: noise of ordinary keypoints or, where the caller gave a threshold, the noise that it suits.
+        usual: noise of ordinary keypoints or, if the caller gave a threshold, the noise that suits it.
         first: noise of the first round.
         attention_error: threshold of the scores that the network attends to: the same in all rounds, as in training.
-        fixed: threshold that the caller gave; None where it follows the noise.
-        usual_reach: least threshold of the inliers that are returned, where it follows the noise.
+        fixed: threshold that the caller gave; None if it follows the noise.
+        usual_reach: minimum threshold of the returned inliers if it follows the noise.
         tuning: see `Tuning`.
     """
 
@@ -34,7 +34,7 @@ class Scale:
 
     @classmethod
     def of(cls, problem: Problem, max_error_px: MaxError, tuning: Tuning) -> Scale:
-        """The scale of a problem whose threshold is given in pixels, or to be found."""
+        """Return the scale of a problem, given its threshold in pixels or "auto"."""
         deviation = tuning.usual_deviation * problem.extent
         fixed = None if max_error_px == "auto" else max_error_px * problem.pixel
         usual = deviation * problem.median_error if fixed is None else fixed / tuning.max_error
@@ -49,7 +49,7 @@ class Scale:
         )
 
     def search_error(self, noise: float) -> float:
-        """The threshold at which models are compared and locally refined.
+        """Return the threshold at which models are compared and locally refined.
 
         It is in proportion to the noise up to the first noise, and grows with the square root beyond. A loose model
         explains more matches, these raise the noise, and a threshold in proportion would prefer the loose model again.
@@ -57,11 +57,11 @@ class Scale:
         return self.tuning.max_error * min(noise, math.sqrt(self.first * noise))
 
     def max_error(self, noise: float) -> float:
-        """The threshold of a model's support."""
+        """Return the threshold of a model's support."""
         return self.search_error(noise) if self.fixed is None else self.fixed
 
     def inlier_error(self, noise: float) -> float:
-        """The threshold of the inliers that are returned, which right matches rarely exceed."""
+        """Return the threshold of the returned inliers, which right matches rarely exceed."""
         return max(self.tuning.max_error * noise, self.usual_reach) if self.fixed is None else self.fixed
 
     def measure(self, likely: Problem, model: Array, noise: float) -> float:

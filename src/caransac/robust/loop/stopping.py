@@ -15,7 +15,7 @@ from caransac.tuning import Tuning
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:
-    """Samples after which one without outliers has been drawn with the given probability."""
+    """Return the number of samples after which one has no outliers, with the given probability."""
     all_inliers = inlier_ratio**sample_size
     if all_inliers >= 1:
         return 1
