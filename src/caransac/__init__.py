@@ -1,4 +1,4 @@
-"""Robust geometry: relative and absolute pose, fundamental matrix and homography from matches full of outliers.
+"""Robust geometry: relative and absolute pose, fundamental matrix and homography from matches with many outliers.
 
 Conventions: points are (N, 2) pixels, ``x2 = R x1 + t`` with ``|t| = 1``, ``x2^T F x1 = 0``, ``x2 ~ H x1``,
 ``x = R X + t`` for 3D points X; arguments come in the order points1, points2, camera1, camera2.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as typing has it, which takes a while to load
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING, but importing typing takes a while
 if TYPE_CHECKING:
     from typing import Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# Names of an earlier version: where they are now. Each warns for one minor version, then it goes.
+# New places of names of an earlier version. Each warns for one minor version and is then removed.
 _MOVED = {
     "images": "io.images",
     "lens": "geometry.lens",
@@ -24,9 +24,9 @@ _MOVED = {
     "parallax": "geometry.parallax",
     "types": "results",
 }
-# Modules of an earlier version that only the lab has.
+# Modules of an earlier version that are only in the lab now.
 _IN_LAB = ("bench", "datasets", "filter", "metrics", "render", "training")
-# What finds cameras found focal lengths only.
+# These names date from when only focal lengths were estimated.
 _RENAMED = {"FocalEstimate": "CameraEstimate", "estimate_focal": "estimate_camera"}
 
 
@@ -42,14 +42,15 @@ def __getattr__(name: str) -> Any:
     if name in _IN_LAB:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is in caransac-lab now")
     if not name.startswith("__"):
-        try:  # modules need no import of their own: caransac.geometry
+        try:  # modules such as caransac.geometry need no import statement
             return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
-                raise  # it is there, and something that it needs is not
-    # Loaded when they are first used: the command line answers to Ctrl-C before numpy is there, which takes a while.
+                raise  # the module exists, but something that it imports does not
+    # Names are loaded when first used, because importing numpy takes a while: the command line reacts to Ctrl-C before
+    # that.
     if not name.startswith("_") or name == "__all__":
-        if name in (api := import_module("caransac.api")).__all__:  # first what most callers need, and nothing else
+        if name in (api := import_module("caransac.api")).__all__:  # most callers need only the api
             return globals().setdefault(name, getattr(api, name))  # not searched for again
         public = {key: value for key, value in vars(import_module("caransac._public")).items() if key[0] != "_"}
         globals().update(public, __all__=["__version__", *sorted(public)])
@@ -59,7 +60,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _suggest(name: str) -> str:
-    """The end of a message about a name that there is not: which one was meant, if that can be told."""
+    """Return the end of the message about an unknown name: the likely intended name, if there is one."""
     if name.startswith("_"):
         return ""
     from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""The public names. The package has them, too, and loads this module when the first one is used."""
+"""The public names. The package loads this module when one of them is first used."""
 
 from caransac.api import *  # noqa: F403
 from caransac.camera import Camera as Camera

@@ -1,4 +1,4 @@
-"""Cameras: from pixels to rays."""
+"""Cameras, which map pixels to rays and back."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "OPENCV_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "k3", "k4"),
     "THIN_PRISM_FISHEYE": ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3", "k4", "sx1", "sy1"),
 }
-SHORTEST, LONGEST = 1e-6, 1e9  # of anything, in pixels; far beyond, squares would overflow or vanish
-DEVIATIONS = "focal_deviation", "distortion_deviation"  # what may be uncertain of a camera
-# The other models of COLMAP, and why they are refused.
+SHORTEST, LONGEST = 1e-6, 1e9  # limits of lengths in pixels; squares far outside them overflow or vanish
+DEVIATIONS = "focal_deviation", "distortion_deviation"  # fields that state the uncertainty of a camera
+# COLMAP's other camera models, and why they are refused.
 REFUSED = {
     "EQUIRECTANGULAR": "it sees all around; give its rays to caransac.estimate_relative_pose_from_rays",
     "RAD_TAN_THIN_PRISM_FISHEYE": "its prism has further terms; undistort the points with pycolmap.Camera.cam_from_img",
@@ -56,21 +56,21 @@ class Camera:
     """A camera in COLMAP's terms.
 
     Attributes:
-        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, or of the fisheye models FOV,
-            SIMPLE_DIVISION, DIVISION, EUCM, SIMPLE_FISHEYE, FISHEYE, SIMPLE_RADIAL_FISHEYE, RADIAL_FISHEYE,
-            OPENCV_FISHEYE, THIN_PRISM_FISHEYE. Of a fisheye, matches beyond 85 degrees from the optical axis take no
-            part in an estimation.
-        params: the model's parameters in COLMAP's order, lengths in pixels.
-        width: image width in pixels, 0 when unknown; not needed for estimation.
-        height: image height in pixels, 0 when unknown; not needed for estimation.
-        focal_deviation: relative standard deviation of the focal length, 0 (exact) or from 1e-9 to 1: 0.05 for one
-            known to five per cent. Estimation then refines it, and the principal point a little, with the pose. Fisheye
-            cameras must be exact.
-        distortion_deviation: standard deviation of k1, the first coefficient of radial distortion: 0 (exact) or from
-            1e-9 to 1. k1 is then estimated with the pose, if the matches constrain it. For pinholes, and models
-            without coefficients other than k1.
+        model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, or one of the fisheye models
+            FOV, SIMPLE_DIVISION, DIVISION, EUCM, SIMPLE_FISHEYE, FISHEYE, SIMPLE_RADIAL_FISHEYE, RADIAL_FISHEYE,
+            OPENCV_FISHEYE, THIN_PRISM_FISHEYE. Estimation ignores matches more than 85 degrees off the optical axis of
+            a fisheye camera.
+        params: parameters of the model in COLMAP's order; lengths are in pixels.
+        width: image width in pixels, or 0 if unknown. Estimation does not need it.
+        height: image height in pixels, or 0 if unknown. Estimation does not need it.
+        focal_deviation: relative standard deviation of the focal length: 0 (exact), or from 1e-9 to 1. For example,
+            0.05 means that the focal length is known to five per cent. If it is not 0, estimation refines the focal
+            length with the pose, and also moves the principal point a little. Fisheye cameras must be exact.
+        distortion_deviation: standard deviation of k1, the first coefficient of radial distortion: 0 (exact), or from
+            1e-9 to 1. If it is not 0, and if the matches constrain k1, estimation finds k1 with the pose. Only for
+            pinholes, and for lenses whose other coefficients are zero.
 
-    The principal point is in the same pixel convention as the points that go with it.
+    The principal point and the points of the image must use the same pixel convention.
     """
 
     model: str
@@ -103,11 +103,11 @@ class Camera:
             object.__setattr__(self, name, _as_pixels(getattr(self, name), name))
         check_deviation(self.focal_deviation)
         if self.is_fisheye and self.focal_deviation > 0:  # another focal length would bend its rays, not scale them
-            raise ValueError(f"focal_deviation must be 0 for {self.model}: that of a fisheye is not refined")
+            raise ValueError(f"focal_deviation must be 0 for {self.model}: fisheye focal lengths are not refined")
         object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
         check_deviation(self.distortion_deviation, "distortion_deviation")
         if self.distortion_deviation > 0 and not self.is_simple:
-            raise ValueError(f"distortion_deviation must be 0 for this {self.model}: k1 is estimated where it is all")
+            raise ValueError(f"distortion_deviation must be 0 for this {self.model}: it has more coefficients")
         object.__setattr__(self, "distortion_deviation", float(self.distortion_deviation))
 
     @classmethod
@@ -120,11 +120,11 @@ class Camera:
         focal_deviation: float = 0.0,
         distortion_deviation: float = 0.0,
     ) -> Camera:
-        """Pinhole camera of a 3x3 calibration matrix without skew; see `Camera` for the rest."""
+        """Return the pinhole camera of a 3x3 calibration matrix without skew. `Camera` explains the other arguments."""
         K = as_reals(K, "K")
         if K.shape != (3, 3):
             raise ValueError(f"K must be 3x3, got shape {K.shape}")
-        (fx, skew, cx), (zero, fy, cy), (*zeros, one) = K.tolist()  # numbers of Python: numpy takes longer for nine
+        (fx, skew, cx), (zero, fy, cy), (*zeros, one) = K.tolist()  # Python numbers, as numpy is slower for only nine
         largest = max(map(abs, (fx, skew, cx, zero, fy, cy, *zeros, one)))
         if max(map(abs, (skew, zero, *zeros, one - 1))) > 1e-9 * largest:
             raise ValueError("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
@@ -132,10 +132,11 @@ class Camera:
 
     @classmethod
     def from_opencv(cls, K: ArrayLike, distortion: ArrayLike | None) -> Camera:
-        """Camera of a 3x3 calibration matrix and OpenCV's distortion coefficients (k1, k2, p1, p2[, k3[, k4, k5, k6]]).
+        """Return the camera of a 3x3 calibration matrix and OpenCV's distortion coefficients.
 
-        None and no coefficients stand for a perfect lens. The thin prisms and tilted sensors of 12 and 14 coefficients
-        must be zero. The coefficients of cv2.fisheye are those of the model OPENCV_FISHEYE.
+        The coefficients are (k1, k2, p1, p2[, k3[, k4, k5, k6]]). None, or an empty array, means a perfect lens.
+        OpenCV's longer lists of 12 and 14 add thin prisms and tilted sensors; these extra coefficients must be zero.
+        For the coefficients of cv2.fisheye, use the model OPENCV_FISHEYE.
         """
         pinhole = cls.from_matrix(K)
         k = np.zeros(0) if distortion is None else as_reals(distortion, "distortion").ravel()
@@ -150,16 +151,17 @@ class Camera:
 
     @classmethod
     def of_unknown_focal(cls, width: int, height: int) -> Camera:
-        """The camera to assume for an image of which nothing but the size is known, and a deviation that says so."""
+        """Return the camera to assume for an image if only its size is known, with large deviations."""
         width, height = as_size((_as_pixels(width, "width"), _as_pixels(height, "height")), "width and height")
         params = (UNKNOWN_FOCAL * max(width, height), (width - 1) / 2, (height - 1) / 2)
         return cls("SIMPLE_PINHOLE", params, width, height, UNKNOWN_FOCAL_DEVIATION, UNKNOWN_DISTORTION_DEVIATION)
 
     @classmethod
     def from_dict(cls, camera: Mapping[str, Any]) -> Camera:
-        """Camera of a COLMAP-style dict with model and params, and optionally width, height and deviations.
+        """Return the camera of a COLMAP-style dict with model and params.
 
-        These are focal_deviation and distortion_deviation. What ``pycolmap.Camera.todict()`` returns is one too.
+        The keys width, height, focal_deviation and distortion_deviation are optional. The dict that
+        ``pycolmap.Camera.todict()`` returns is accepted, too.
         """
         optional = ("width", "height", *DEVIATIONS)
         if not isinstance(camera, Mapping):
@@ -173,17 +175,18 @@ class Camera:
         return cls(str(model), camera["params"], *(camera.get(name, 0) for name in optional))
 
     def to_dict(self) -> dict[str, Any]:
-        """The COLMAP-style dict of the camera: the inverse of `from_dict`, of plain types."""
+        """Return the camera as a COLMAP-style dict of plain types, which `from_dict` reads back."""
         plain = {"model": self.model, "width": self.width, "height": self.height, "params": list(self.params)}
         deviations = {name: getattr(self, name) for name in DEVIATIONS}
         return plain | {name: deviation for name, deviation in deviations.items() if deviation}
 
     @classmethod
     def from_text(cls, text: str) -> Camera:
-        """Camera of ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``, the size being optional.
+        """Return the camera of a text: ``f,cx,cy``, ``fx,fy,cx,cy`` or ``MODEL:WIDTHxHEIGHT:params``.
 
-        As in ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``. A deviation of the focal length may follow, ``±5%``, and
-        behind a semicolon what is known of the lens, ``;k1=-0.05±0.02``, ``;k1±0.02`` or ``;k1=unknown``.
+        For example, ``OPENCV:640x480:500,500,320,240,0.1,0,0,0``; the size is optional. The deviation of the focal
+        length may follow: ``±5%``. A semicolon and the lens may come last: ``;k1=-0.05±0.02``, ``;k1±0.02`` or
+        ``;k1=unknown``.
         """
         if not isinstance(text, str):
             raise ValueError(f"text must be a str, such as '1200,512,384', not {shorten(text)}")
@@ -199,7 +202,7 @@ class Camera:
         except ValueError as error:
             raise ValueError(
                 f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
-                "behind it where the focal length is uncertain, and ;k1±0.02 where the lens is"
+                "behind it if the focal length is uncertain, and ;k1±0.02 if the lens is uncertain"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
@@ -229,12 +232,12 @@ class Camera:
 
     @property
     def cx(self) -> float:
-        """Principal point along x in pixels."""
+        """X coordinate of the principal point in pixels."""
         return self.params[_centre_place(self.model)]
 
     @property
     def cy(self) -> float:
-        """Principal point along y in pixels."""
+        """Y coordinate of the principal point in pixels."""
         return self.params[_centre_place(self.model) + 1]
 
     @property
@@ -244,40 +247,40 @@ class Camera:
 
     @property
     def K(self) -> Array:
-        """Calibration matrix (3, 3), without the distortion."""
+        """Calibration matrix (3, 3), which ignores the distortion."""
         fx, fy, cx, cy = self.intrinsics
         return np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
 
     @property
     def is_distorted(self) -> bool:
-        """Whether any distortion coefficient differs from zero, or the lens is a fisheye."""
+        """Whether the lens is a fisheye or any distortion coefficient differs from zero."""
         return self.is_fisheye or any(self.params[_centre_place(self.model) + 2 :])
 
     @property
     def is_fisheye(self) -> bool:
-        """Whether the distance to the principal point grows by `lens.PROJECTIONS`, not with the angle's tangent."""
+        """Whether a function of `lens.PROJECTIONS`, not the tangent, maps the angle of a ray to its image radius."""
         return self.projection is not None
 
     @property
     def projection(self) -> tuple[Any, ...] | None:
-        """Name in `lens.PROJECTIONS` and parameters; None of a pinhole, with a lens or without."""
+        """Name in `lens.PROJECTIONS` and its parameters, or None for a pinhole with or without distortion."""
         if self.model.endswith("FISHEYE"):
             return ("FISHEYE",)
         name, numbers = self.model.removeprefix("SIMPLE_"), self.params[_centre_place(self.model) + 2 :]
-        return (name, *numbers) if name in PROJECTIONS and numbers[0] != 0 else None  # all are pinholes at zero
+        return (name, *numbers) if name in PROJECTIONS and numbers[0] != 0 else None  # at zero it is a pinhole
 
     @property
     def distortion(self) -> Distortion:
-        """What the lens does to rays or, of a fisheye, to their angles."""
+        """Distortion that the lens applies to rays or, for a fisheye, to their angles."""
         named = dict(zip(PARAMETERS[self.model], self.params, strict=True))
-        if self.model == "FULL_OPENCV":  # in which these belong to the denominator
+        if self.model == "FULL_OPENCV":  # its k4, k5 and k6 belong to the denominator
             named |= {"d1": named["k4"], "d2": named["k5"], "d3": named["k6"], "k4": 0.0}
         return Distortion(**{name: value for name, value in named.items() if name in Distortion.__dataclass_fields__})
 
     def pixels_to_rays(self, points: Array) -> Array:
-        """Normalised image coordinates of pixels: (n, 2) -> (n, 2).
+        """Return the normalised image coordinates of pixels: (n, 2) -> (n, 2).
 
-        NaN where the distortion has no inverse, and beyond `lens.MAX_FISHEYE_ANGLE_DEG` of a fisheye.
+        They are NaN if the distortion has no inverse, or if a fisheye sees the ray beyond `lens.MAX_FISHEYE_ANGLE_DEG`.
         """
         fx, fy, cx, cy = self.intrinsics
         distorted = (points - (cx, cy)) / (fx, fy)
@@ -287,35 +290,35 @@ class Camera:
         return found if self.projection is None else unproject(found, *self.projection)
 
     def rays_to_pixels(self, rays: Array) -> Array:
-        """Pixels of normalised image coordinates: (n, 2) -> (n, 2)."""
+        """Return the pixels of normalised image coordinates: (n, 2) -> (n, 2)."""
         fx, fy, cx, cy = self.intrinsics
         seen = rays if self.projection is None else project(rays, *self.projection)
         return np.asarray(self.distortion.apply(seen)[0] * (fx, fy) + (cx, cy))
 
     @property
     def exact(self) -> Camera:
-        """The same camera as an exact one."""
+        """The same camera with an exact focal length."""
         return self if self.focal_deviation == 0 else replace(self, focal_deviation=0.0)
 
     @property
     def pinhole(self) -> Camera:
-        """The camera with the same calibration matrix and a perfect lens."""
+        """Pinhole camera with the same calibration matrix."""
         return Camera("PINHOLE", self.intrinsics, self.width, self.height, self.focal_deviation)
 
     @property
     def k1(self) -> float:
-        """The first coefficient of radial distortion: 0 of a pinhole."""
+        """First coefficient of radial distortion; 0 for a pinhole."""
         names = PARAMETERS[self.model]
         return self.params[names.index("k1")] if "k1" in names else 0.0
 
     @property
     def is_simple(self) -> bool:
-        """Whether the lens has no coefficient other than k1, and is no fisheye."""
+        """Whether the lens is not a fisheye, and all its coefficients except k1 are zero."""
         names, others = PARAMETERS[self.model], self.params[_centre_place(self.model) + 2 :]
         return not self.is_fisheye and not any(others[1:] if "k1" in names else others)
 
     def with_lens(self, k1: float, deviation: float) -> Camera:
-        """The camera with another k1, known to a deviation: SIMPLE_RADIAL or, of two focal lengths, OPENCV."""
+        """Return the camera with another k1 of this deviation: SIMPLE_RADIAL, or OPENCV if fx and fy differ."""
         if not self.is_simple:
             raise ValueError(f"k1 of this {self.model} is not all of its lens")
         fx, fy, cx, cy = self.intrinsics
@@ -325,7 +328,7 @@ class Camera:
         return Camera(model, params, self.width, self.height, self.focal_deviation, deviation)
 
     def adjusted(self, scale: float, offset_px: tuple[float, float], focal_deviation: float) -> Camera:
-        """The camera with its focal length times `scale` and its principal point moved, of another deviation."""
+        """Return the camera with a scaled focal length, a moved principal point and another deviation."""
         change = {"cx": lambda v: v + offset_px[0], "cy": lambda v: v + offset_px[1]}
         change |= dict.fromkeys(("f", "fx", "fy"), lambda v: v * scale)
         names = PARAMETERS[self.model]
@@ -334,29 +337,29 @@ class Camera:
         return Camera(self.model, params, self.width, self.height, deviation, self.distortion_deviation)
 
     def undistort_pixels(self, points: Array) -> Array:
-        """Pixels in `pinhole` of what this camera sees at pixels: (n, 2) -> (n, 2), NaN where there is no ray."""
+        """Return where `pinhole` sees the rays of pixels: (n, 2) -> (n, 2), NaN if a pixel has no ray."""
         return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
 
 
 def mean_pixel(camera1: Camera, camera2: Camera) -> float:
-    """Length of a pixel on the normalised image plane, the inverse focal length: the mean of two cameras."""
+    """Return the length of a pixel on the normalised image plane, 1 / focal length: the mean of two cameras."""
     return 0.5 * (1 / camera1.mean_focal + 1 / camera2.mean_focal)
 
 
 def _centre_place(model: str) -> int:
-    """Where the principal point is among the parameters: behind one focal length or two, before any distortion."""
+    """Return the index of cx among the parameters: one or two focal lengths precede it."""
     return 1 if PARAMETERS[model][0] == "f" else 2
 
 
 def _as_number(value: Any) -> float:
-    """A number as a float; a TypeError for what only looks like one."""
+    """Return a number as a float. Raise a TypeError for other types that float() accepts, e.g. bool."""
     if isinstance(value, (bool, np.bool_, str, bytes, np.complexfloating)):
         raise TypeError(f"{value!r} is no real number")
     return float(value)
 
 
 def _as_pixels(value: Any, name: str) -> int:
-    """A width or a height as a plain number."""
+    """Return a width or a height as an int."""
     if not is_real(value) or not 0 <= value <= LARGEST_SIDE or value != int(value):
         raise ValueError(
             f"{name} must be a whole number of pixels up to {LARGEST_SIDE}, 0 when unknown, not {shorten(value)}"

@@ -1,4 +1,4 @@
-"""What is assumed of cameras that are not exactly known, and deviations as people write them."""
+"""Priors of cameras that are not exactly known, and a parser of deviations."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from typing import Any
 
 from caransac._support.arrays import is_real, shorten
 
-# The focal length of a camera of which nothing is known, in its longer side, and its relative deviation: phones have
+# Focal length of an unknown camera, divided by the longer side of the image, and its relative deviation. Phones have
 # 0.7 to 0.85, most other lenses 0.6 to 1.2.
 UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
-UNKNOWN_ZOOM_DEVIATION = 0.25  # where two images are known not to share a focal length: one of them may be zoomed
-EXIF_FOCAL_DEVIATION = 0.04  # cameras round what they write down, focus and crop
-SMALLEST_DEVIATION = 1e-9  # of a focal length that is not exact: estimation divides by its square
-LARGEST_DEVIATION = 1.0  # of a focal length, relative, or of k1: all that is known of nothing
-# Deviation of k1 of a lens of which nothing is known: phones have up to 0.02, other cameras 0.05 to 0.1.
+UNKNOWN_ZOOM_DEVIATION = 0.25  # if two images differ in focal length: one of them may be zoomed
+EXIF_FOCAL_DEVIATION = 0.04  # cameras round the value, focus and crop
+SMALLEST_DEVIATION = 1e-9  # unless exact: estimation divides by its square
+LARGEST_DEVIATION = 1.0  # for focal lengths (relative) and k1: no knowledge at all
+# Deviation of k1 of an unknown lens. Phones have a k1 of up to 0.02, other cameras of 0.05 to 0.1.
 UNKNOWN_DISTORTION_DEVIATION = 0.05
 
 
 def check_deviation(deviation: Any, name: str = "focal_deviation") -> None:
-    """Raise a ValueError for what cannot be the deviation of that name, relative to a focal length or of k1."""
+    """Raise a ValueError if a deviation, of a focal length (relative) or of k1, is out of range."""
     if not is_real(deviation) or not (deviation == 0 or SMALLEST_DEVIATION <= deviation <= LARGEST_DEVIATION):
         allowed = f"0 (exact) or from {SMALLEST_DEVIATION:g} to {LARGEST_DEVIATION:g}"
         raise ValueError(f"{name} must be {allowed}, not {shorten(deviation)}")
 
 
 def split_deviation(text: str) -> tuple[str, float]:
-    """A text before ``±5%`` (or ``+-5%``, or ``±0.05``), and that deviation: 0 where there is none.
+    """Split a text such as ``1200±5%`` into the text before the sign and the deviation, or 0 without a sign.
+
+    The sign may also be ``+-``, and the deviation a fraction: ``±0.05``.
 
     Raises:
-        ValueError: what follows is no number.
+        ValueError: the text after the sign is not a number.
     """
     front, sign, behind = text.replace("+-", "±").partition("±")
     if not sign:
@@ -39,12 +41,13 @@ def split_deviation(text: str) -> tuple[str, float]:
 
 
 def parse_lens(text: str) -> tuple[float | None, float]:
-    """k1 and its deviation as written: ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``.
+    """Return k1 and its deviation from ``k1=-0.05``, ``k1=-0.05±0.02``, ``k1±0.02`` or ``k1=unknown``.
 
-    The name may be left out. k1 is None where the text has none. Unknown, it is 0 and as far off as lenses are.
+    The prefix ``k1`` is optional. k1 is None if the text has only a deviation. An unknown k1 is 0, with the usual
+    deviation of lenses.
 
     Raises:
-        ValueError: the text is none of these.
+        ValueError: the text has another form.
     """
     plain = text.strip().removeprefix("k1").strip().removeprefix("=").strip()
     if plain.lower() == "unknown":
@@ -59,5 +62,8 @@ def parse_lens(text: str) -> tuple[float | None, float]:
 
 
 def usual_distortion(focal: float) -> float:
-    """Standard deviation of k1 where only the focal length is known, in longer sides; smaller for long lenses."""
+    """Return the standard deviation of k1 for a known focal length, which is divided by the longer side.
+
+    Long lenses have less distortion.
+    """
     return UNKNOWN_DISTORTION_DEVIATION * min(UNKNOWN_FOCAL / focal, 1.0)

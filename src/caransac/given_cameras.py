@@ -1,4 +1,4 @@
-"""Cameras as users have them: matrices, dicts, and the cameras of other libraries."""
+"""Cameras in the forms that users have: matrices, dicts, and the cameras of other libraries."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ class DescribedCamera(Protocol):
     """A camera of another library that describes itself, such as pycolmap.Camera."""
 
     def todict(self) -> Mapping[str, Any]:
-        """What `Camera.from_dict` takes."""
+        """Return a dict for `Camera.from_dict`."""
 
 
 class NamedCamera(Protocol):
-    """A camera of another library that names its model, such as poselib.Camera; sizes below zero are unknown."""
+    """A camera of another library that names its model, such as poselib.Camera.
+
+    A negative width or height is unknown.
+    """
 
     params: Any
     width: int
     height: int
 
     def model_name(self) -> str:
-        """One of COLMAP's models."""
+        """Return the name of one of COLMAP's models."""
 
 
-# What users have: a camera, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
+# Accepted cameras: a Camera, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
 # {model, params, width, height}, a pycolmap.Camera or a poselib.Camera.
 OpencvCamera = tuple[ArrayLike, ArrayLike | None]
 CameraLike = Camera | ArrayLike | OpencvCamera | Mapping[str, object] | DescribedCamera | NamedCamera
 
 
 def as_camera(value: CameraLike, name: str) -> Camera:
-    """Camera from what users have. Errors name the argument."""
+    """Convert any accepted form of a camera. Errors name the argument."""
     try:
         if isinstance(value, Camera):
             return value
@@ -60,7 +63,7 @@ def as_camera(value: CameraLike, name: str) -> Camera:
 
 
 def _described(value: Any) -> Mapping[str, Any] | None:
-    """What an object says of itself by a method todict() or model_name(), if it has one."""
+    """Return an object as a dict by its method todict() or model_name(), or None if it has neither."""
     if callable(getattr(value, "todict", None)):
         return cast(Mapping[str, Any], value.todict())
     if callable(getattr(value, "model_name", None)):
@@ -70,5 +73,8 @@ def _described(value: Any) -> Mapping[str, Any] | None:
 
 
 def without_size(camera: Camera) -> Camera:
-    """Return a camera whose size nobody checks: scripts for other libraries pass any width and height."""
+    """Return the camera without its size, which then is not checked.
+
+    Scripts for other libraries pass any width and height.
+    """
     return replace(camera, width=0, height=0)

@@ -1,4 +1,4 @@
-"""Options of an estimation: a frozen record, every field checked."""
+"""Options of an estimation: a frozen record with checked fields."""
 
 from __future__ import annotations
 
@@ -19,53 +19,59 @@ ScoreKind = Literal["ratio", "confidence"]
 MaxError = float | Literal["auto"]
 
 SAMPLES_PER_ROUND = 256  # as in training
-# What other libraries call our options.
+# Names that other libraries use for our options.
 OTHER_NAMES = {
     **dict.fromkeys(("threshold", "max_error", "max_epipolar_error", "ransacReprojThreshold"), "max_error_px"),
     **dict.fromkeys(("confidence", "success_prob", "prob"), "success_probability"),
     **dict.fromkeys(("iterations", "max_iterations", "maxIters", "max_num_trials"), "rounds"),
 }
-IN_LAB = ("oversampling", "sample_quality")  # options of 0.2
-DEFAULT_WEIGHTS = "default"  # those of the package that were trained for the problem
+IN_LAB = ("oversampling", "sample_quality")  # options of version 0.2
+DEFAULT_WEIGHTS = "default"  # the weights in the package that were trained for the problem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """What an estimation may be told. Unknown or misspelt names raise, and so do values out of range.
+    """Options of an estimation. Unknown or misspelt names raise, and so do values out of range.
 
-    Every method uses ``method``, ``rounds``, ``samples_per_round``, ``max_error_px``, ``top_models``,
-    ``early_stop``, ``success_probability``, ``max_seconds`` and ``seed``; the others say who uses them.
+    Every method uses ``method``, ``rounds``, ``samples_per_round``, ``max_error_px``, ``top_models``, ``early_stop``,
+    ``success_probability``, ``max_seconds`` and ``seed``. The descriptions of the other options name the methods that
+    use them.
 
     Attributes:
-        method: "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every round; "lm-lo" is classical LO-RANSAC
-            with Levenberg-Marquardt refinement inside and at the end, sampling the best scored matches first
-            (PROSAC); "lm-lo-u" is the same with uniform sampling.
-        weights: "ca-ransac" only. Its trained weights: a name in the package, or the path of an npz file; "default" for
-            those that were trained for the problem.
-        rounds: batches of samples, at most: 1 to 1,000,000. Four suffice for most pairs; hard ones gain from more.
-        samples_per_round: minimal samples in a batch, 1 to 10,000. Ctrl-C is obeyed between batches.
-        max_error_px: Sampson distance in pixels, of a homography the symmetric transfer error, beyond which a match
-            does not support a model; "auto" finds it with the noise of the matches, and the result reports both.
-        top_models: models of each round, by consensus, that "ca-ransac" attends to, and that "lm-lo" and "lm-lo-u"
-            refine before the best one is chosen, 1 to 1000.
-        local_models: "ca-ransac" only. Models of each round that it refines to find those it attends to, 1 to 1000.
-        state_update: "ca-ransac" only, an ablation: False keeps only the probabilities of the side information.
-        adaptive_sampling: "ca-ransac" only, an ablation: False draws uniformly from the matches with a ratio below 0.8.
-        adaptive_refinement: "ca-ransac" only, an ablation: False refines the best model with equal weights on the
-            matches within ``max_error_px``.
-        max_ratio: "lm-lo" and "lm-lo-u" only. Matches whose ratio (``score_kind="ratio"``) is not below are left out of
-            the estimation, as long as 15 remain. They still count in ``inliers``. A number above all ratios, say 2,
-            keeps every match.
-        early_stop: stop as soon as ``success_probability`` is reached. The first rounds of "ca-ransac" then draw fewer
-            samples if most matches are probably right. False runs exactly ``rounds * samples_per_round`` hypotheses.
-        success_probability: wanted probability of having drawn a sample without outliers, were samples uniform;
-            progressive sampling only does better.
-        max_seconds: time in seconds after which no other round begins, or None. At least one round runs, and the
-            assessment of the answer comes on top. With it, the answer depends on the speed of the machine.
-        keep_trace: "ca-ransac" only. Keep what every round saw, as ``result.trace``.
-        seed: same input and same seed give the same answer, to the last bit on the same kind of CPU, unless
-            ``max_seconds`` cuts the rounds.
-        tuning: what the methods were tuned with; for ablations, see `Tuning`.
+        method: "ca-ransac", "lm-lo" or "lm-lo-u". "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every
+            round. "lm-lo" is classical LO-RANSAC with Levenberg-Marquardt refinement inside the loop and at its end; it
+            samples the matches with the best scores first (PROSAC). "lm-lo-u" is the same with uniform sampling.
+        weights: trained weights, for "ca-ransac" only: a name in the package, or the path of an npz file. "default"
+            chooses the weights that were trained for the problem.
+        rounds: maximum number of rounds, each a batch of samples: 1 to 1,000,000. Four suffice for most pairs; hard
+            pairs gain from more.
+        samples_per_round: number of minimal samples in a round, 1 to 10,000. Ctrl-C takes effect between rounds.
+        max_error_px: maximum error in pixels of a match that supports a model: the Sampson distance or, for a
+            homography, the symmetric transfer error. "auto" derives it from the noise of the matches; the result
+            reports both.
+        top_models: number of models with the largest consensus in a round, 1 to 1000. "ca-ransac" attends to them.
+            "lm-lo" and "lm-lo-u" refine them before they choose the best one.
+        local_models: number of models that "ca-ransac" refines in a round, 1 to 1000. It chooses the ``top_models``
+            among them.
+        state_update: ablation of "ca-ransac": False keeps the probabilities that follow from the side information only.
+        adaptive_sampling: ablation of "ca-ransac": False draws uniformly from the matches with a ratio below 0.8.
+        adaptive_refinement: ablation of "ca-ransac": False refines the best model with equal weights on the matches
+            within ``max_error_px``.
+        max_ratio: limit of the ratio (``score_kind="ratio"``), for "lm-lo" and "lm-lo-u" only. Matches with this ratio
+            or a larger one take no part in the estimation, unless fewer than 15 matches remain. They can still be
+            ``inliers``. A limit above all ratios, such as 2, keeps every match.
+        early_stop: whether to stop as soon as ``success_probability`` is reached. The first rounds of "ca-ransac" then
+            draw fewer samples if most matches are probably right. False runs exactly ``rounds * samples_per_round``
+            hypotheses.
+        success_probability: probability of having drawn a sample without outliers at which the loop may stop. It is
+            computed for uniform sampling; progressive sampling does better.
+        max_seconds: time limit in seconds, or None. No round begins after it. At least one round runs, and the
+            assessment of the answer takes additional time. With a limit, the answer depends on the speed of the
+            machine.
+        keep_trace: whether "ca-ransac" keeps a record of every round, as ``result.trace``.
+        seed: seed of the random samples. The same input and seed give the same answer, to the last bit on the same kind
+            of CPU, unless ``max_seconds`` ends the loop.
+        tuning: numbers that were chosen by measuring, for ablations; see `Tuning`.
     """
 
     method: MethodName = "ca-ransac"
@@ -87,7 +93,7 @@ class Options:
     tuning: Tuning = DEFAULT_TUNING
 
     def __new__(cls, **given: object) -> Options:
-        """Refuse unknown names with a ValueError that suggests the nearest known one."""
+        """Raise a ValueError for an unknown name, and suggest the nearest known one."""
         for name in given:
             if name in IN_LAB:
                 raise ValueError(f"the option {name!r} is in caransac-lab now: caransac_lab.networks.oversampling")
@@ -96,16 +102,16 @@ class Options:
 
     @classmethod
     def paper(cls, **given: Any) -> Options:
-        """The algorithm of the paper with nothing added, by weights that were trained for it.
+        """Return the options of the algorithm as published in the paper, with weights that were trained for it.
 
-        Four rounds of 256 samples, four models by their total consensus, thresholds of one pixel, no early stop
-        (`docs/paper.md` has it beside the default). Options given by keyword replace those.
+        They are four rounds of 256 samples, four models by total consensus, thresholds of one pixel, and no early stop.
+        `docs/paper.md` compares them with the defaults. Options given by keyword replace these.
         """
         fixed = {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "early_stop": False}
         return cls(**{**fixed, "tuning": PAPER_TUNING, **given})
 
     def left_since(self, started: float) -> Options:
-        """Return the options with what is left of `max_seconds` since ``time.perf_counter()`` was `started`."""
+        """Return the options with the rest of `max_seconds`, counted from `started` by ``time.perf_counter()``."""
         if self.max_seconds is None:
             return self
         return replace(self, max_seconds=max(self.max_seconds - (time.perf_counter() - started), 0.0))
@@ -117,7 +123,7 @@ class Options:
         most = {"rounds": 10**6, "samples_per_round": 10**4, "top_models": 1000, "local_models": 1000}
         for name, limit in most.items():
             check_whole(getattr(self, name), name, 1, limit)
-            object.__setattr__(self, name, int(getattr(self, name)))  # those of numpy would overflow
+            object.__setattr__(self, name, int(getattr(self, name)))  # numpy integers would overflow
         for name, others in (("max_error_px", ("auto",)), ("max_ratio", ())):
             value = getattr(self, name)
             expected = " or ".join([f'"{other}"' for other in others] + ["a number from 1e-6 to 1e6"])
@@ -141,7 +147,7 @@ class Options:
         object.__setattr__(self, "seed", int(self.seed))
 
 
-# Of the fields: `inspect` and editors would show that of `__new__`.
+# The signature lists the fields; otherwise `inspect` and editors would show the signature of `__new__`.
 Options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [each for each in inspect.signature(Options.__init__).parameters.values() if each.name != "self"]
 )
@@ -159,7 +165,7 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> N
 
 
 def check_score_kind(scores: object, score_kind: ScoreKind | None) -> ScoreKind:
-    """The kind of scores that may be None; a ValueError if it must be told and is not, or if there is no such kind."""
+    """Return the kind of the scores. Raise a ValueError if it is unknown, or missing although there are scores."""
     kinds = '"ratio" (lower is better) or "confidence" (higher is better)'
     if score_kind is None and scores is not None:
         raise ValueError(f"score_kind must be given with scores: {kinds}")
@@ -169,7 +175,7 @@ def check_score_kind(scores: object, score_kind: ScoreKind | None) -> ScoreKind:
 
 
 def in_rounds(hypotheses: int) -> dict[str, int]:
-    """A number of hypotheses as options: rounds of at most 256, all of the same size; exact for multiples of 256."""
+    """Return a number of hypotheses as options: rounds of equal size, up to 256. Multiples of 256 are exact."""
     rounds = max(-(-hypotheses // SAMPLES_PER_ROUND), 1)
     return {"rounds": rounds, "samples_per_round": -(-hypotheses // rounds)}
 

@@ -1,4 +1,4 @@
-"""Which answers are accepted, and as which geometry: one record for `estimate`, `verify` and the command line."""
+"""The rules that accept an answer and choose its geometry, shared by `estimate`, `verify` and the command line."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from caransac.results import Result, TwoViewResult
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GeometryPolicy:
-    """What makes a result reliable, and what tells the kinds of geometry apart.
+    """Thresholds that decide whether a result is reliable, and which kind of geometry it is.
 
-    `caransac.estimate` and ``caransac pose`` have these defaults. ``caransac verify`` asks for 15 inliers, as COLMAP
-    does, and for less confidence: a reconstruction drops what does not fit.
+    `caransac.estimate` and ``caransac pose`` use the defaults. ``caransac verify`` requires 15 inliers, as COLMAP does,
+    and less confidence, because a reconstruction drops geometry that does not fit.
 
     Attributes:
-        min_confidence: least confidence of a result; results of methods without a confidence pass.
-        min_inliers: least number of inliers.
+        min_confidence: minimum confidence of a reliable result. Results without a confidence pass.
+        min_inliers: minimum number of inliers of a reliable result.
         mirrored_share: minimum share of inliers with a mirrored neighbourhood at which one image counts as mirrored.
-            None of 307 real pairs (RootSIFT, ORB, XFeat, ALIKED with LightGlue) has more than 0.42. Mirrored, one of
-            them has less than 0.6.
-        planar_share: a reliable homography is told in the place of an unreliable epipolar geometry if it has at least
-            this share of the other's number of inliers: lines are near more matches than points are. If a focal length
-            is unknown, it also takes the place of a reliable pose if it explains this share of the pose's inliers.
-        planar_reach: maximum error of a match that a homography explains there, divided by the pose's inlier threshold.
-            Homographies explain 0.92 to 1 of the inliers if a fixed camera zoomed (Oxford's boat and bark), and more
-            than 0.9 in 3 of 1065 pairs of scenes with depth.
-        min_rotation_confidence: without a reliable pose, least confidence of a rotation to be the result, if the
-            direction or the parallax is as the next two say.
-        max_direction_deviation_deg: standard deviation of the translation's direction above which the camera hardly
+            The share is 0.42 or less in 307 real pairs (RootSIFT, ORB, XFeat, ALIKED with LightGlue). If one image of
+            each pair is mirrored, it is below 0.6 in only one pair.
+        planar_share: minimum ratio of inliers (homography / epipolar geometry) at which a reliable homography replaces
+            an unreliable epipolar geometry. It is below one because more matches are close to lines than to points. If
+            a focal length is unknown, a homography that explains this share of the inliers of a reliable pose also
+            replaces the pose.
+        planar_reach: maximum error of a match that the homography explains when it replaces a reliable pose, divided by
+            the inlier threshold of the pose. If a fixed camera zooms (Oxford's boat and bark), homographies explain
+            0.92 to 1 of the inliers; in scenes with depth, more than 0.9 in 3 of 1065 pairs.
+        min_rotation_confidence: minimum confidence of a rotation that is returned instead of a pose if the camera
+            hardly moved.
+        max_direction_deviation_deg: standard deviation of the translation direction, in degrees, above which the camera
+            hardly moved.
+        min_parallax: parallax of an unreliable pose, divided by the inlier threshold, below which the camera hardly
             moved.
-        min_parallax: parallax of an unreliable pose, in inlier thresholds, below which the camera hardly moved.
-        still_extent: motion below which a match is still, in extents of the points (about a pixel).
-        still_shares: shares of the inliers and of all matches that are still where one image was matched to itself.
-        min_still: matches that are still there, at least.
+        still_extent: motion of a match, divided by the extent of the points, below which the match is still: about a
+            pixel.
+        still_shares: minimum shares of still matches, among the inliers and among all matches, at which both images are
+            the same.
+        min_still: minimum number of still matches at which both images are the same.
     """
 
     min_confidence: float = 0.5
@@ -56,13 +60,13 @@ class GeometryPolicy:
             raise ValueError(f"min_confidence must be from 0 to 1, got {shorten(self.min_confidence)}")
 
     def accepts(self, found: Result) -> bool:
-        """Whether a result is reliable."""
+        """Return True if a result is reliable."""
         if not found.success or found.num_inliers < self.min_inliers or self.is_mirrored(found):
             return False
         return found.confidence is None or found.confidence >= self.min_confidence
 
     def is_mirrored(self, found: Result) -> bool:
-        """Whether the inliers show that one of two images is mirrored, so that no geometry of theirs is a camera's."""
+        """Return True if the inliers show that one of two images is mirrored. No camera takes such a pair."""
         return isinstance(found, TwoViewResult) and (found.mirrored_share or 0.0) >= self.mirrored_share
 
 

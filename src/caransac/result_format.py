@@ -1,6 +1,6 @@
-"""Results as plain values, such as JSON has, and back; docs/formats.md describes the format.
+"""Conversion of results to and from plain JSON values; docs/formats.md describes the format.
 
-The annotations of a result's fields say how each is read back, and `SHAPES` has the shapes of arrays.
+The annotations of the fields determine how each is read back. `SHAPES` has the shapes of the arrays.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from caransac._support.arrays import is_integer, is_real, shorten
 from caransac.camera import Camera
 
-SCHEMA = 1  # of the format; raised when something that was there before changes its meaning or goes
-FULL = {"full": True}  # of fields that are long, and written in full only
-# Shapes of fields. The length n is the number of matches, and those of any other name are equal in one record.
+SCHEMA = 1  # version of the format; raised when an existing entry changes its meaning or is removed
+FULL = {"full": True}  # metadata of long fields, which only full=True writes
+# Shapes of fields. The length n is the number of matches. Other lengths of the same name are equal within one record.
 SHAPES: dict[str, tuple[str | int, ...]] = {
     **dict.fromkeys(("R", "E", "F", "H"), (3, 3)),
     "t": (3,),
@@ -40,10 +40,10 @@ Plain = Any  # None, a bool, a number, a text, or a list or dict of these
 
 
 def to_plain(value: object) -> Plain:
-    """A value of a result as None, bools, numbers, texts, lists and dicts; what is not finite becomes None.
+    """Return a value of a result as None, bools, numbers, texts, lists and dicts. Infinity and NaN become None.
 
-    A boolean array (N,) becomes the list of the indices at which it is true, and an empty one of several dimensions
-    ``{"shape": [...]}``, as no list tells its shape.
+    A boolean array (N,) becomes the list of the indices of its true entries. An empty array of several dimensions
+    becomes ``{"shape": [...]}``, because an empty list has no shape.
     """
     if isinstance(value, np.ndarray):
         return np.flatnonzero(value).tolist() if value.dtype == bool else _array_to_plain(value)
@@ -70,16 +70,16 @@ def to_plain(value: object) -> Plain:
 
 
 def fields_to_plain(record: Any, *, full: bool) -> dict[str, Plain]:
-    """The fields of a dataclass as plain values, those that are long only if they are to be there in full."""
+    """Return the fields of a dataclass as plain values. Include the long fields only if `full`."""
     chosen = (field.name for field in fields(record) if full or not field.metadata.get("full"))
     return {name: to_plain(getattr(record, name)) for name in chosen}
 
 
 def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -> dict[str, Any]:
-    """The fields of a dataclass of their plain values, as arguments of it; what it does not know is left out.
+    """Return the arguments of a dataclass from plain values. Ignore unknown names.
 
     Raises:
-        ValueError: a field is missing or is not what its annotation says; the message names it.
+        ValueError: a field is missing or does not fit its annotation; the message names it.
     """
     for field in fields(kind):
         required = field.default is MISSING and field.default_factory is MISSING
@@ -90,7 +90,7 @@ def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -
 
 
 def _entries(hints: Mapping[str, Any], values: Mapping[str, Any], num_matches: int) -> dict[str, Any]:
-    """The entries of a record that are there, by their annotations; their shapes must be those of `SHAPES`."""
+    """Convert the existing entries of a record by their annotations, and check their shapes against `SHAPES`."""
     found: dict[str, Any] = {}
     lengths: dict[str | int, int] = {"n": num_matches}
     for name in (name for name in hints if name in values):
@@ -104,7 +104,7 @@ def _entries(hints: Mapping[str, Any], values: Mapping[str, Any], num_matches: i
 
 
 def _check_shape(shape: tuple[int, ...], wanted: tuple[str | int, ...], lengths: dict[str | int, int]) -> None:
-    """Raise a ValueError if a shape is not the one that is wanted; the lengths of its names are kept."""
+    """Raise a ValueError if a shape is not the wanted one. Record the lengths of its names in `lengths`."""
     if len(shape) == len(wanted):
         for length, of in zip(shape, wanted, strict=True):
             known = {"columns": min(max(length, 3), 4)}.get(of, length) if isinstance(of, str) else of
@@ -114,7 +114,7 @@ def _check_shape(shape: tuple[int, ...], wanted: tuple[str | int, ...], lengths:
 
 
 def from_plain(hint: Any, value: Plain, num_matches: int) -> Any:
-    """What `to_plain` made a plain value of, by its annotation; a ValueError where it does not fit."""
+    """Invert `to_plain` by the annotation of the value. Raise a ValueError if the value does not fit it."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         if value is None and NoneType in get_args(hint):
@@ -139,7 +139,7 @@ def from_plain(hint: Any, value: Plain, num_matches: int) -> Any:
 
 
 def _single(hint: Any, value: Plain) -> Any:
-    """A bool, number or text as annotated."""
+    """Return a bool, number or text. Raise a ValueError if it does not fit its annotation."""
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     fits = {
         bool: isinstance(value, bool),
@@ -154,7 +154,7 @@ def _single(hint: Any, value: Plain) -> Any:
 
 
 def _array(hint: Any, value: Plain, num_matches: int) -> NDArray[Any]:
-    """An array of the annotated type."""
+    """Return an array of the annotated type."""
     kind = get_args(get_args(hint)[-1])[0]
     if kind is np.bool_:
         index = np.array(_as(list, value), dtype=object)

@@ -1,4 +1,4 @@
-"""Parts of results: poses, rival models, and what a round saw."""
+"""Parts of results: poses, rival models, and records of rounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caransac.geometry import Array, Floats
 
 
 class RelativePose(NamedTuple):
-    """A pose of camera 2 from camera 1, ``x2 = R x1 + t``.
+    """A pose of camera 2 relative to camera 1, ``x2 = R x1 + t``.
 
     Attributes:
         R: (3, 3) rotation.
@@ -24,12 +24,12 @@ class RelativePose(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """Another model, of matches that the answer does not explain: a moving object, or a pattern that repeats.
+    """A model supported by outliers of the answer: a moving object, or a pattern that repeats.
 
     Attributes:
-        model: a pose [R | t] (3, 4), or a fundamental matrix or homography of pixels (3, 3).
-        inliers: (N,) bool, the matches that it explains and the answer does not.
-        share: of them in all matches.
+        model: pose [R | t] (3, 4), or fundamental matrix or homography of pixels (3, 3).
+        inliers: (N,) bool mask of the matches that the rival explains and the answer does not.
+        share: number of these matches divided by the number of all matches.
     """
 
     model: Array
@@ -38,31 +38,31 @@ class Rival(NamedTuple):
 
     @property
     def R(self) -> Array | None:
-        """(3, 3) rotation of a pose, else None."""
+        """(3, 3) rotation, or None if the model is not a pose."""
         return self.model[:, :3] if self.model.shape == (3, 4) else None
 
     @property
     def t(self) -> Array | None:
-        """(3,) translation direction of a pose, of length one, else None."""
+        """(3,) translation direction of length one, or None if the model is not a pose."""
         return self.model[:, 3] if self.model.shape == (3, 4) else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Round:
-    """What one round of CA-RANSAC saw and concluded; the first record of a trace is the prior, before any model.
+    """Record of one round of CA-RANSAC. The first record of a trace is the prior, before any model.
 
     Attributes:
-        samples: (S, s) the matches of the minimal samples drawn; none before any model.
-        num_hypotheses: minimal samples drawn so far.
-        models: (k, ...) the distinct models with the largest consensus, the best first: poses [R | t] (k, 3, 4), or
-            fundamental matrices or homographies of pixels (k, 3, 3). None before any model: k is 0.
-        max_error: threshold of their scores, in pixels.
-        msac_scores: (k, n) their MSAC scores, what the state network attends to.
-        state: (n, c) the latent state of every match after the update.
-        probabilities: (n,) inlier probabilities decoded from it.
-        best: the best model after the weighted refinement, (3, 4) or (3, 3), or None before any model.
-        noise: estimated median distance of right matches to the true model, in pixels; what is assumed, before any
-            model.
+        samples: (S, s) indices of the matches in the minimal samples; empty before any model.
+        num_hypotheses: number of minimal samples drawn so far.
+        models: (k, ...) distinct models with the largest consensus, the best first: poses [R | t] (k, 3, 4), or
+            fundamental matrices or homographies of pixels (k, 3, 3). Before any model, k is 0.
+        max_error: threshold of the scores in pixels.
+        msac_scores: (k, n) MSAC scores of the models, which the state network attends to.
+        state: (n, c) latent state of every match after the update.
+        probabilities: (n,) inlier probabilities decoded from the state.
+        best: the best model after the weighted refinement, (3, 4) or (3, 3); None before any model.
+        noise: estimated median distance of right matches to the true model, in pixels; before any model, the assumed
+            one.
     """
 
     samples: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Results of an estimation: frozen records."""
+"""Results of estimations: frozen records."""
 
 from __future__ import annotations
 
@@ -33,37 +33,38 @@ StopReason = Literal["budget", "early_stop", "time", "too_few_points", "degenera
 GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fundamental", "none"]
 Kind = TypeVar("Kind", bound="Result")
 
-SHARED = ("points1", "points2", "trace")  # what the results in a result have in common with it
+SHARED = ("points1", "points2", "trace")  # fields that a result shares with the results inside it
 POSE_NUMBERS = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Result:
-    """What every estimation reports.
+    """Fields and methods of every result.
 
-    The confidence, covariances, degeneracies, alternatives and rivals are computed when one of them is first read. That
-    takes as long as a round or two.
+    The first access to the confidence, covariances, degeneracies, alternatives or rivals computes all of them. That
+    takes as long as one or two rounds.
 
     Attributes:
-        success: whether there is a model, right or wrong; `is_confident` says whether to rely on it. Failure is a
+        success: whether there is a model, right or wrong; `is_confident` decides whether to rely on it. Failure is a
             value, not an exception.
-        stop_reason: with success, "budget" (all rounds ran), "early_stop" or "time" (``max_seconds`` have passed);
-            without, "too_few_points" (fewer than a minimal sample), "degenerate" (no sample determined a model:
-            repeated or collinear points) or "no_consensus" (the best model explains nothing beyond its own sample); of
-            `caransac.estimate` also "unsure" (there are models, but none is reliable).
-        inliers: (N,) bool over the points as given.
-        num_inliers: how many of them.
-        num_hypotheses: minimal samples drawn.
-        consensus: total of the MSAC scores of the points as given; 0 without success.
-        probabilities: (N,) probability that each match is within one pixel of the true geometry, from "ca-ransac"; None
-            from the classical methods.
-        confidence: probability that the model is right, from "ca-ransac"; 0 without success; None from the classical
-            methods. A pose is right if its error is below 5°; a fundamental matrix, if the pose that it implies with
-            the true cameras is; a homography, if its mean error at the corners of the matched region is below one per
-            cent of the extent of the matches.
-        warnings: doubts about what was given, each a sentence, such as a focal length that the matches contradict.
-        trace: with ``keep_trace``, what every round of "ca-ransac" saw, from the prior before any model on; else None.
-        elapsed_s: wall-clock seconds of the call, without the assessment that the first read of `confidence` starts.
+        stop_reason: why the estimation ended. With success: "budget" (all rounds ran), "early_stop" or "time"
+            (``max_seconds`` have passed). Without success: "too_few_points" (fewer than a minimal sample), "degenerate"
+            (no sample determined a model, because of repeated or collinear points) or "no_consensus" (the best model
+            explains only its own sample). Only from `caransac.estimate`: "unsure" (there are models, but none is
+            reliable).
+        inliers: (N,) bool mask over the given points.
+        num_inliers: number of inliers.
+        num_hypotheses: number of minimal samples drawn.
+        consensus: sum of the MSAC scores of the given points; 0 without success.
+        probabilities: (N,) probability of each match that it is within one pixel of the true geometry; None from the
+            classical methods.
+        confidence: probability that the model is right; 0 without success; None from the classical methods. A pose is
+            right if its error is below 5°. A fundamental matrix is right if the pose that it implies with the true
+            cameras is right. A homography is right if its mean error at the corners of the matched region is below one
+            per cent of the extent of the matches.
+        warnings: sentences about doubtful input, such as a given focal length that the matches contradict.
+        trace: one record of the prior and one of each round of "ca-ransac"; None without ``keep_trace``.
+        elapsed_s: wall-clock seconds of the call, without the assessment that the first access to `confidence` starts.
     """
 
     success: bool
@@ -78,35 +79,35 @@ class Result:
     trace: tuple[Round, ...] | None = field(metadata=FULL)
     elapsed_s: float
 
-    # Fields that are computed when one of them is first read. A plain default would be found in the class: they have
-    # factories.
+    # Fields that the first access to one of them computes. They have default factories: Python would find a plain
+    # default in the class and never call `__getattr__`.
     _assessed: ClassVar[tuple[str, ...]] = ("confidence", "warnings")
-    _derived: ClassVar[tuple[str, ...]] = ("num_matches",)  # what `to_dict` has beside the fields
-    _points: ClassVar[tuple[str, ...]] = ()  # fields with the points that were given
+    _derived: ClassVar[tuple[str, ...]] = ("num_matches",)  # properties that `to_dict` adds to the fields
+    _points: ClassVar[tuple[str, ...]] = ()  # fields with the given points
 
     @classmethod
     def deferring(cls: type[Kind], assess: Callable[[], dict[str, Any]], **values: Any) -> Kind:
-        """Return a result with these fields; `assess` returns the others when one of them is first read."""
+        """Return a result with these fields. `assess` computes the others when one of them is first read."""
         result = cls(confidence=None, **values)
         for name in cls._assessed:
             del result.__dict__[name]
         result.__dict__["_assess"] = assess
         return result
 
-    if not TYPE_CHECKING:  # names that no result has must stay errors to type checkers
+    if not TYPE_CHECKING:  # type checkers must still report unknown names
 
         def __getattr__(self, name: str) -> Any:
-            """Assess the result: only what is not there yet comes here."""
-            # Threads that come here at once compute the same. No lock: a fork could inherit it.
+            """Assess the result. Python calls this only for attributes that are not there yet."""
+            # Concurrent threads compute the same values. There is no lock, because a forked process could inherit it.
             if name in self._assessed and (assess := self.__dict__.get("_assess")) is not None:
                 self.__dict__.update(assess())
                 self.__dict__.pop("_assess", None)
-            if name in self._assessed and name in self.__dict__:  # perhaps another thread was faster
+            if name in self._assessed and name in self.__dict__:  # another thread may have been faster
                 return self.__dict__[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles and copies have everything."""
+        """Assess the result first, so that pickles and copies are complete."""
         _ = self.confidence
         return self.__dict__
 
@@ -123,7 +124,7 @@ class Result:
         )
 
     def is_confident(self, threshold: float = 0.5) -> bool:
-        """Return True if there is a model, and `confidence` is at least the threshold, from 0 to 1.
+        """Return True if there is a model and its `confidence` reaches the threshold (0 to 1).
 
         Raises:
             ValueError: the confidence is None.
@@ -135,42 +136,42 @@ class Result:
 
     @property
     def num_matches(self) -> int:
-        """How many matches were given."""
+        """Number of given matches."""
         return len(self.inliers)
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
-        """The result as a dict that ``json.dumps`` takes; ``caransac pose --json`` prints it.
+        """Return the result as a dict for ``json.dumps``; ``caransac pose --json`` prints it.
 
-        It has the fields by their names, arrays being lists and `inliers` a list of indices; what is derived of them,
-        such as `num_matches`; and "type" and "schema", see docs/formats.md.
+        It has the fields, derived values such as `num_matches`, and the keys "type" and "schema" (see docs/formats.md).
+        Arrays become lists, and `inliers` becomes a list of indices.
 
         Args:
-            full: with the points, the trace and what else is long, so that `from_dict` can read it back.
+            full: whether to include the points, the trace and other long fields, which `from_dict` needs.
         """
         derived = {name: to_plain(getattr(self, name)) for name in self._derived}
         return {"type": type(self).__name__, "schema": SCHEMA} | fields_to_plain(self, full=full) | derived
 
     @classmethod
     def from_dict(cls: type[Kind], values: Mapping[str, Any]) -> Kind:
-        """The result that `to_dict` with ``full=True`` described.
+        """Return the result from the dict of ``to_dict(full=True)``.
 
         Raises:
-            ValueError: it is none, or none of this class; the message names what is wrong.
+            ValueError: the dict is not a result, or is a result of another class; the message names the error.
         """
         return _from_dict(cls, values)
 
     def save(self, path: str | Path | IO[bytes] | IO[str]) -> None:
-        """Write everything to a file in JSON, for `load`: to a path, or to a file that is open for writing."""
+        """Write the whole result as JSON to a path or an open file. `load` reads it back."""
         with delivering(path, ".json") as temporary:
             temporary.write_text(json.dumps(self.to_dict(full=True), allow_nan=False), encoding="utf-8")
 
     @classmethod
     def load(cls: type[Kind], path: str | Path) -> Kind:
-        """Read what `save` wrote; `caransac.load_result` reads a result of any class.
+        """Read a result that `save` wrote; `caransac.load_result` reads results of any class.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it holds no result, or none of this class; the message says why.
+            ValueError: it contains no result, or a result of another class; the message says why.
         """
         path = as_path(path)
         text = read_text(path)
@@ -180,13 +181,13 @@ class Result:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PixelResult(Result):
-    """What every estimation from pixels reports.
+    """Additional fields of every result that is estimated from pixels.
 
     Attributes:
-        max_error_px: threshold of the inliers in pixels: the option, or with "auto" four times the noise, or more if
+        max_error_px: inlier threshold in pixels. With the option "auto" it is four times the noise, or more if the
             keypoints are more precise than usual.
-        noise_px: median distance of right matches to the model in pixels, as "ca-ransac" estimates it; None without
-            success, and from the classical methods.
+        noise_px: estimated median distance in pixels of right matches to the model; None without success, and from the
+            classical methods.
     """
 
     max_error_px: float
@@ -195,11 +196,11 @@ class PixelResult(Result):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TwoViewResult(PixelResult):
-    """What every estimation from matches of two images reports.
+    """Additional fields of every result that is estimated from matches of two images.
 
     Attributes:
-        points1: (N, 2) the pixels in image 1 that were given: a copy.
-        points2: (N, 2) the pixels in image 2.
+        points1: (N, 2) copy of the given pixels in image 1.
+        points2: (N, 2) copy of the given pixels in image 2.
     """
 
     points1: Array = field(metadata=FULL)
@@ -216,20 +217,20 @@ class TwoViewResult(PixelResult):
 
     @property
     def rotation_deg(self) -> float | None:
-        """Angle of the rotation in degrees; None where there is none."""
+        """Angle of the rotation in degrees, or None if the result has no rotation."""
         R = getattr(self, "R", None)
         return None if R is None else rotation_angle_deg(R)
 
     @property
     def rotation_deviation_deg(self) -> float | None:
-        """Standard deviation of the angle by which the rotation is off, in degrees; None without a `covariance`."""
+        """Standard deviation of the rotation in degrees; None without a `covariance`."""
         return self._deviation_deg(slice(0, 3))
 
     @property
     def direction_deviation_deg(self) -> float | None:
-        """Standard deviation of the angle by which the direction `t` is off, in degrees; None without a `covariance`.
+        """Standard deviation of the direction `t` in degrees; None without a `covariance`.
 
-        A direction that nothing tells has one of about 80 degrees.
+        It is about 80 degrees if the matches do not constrain the direction.
         """
         return self._deviation_deg(slice(3, 5))
 
@@ -240,9 +241,9 @@ class TwoViewResult(PixelResult):
     @property
     @computed_once
     def parallax_px(self) -> float | None:
-        """How far the inliers in image 2 are, in the median, from where the best pure rotation puts them, in pixels.
+        """Median distance in pixels between the inliers in image 2 and their prediction by the best pure rotation.
 
-        None without a pose. Below about `max_error_px`, the direction of the translation says nothing.
+        None without a pose. If it is below about `max_error_px`, the direction of the translation is meaningless.
         """
         if (pose := self._posed_cameras()) is None:
             return None
@@ -252,18 +253,18 @@ class TwoViewResult(PixelResult):
     @property
     @computed_once
     def mirrored_share(self) -> float | None:
-        """Share of the inliers whose neighbourhood is turned over from image 1 to image 2.
+        """Share of the inliers whose neighbourhood is mirrored between image 1 and image 2.
 
-        It is near 0 for images as cameras take them, and near 1 if one is mirrored. None if too few inliers tell.
+        It is near 0 for ordinary images, and near 1 if one of them is mirrored. None if there are too few inliers.
         """
         return mirrored_share(self.points1[self.inliers], self.points2[self.inliers])
 
     @property
     @computed_once
     def points3d(self) -> Points3D | None:
-        """The triangulated inliers, in the frame of camera 1, with their angles and reprojection errors.
+        """Triangulated inliers in the frame of camera 1, with their angles and reprojection errors.
 
-        None where there is no pose, or the camera only turned.
+        None if there is no pose, or if the camera only turned.
         """
         if (pose := self._posed_cameras()) is None or getattr(self, "degeneracy", None) == "rotation":
             return None
@@ -271,7 +272,7 @@ class TwoViewResult(PixelResult):
         return triangulate_matches(R, t, self.points1, self.points2, camera1, camera2, self.inliers)
 
     def _posed_cameras(self) -> tuple[Array, Array, Camera, Camera] | None:
-        """Rotation, translation and both cameras, where the result has them all."""
+        """Return rotation, translation and both cameras, or None if any of them is missing."""
         R, t, camera1, camera2 = (getattr(self, name, None) for name in ("R", "t", "camera1", "camera2"))
         return None if R is None or t is None or camera1 is None or camera2 is None else (R, t, camera1, camera2)
 
@@ -283,15 +284,15 @@ class AbsolutePoseResult(PixelResult):
     Attributes:
         R: (3, 3) rotation, None without success.
         t: (3,) translation in the unit of the points, None without success.
-        camera: the camera, as given where it was exact, else as refined, with the ``focal_deviation`` and the
-            ``distortion_deviation`` that are left; None without success.
-        covariance: (6, 6) of a rotation vector in radians that turns from the left, ``exp(w) R``, and of the
-            translation. Where the camera is uncertain, then comes the logarithm of the focal length, then k1: (7, 7) or
-            (8, 8). None without success.
-        rivals: other poses, of many matches that the answer does not explain, the strongest first: a copy of the scene
-            or a thing that moved.
-        points2d: (N, 2) the pixels that were given: a copy.
-        points3d: (N, 3) the 3D points.
+        camera: given camera if it was exact, otherwise the refined camera with its remaining ``focal_deviation`` and
+            ``distortion_deviation``; None without success.
+        covariance: covariance of the pose, (6, 6): first the rotation vector w of ``exp([w]x) R`` in radians, then the
+            translation. For an uncertain camera, the logarithm of the focal length and k1 follow, so that the shape is
+            (7, 7) or (8, 8). None without success.
+        rivals: poses supported by many outliers of the answer, the strongest first: a copy of the scene, or an object
+            that moved.
+        points2d: (N, 2) copy of the given pixels.
+        points3d: (N, 3) copy of the given 3D points.
     """
 
     R: Array | None
@@ -308,31 +309,31 @@ class AbsolutePoseResult(PixelResult):
 
     @property
     def centre(self) -> Array | None:
-        """(3,) where the camera is among the points; None without success."""
+        """(3,) position of the camera in the frame of the 3D points; None without success."""
         return None if self.R is None or self.t is None else np.asarray(-self.R.T @ self.t)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RelativePoseResult(TwoViewResult):
-    """Relative pose of camera 2 from camera 1: ``x2 = R x1 + t``.
+    """Pose of camera 2 relative to camera 1: ``x2 = R x1 + t``.
 
     Attributes:
         R: (3, 3) rotation, None without success.
         t: (3,) translation direction of length one, None without success.
         E: (3, 3) essential matrix ``[t]x R``, None without success.
-        camera1: camera of image 1, as given where it was exact, else as refined, with the ``focal_deviation`` that is
-            left; None without success.
-        camera2: camera of image 2.
-        degeneracy: "planar" if a plane explains the inliers, "rotation" if a rotation of the camera does, so that ``t``
-            means nothing; None for a scene with depth, and without success.
-        alternatives: other poses (R, t) that explain the matches as well, such as the second one of a plane.
-        rivals: other poses, of many matches that the answer does not explain, the strongest first.
-        rotation_confidence: probability that the error of the rotation is below 5°, from "ca-ransac".
-        covariance: (5, 5) or more, of the numbers that `covariance_of` names, if noise is the only error: the rotation
-            vector w of ``R_true = exp([w]x) R`` in radians; the direction along the two columns of
-            `caransac.geometry.direction_basis(t)`, in radians; the logarithms of refined focal lengths. None without
+        camera1: camera of image 1, refined if it was not exact, with its remaining ``focal_deviation``; None without
             success.
-        covariance_of: the names of these numbers.
+        camera2: camera of image 2, like `camera1`.
+        degeneracy: "planar" if a plane explains the inliers; "rotation" if a pure rotation explains them, so that ``t``
+            is meaningless; None if the scene has depth, and without success.
+        alternatives: other poses (R, t) that explain the same matches as well, such as the second pose of a plane.
+        rivals: poses supported by many outliers of the answer, the strongest first.
+        rotation_confidence: probability that the error of the rotation is below 5°; None from the classical methods.
+        covariance: covariance, (5, 5) or larger, of the numbers that `covariance_of` names. It assumes that noise is
+            the only error. The numbers are: the rotation vector w of ``R_true = exp([w]x) R`` in radians; the direction
+            along the two columns of `caransac.geometry.direction_basis(t)`, in radians; the logarithms of refined focal
+            lengths. None without success.
+        covariance_of: names of the numbers in `covariance`, in order.
     """
 
     R: Array | None
@@ -361,19 +362,19 @@ class RelativePoseResult(TwoViewResult):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RayPoseResult(Result):
-    """Relative pose of camera 2 from camera 1 by their rays: ``x2 = R x1 + t``.
+    """Pose of camera 2 relative to camera 1, estimated from rays: ``x2 = R x1 + t``.
 
-    The confidence is None: degeneracy, lenses and cameras are not assessed for rays.
+    The confidence is None, because degeneracy, lenses and cameras are not assessed for rays.
 
     Attributes:
         R: (3, 3) rotation, None without success.
         t: (3,) translation direction of length one, None without success.
         E: (3, 3) essential matrix ``[t]x R``, None without success.
-        max_error_deg: threshold of the inliers: the largest angle to their epipolar planes, in degrees.
-        noise_deg: median angle of right matches to their epipolar planes in degrees, as "ca-ransac" estimates it; None
+        max_error_deg: inlier threshold: the maximum angle in degrees between a ray and its epipolar plane.
+        noise_deg: estimated median angle in degrees between the rays of right matches and their epipolar planes; None
             without success, and from the classical methods.
-        rays1: (N, 3) the given rays of camera 1, as unit vectors.
-        rays2: (N, 3) the given rays of camera 2, as unit vectors.
+        rays1: (N, 3) unit vectors of the given rays of camera 1.
+        rays2: (N, 3) unit vectors of the given rays of camera 2.
     """
 
     R: Array | None
@@ -398,12 +399,12 @@ class FundamentalResult(TwoViewResult):
     """Fundamental matrix of pixel coordinates: ``x2^T F x1 = 0``.
 
     Attributes:
-        F: (3, 3) of rank two and Frobenius norm one, None without success.
-        camera1: camera of image 1 that F was found with, where image sizes were given; else None.
-        camera2: camera of image 2.
-        degeneracy: "planar" if a homography explains the inliers, of a plane or of a camera that only turned, so that F
-            is one of many; "rotation" where the cameras found with F tell so; None otherwise.
-        rivals: other fundamental matrices, of many matches that the answer does not explain, the strongest first.
+        F: (3, 3) matrix of rank two and Frobenius norm one; None without success.
+        camera1: camera of image 1 that was estimated with F; None if the image sizes were not given.
+        camera2: camera of image 2, like `camera1`.
+        degeneracy: "planar" if a homography (of a plane, or of a camera that only turned) explains the inliers, so that
+            many other F do as well; "rotation" if the cameras estimated with F show a pure rotation; None otherwise.
+        rivals: fundamental matrices supported by many outliers of the answer, the strongest first.
     """
 
     F: Array | None
@@ -423,7 +424,7 @@ class HomographyResult(TwoViewResult):
     """Homography of pixel coordinates: ``x2 ~ H x1``.
 
     Attributes:
-        H: (3, 3) of Frobenius norm one, ``(H x1)[2] > 0`` for the inliers; None without success.
+        H: (3, 3) matrix of Frobenius norm one, with ``(H x1)[2] > 0`` for the inliers; None without success.
     """
 
     H: Array | None
@@ -431,26 +432,27 @@ class HomographyResult(TwoViewResult):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GeometryResult(TwoViewResult):
-    """What two images have in common, whatever that is.
+    """The most specific geometry that two images support.
 
     Attributes:
-        kind: "pose" (R, t, E and F), "pose_and_focals" (the same, with the cameras as refined), "homography" (H),
-            "rotation" (R and H), "fundamental" (F), or "none".
-        reason: why it is this kind, in a sentence.
+        kind: "pose" (R, t, E and F), "pose_and_focals" (the same, with refined cameras), "homography" (H), "rotation"
+            (R and H), "fundamental" (F), or "none".
+        reason: sentence that explains the kind.
         R: (3, 3) rotation, or None.
         t: (3,) translation direction of length one, or None.
         E: (3, 3) essential matrix, or None.
         F: (3, 3) fundamental matrix of pixels, without lens distortion, or None.
         H: (3, 3) homography of pixels, without lens distortion, or None.
-        camera1: camera of image 1 that belongs to the answer, or None.
-        camera2: camera of image 2.
+        camera1: camera of image 1 in the answer, or None.
+        camera2: camera of image 2 in the answer, or None.
         degeneracy: "planar", "rotation" or None, as in `RelativePoseResult`.
-        alternatives: poses (R, t) that explain the matches as well as the answer, or that all explain its plane.
-        rivals: other models of the epipolar geometry, of many matches that the answer does not explain.
-        rotation_confidence: of `R`, as in `RelativePoseResult`.
-        covariance: of `R` and `t`, as there.
-        covariance_of: as there.
-        epipolar: the estimate of the epipolar geometry, sure or not.
+        alternatives: other poses (R, t) that explain the matches as well; for a homography, all poses that explain its
+            plane.
+        rivals: models of the epipolar geometry supported by many outliers of the answer.
+        rotation_confidence: confidence of `R`, as in `RelativePoseResult`.
+        covariance: covariance of `R` and `t`, as in `RelativePoseResult`.
+        covariance_of: names of the numbers in `covariance`, as in `RelativePoseResult`.
+        epipolar: the estimate of the epipolar geometry, reliable or not.
     """
 
     kind: GeometryKind
@@ -471,7 +473,7 @@ class GeometryResult(TwoViewResult):
     epipolar: EpipolarResult = field(metadata=FULL)
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
-        """See `Result.to_dict`; what `epipolar` has in common with the result is written once."""
+        """Return the dict of `Result.to_dict`, in which `epipolar` does not repeat points and trace of the result."""
         values = super().to_dict(full=full)
         for name in SHARED if full else ():
             if getattr(self.epipolar, name) is getattr(self, name):
@@ -489,7 +491,7 @@ def load_result(path: str | Path) -> SomeResult:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it holds no result; the message says why.
+        ValueError: it contains no result; the message says why.
     """
     found = Result.load(path)
     assert isinstance(found, SomeResult)
@@ -497,7 +499,7 @@ def load_result(path: str | Path) -> SomeResult:
 
 
 def _from_dict(wanted: type[Kind], values: Any) -> Kind:
-    """The result that a dict describes, if it is of the class that is wanted; a ValueError otherwise."""
+    """Return the result that a dict describes. Raise a ValueError if it is not of the wanted class."""
     if not isinstance(values, Mapping):
         raise ValueError("a result must be a dict, as to_dict(full=True) returns it")
     names = {each.__name__: each for each in get_args(SomeResult) if issubclass(each, wanted)}

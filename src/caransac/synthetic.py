@@ -1,4 +1,4 @@
-"""Simple synthetic matches with known truth, for demonstration and tests: a cloud of points, a query, a plane."""
+"""Small synthetic scenes with known truth, for demonstrations and tests: point clouds, queries and planes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from caransac.options import ScoreKind
 
 __all__ = ["PlanePair", "SyntheticPair", "SyntheticQuery", "make_pair", "make_plane", "make_query"]
 
-MOST_POINTS = 10**7  # of a scene
-RIGHT_PX = 3.0  # transfer error below which a match of a plane is right
+MOST_POINTS = 10**7  # maximum number of points of a scene
+RIGHT_PX = 3.0  # transfer error below which a match on a plane is right
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticPair:
-    """Correspondences of two views of a made-up scene, and the truth about them.
+    """Matches of two views of a synthetic scene, and the ground truth.
 
     Attributes:
         points1: (n, 2) pixels in image 1.
         points2: (n, 2) pixels in image 2.
         camera1: camera of image 1.
         camera2: camera of image 2.
-        scores: (n,) second-nearest-neighbour ratios, lower for better matches, or confidences, higher for better ones.
+        scores: (n,) second-nearest-neighbour ratios (lower is better) or confidences (higher is better).
         R: (3, 3) true rotation, ``x2 = R x1 + t``.
         t: (3,) true translation, of length one.
-        inliers: (n,) which matches are right.
-        score_kind: what the scores are.
+        inliers: (n,) bool mask of the right matches.
+        score_kind: kind of the scores.
     """
 
     points1: Array
@@ -53,10 +53,10 @@ class SyntheticQuery:
         points2d: (n, 2) pixels.
         points3d: (n, 3) 3D points.
         camera: the camera.
-        scores: (n,) second-nearest-neighbour ratios, lower for better matches.
+        scores: (n,) second-nearest-neighbour ratios; lower is better.
         R: (3, 3) true rotation, ``x = R X + t``.
         t: (3,) true translation.
-        inliers: (n,) which matches are right.
+        inliers: (n,) bool mask of the right matches.
     """
 
     points2d: Array
@@ -70,16 +70,16 @@ class SyntheticQuery:
 
 @dataclass(frozen=True, eq=False)
 class PlanePair:
-    """Correspondences of two images, and the homography of the plane that both show.
+    """Matches of two images of a plane, and the true homography.
 
     Attributes:
-        name: of the pair.
+        name: name of the pair.
         points1: (n, 2) pixels in image 1.
         points2: (n, 2) pixels in image 2.
-        scores: (n,) second-nearest-neighbour ratios, lower for better matches.
+        scores: (n,) second-nearest-neighbour ratios; lower is better.
         H: (3, 3) true homography, ``x2 ~ H x1``.
-        corners: (4, 2) pixels in image 1 where the error of a homography is measured: corners of the plane, or of
-            the image.
+        corners: (4, 2) pixels in image 1 at which the error of a homography is measured: corners of the plane or of the
+            image.
         size1: width and height of image 1.
         size2: width and height of image 2.
     """
@@ -94,12 +94,12 @@ class PlanePair:
     size2: tuple[int, int]
 
     def right_matches(self) -> NDArray[np.bool_]:
-        """(n,) which matches are within `RIGHT_PX` of the true homography."""
+        """Return the bool mask (n,) of the matches within `RIGHT_PX` of the true homography."""
         errors = np.linalg.norm(transfer(self.H, self.points1) - self.points2, axis=1)
         return np.asarray(errors < RIGHT_PX)
 
     def corner_error_px(self, H: Array | None) -> float:
-        """Mean distance in image 2 of the corners from where a homography puts them; infinite for None."""
+        """Return the mean error in image 2 of the corners that a homography maps; infinity for None."""
         if H is None:
             return float("inf")
         errors = np.linalg.norm(transfer(H, self.corners) - transfer(self.H, self.corners), axis=1)
@@ -115,12 +115,12 @@ def make_pair(
     width: int = 1024,
     height: int = 768,
 ) -> SyntheticPair:
-    """A pair of views of a cloud of points, with random outliers and ratio-like scores.
+    """Make two views of a point cloud, with random outliers and ratio-like scores.
 
     Args:
         num_points: number of matches.
-        outlier_ratio: fraction of them that are wrong, 0 to 1.
-        noise_px: standard deviation of the keypoints' position in pixels.
+        outlier_ratio: fraction of wrong matches, 0 to 1.
+        noise_px: standard deviation of the keypoint positions in pixels.
         seed: seed of the scene.
         width: image width in pixels.
         height: image height in pixels.
@@ -164,14 +164,14 @@ def make_query(
     width: int = 1024,
     height: int = 768,
 ) -> SyntheticQuery:
-    """An image of a cloud of points, or of a plane, with random outliers and ratio-like scores.
+    """Make an image of a point cloud or of a plane, with random outliers and ratio-like scores.
 
     Args:
         num_points: number of matches.
-        outlier_ratio: fraction of them that are wrong, 0 to 1.
-        noise_px: standard deviation of the keypoints' position in pixels.
+        outlier_ratio: fraction of wrong matches, 0 to 1.
+        noise_px: standard deviation of the keypoint positions in pixels.
         seed: seed of the scene.
-        flat: whether the points lie on a plane, oblique to the camera.
+        flat: whether the points lie on an oblique plane.
         width: image width in pixels.
         height: image height in pixels.
     """
@@ -184,7 +184,7 @@ def make_query(
     space = (rays * depths[:, None] - t) @ R
     inliers = rng.random(num_points) >= outlier_ratio
     wrong = np.flatnonzero(~inliers)
-    space[wrong] = space[rng.integers(num_points, size=len(wrong))]  # other places of the same scene
+    space[wrong] = space[rng.integers(num_points, size=len(wrong))]  # wrong matches: other points of the same scene
     scores = _draw_ratios(rng, inliers)
     pixels = pixels + noise_px * rng.normal(size=pixels.shape)
     return SyntheticQuery(pixels, space, camera, scores, R, t, inliers)
@@ -199,12 +199,12 @@ def make_plane(
     width: int = 1024,
     height: int = 768,
 ) -> PlanePair:
-    """Two views of an oblique plane, with random outliers and ratio-like scores.
+    """Make two views of an oblique plane, with random outliers and ratio-like scores.
 
     Args:
         num_points: number of matches.
-        outlier_ratio: fraction of them that are wrong, 0 to 1.
-        noise_px: standard deviation of the keypoints' position in pixels.
+        outlier_ratio: fraction of wrong matches, 0 to 1.
+        noise_px: standard deviation of the keypoint positions in pixels.
         seed: seed of the scene.
         width: image width in pixels.
         height: image height in pixels.
@@ -243,12 +243,12 @@ def _check_scene(num_points: int, outlier_ratio: float, noise_px: float, width: 
 
 
 def _draw_ratios(rng: np.random.Generator, inliers: NDArray[np.bool_]) -> Array:
-    """Ratios of matches (n,): right matches spread over all ratios, wrong ones crowd just below one."""
+    """Draw ratios (n,): right matches have any ratio, wrong ones mostly a ratio just below one."""
     return np.where(inliers, rng.beta(4, 2.5, len(inliers)), rng.beta(14, 1.2, len(inliers)))
 
 
 def transfer(H: Array, points1: Array) -> Array:
-    """Where a homography (3, 3) puts points (n, 2) of image 1 in image 2: (n, 2)."""
+    """Map points (n, 2) of image 1 by a homography (3, 3) into image 2: (n, 2)."""
     moved = homogeneous(points1) @ np.asarray(H, float).T
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(moved[:, :2] / moved[:, 2:])

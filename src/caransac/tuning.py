@@ -1,7 +1,7 @@
-"""The numbers that the estimator was tuned with: what each is, its unit, and why it has its value.
+"""The numbers that were chosen by measuring: meaning, unit and reason of each.
 
-`Tuning` has those of the loop; `caransac-lab study ablation` changes them one by one and publishes what each buys.
-`CameraTuning` has those of cameras that are not exact.
+`Tuning` has the numbers of the loop. `caransac-lab study ablation` changes them one by one and publishes the effect of
+each. `CameraTuning` has the numbers for cameras that are not exact.
 """
 
 from __future__ import annotations
@@ -12,52 +12,60 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tuning:
-    """What CA-RANSAC and LM-LO share with all data; `Options` has what a caller may want to choose.
+    """Numbers of CA-RANSAC and LM-LO that are the same for all data. `Options` has the choices of a caller.
 
-    Distances are of a match to a model: the Sampson distance, of a homography the symmetric transfer error. *Noise* is
-    the median distance of right matches.
+    A *distance* is that of a match to a model: the Sampson distance or, for a homography, the symmetric transfer error.
+    *Noise* is the median distance of right matches.
 
     Attributes:
-        max_copies: share of exact copies among the matches above which an estimate works on one of each.
-        working_set: matches that an estimate works on, at most; all matches refine its answer and are scored by it.
+        max_copies: share of exact duplicates among the matches above which only one of each is used.
+        working_set: maximum number of matches that an estimate works on. If there are more, all matches refine the
+            answer, and all are scored.
         usual_reach: minimum threshold of the returned inliers, divided by the usual deviation of a keypoint: about a
             pixel. If most keypoints are more precise than usual, some right ones are not.
-        pool_success: probability that a round draws a sample without outliers, were every match of the sampling pool
-            as likely right as its least likely one; decides who is in the pool (the paper has 0.9).
-        min_pool: matches at least, the most probable ones, in the sampling pool (the paper has 15), and behind the
-            ratio filter of LM-LO.
-        sample_margin: samples of the first rounds divided by the number that the probabilities call for; a round never
-            draws more than usual. Infinity for usual rounds. With 4, RootSIFT loses 0.4 AUC@5.
-        static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (the paper's).
+        pool_success: probability that a round draws a sample without outliers, if all matches of the sampling pool were
+            as likely right as the least likely one. It determines the size of the pool (0.9 in the paper).
+        min_pool: minimum number of matches, the most probable ones, in the sampling pool (15 in the paper) and after
+            the ratio filter of LM-LO.
+        sample_margin: samples of the first rounds divided by the number that the probabilities require. A round never
+            draws more samples than usual; with infinity it always draws the usual number. With 4, RootSIFT loses 0.4
+            AUC@5.
+        static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (as in the
+            paper).
         compared_on: number of most probable matches on which new models are compared and locally refined.
-        spread_ranking: whether models are ranked by consensus all over the images, not by a cluster of it, and the best
-            model so far goes unrefined among distinct new ones. False, the paper's, ranks by the total of the MSAC
-            scores alone, and refines the best model so far with those of its round.
-        rank_scale: scale of Cauchy's kernel by which distances count where models are ranked, in noises: close matches
-            count for more than near ones, so that a precise model wins over one that more matches are merely near.
-        same_model: cosine of the scores of two models at which they are one to the attention.
-        usual_deviation: of the position of an ordinary keypoint, in extents of the points: half a pixel of a thousand.
-        usual_matches: number of right matches that count as much as the usual noise; with infinitely many the noise is
-            not measured (the paper's).
-        first_noise: noise that the first round assumes, in usual ones: samples of five points scatter more. Beyond it,
-            thresholds grow with the square root of the noise.
-        noise_reach: distance up to which matches tell the noise, in noises.
-        likely_prior: prior above which a match is likely; the noise is measured on these.
-        max_error: thresholds in noises: of ranking and local refinement and, if the caller gave none, of the scores
-            that the network attends to and of inliers.
-        local_reach: distance up to which matches count in the local refinement, in its thresholds (the paper's).
-        local_steps: Levenberg-Marquardt steps of the local refinement at most (the paper's).
-        agreeing_deg: models whose outcome is within this angle of the best one's are averaged with it; 0 for none.
-        mean_exponent: of the consensus in the weight of a model there: one with 2 % less counts for a third.
-        min_weight: lighter matches are left out of the weighted refinement (the paper's).
-        wide_loss_scale: scale of a wide Cauchy loss, as a multiple of the noise: of the refinement on all matches,
-            beyond the working set, and of the final refinement if few wrong matches are near the model.
+        spread_ranking: whether the ranking rewards consensus that is spread over the images. The best model so far is
+            then not refined again with the new ones. False is the paper's ranking by the sum of the MSAC scores, which
+            refines the best model so far in every round.
+        rank_scale: scale of the Cauchy kernel in the ranking of models, as a multiple of the noise. A small scale gives
+            more weight to very close matches, so that a precise model wins over a model that is only near more matches.
+        same_model: cosine of the scores of two models above which the attention treats them as one.
+        usual_deviation: deviation of the position of an ordinary keypoint, divided by the extent of the points: half a
+            pixel in an image of a thousand.
+        usual_matches: number of right matches that count as much as the prior of the noise. With infinity the noise is
+            not measured (as in the paper).
+        first_noise: noise assumed in the first round, divided by the usual noise; minimal samples scatter more. Above
+            this noise, thresholds grow with its square root.
+        noise_reach: maximum distance of the matches that the noise is measured on, as a multiple of the noise.
+        likely_prior: minimum prior of the matches that the noise is measured on.
+        max_error: thresholds as a multiple of the noise: of ranking and of local refinement. If the caller gave no
+            threshold, also those of inliers and of the scores that the network attends to.
+        local_reach: maximum distance of matches in the local refinement, as a multiple of its threshold (as in the
+            paper).
+        local_steps: maximum number of Levenberg-Marquardt steps of the local refinement (as in the paper).
+        agreeing_deg: maximum angle between the outcomes of the best model and of the models that are averaged with it;
+            0 for no average.
+        mean_exponent: exponent of the consensus in the weight of a model when agreeing models are averaged: a model
+            with 2 % less consensus counts for a third.
+        min_weight: minimum weight of a match in the weighted refinement (as in the paper).
+        wide_loss_scale: scale of the wide Cauchy loss, as a multiple of the noise. It is used in the final refinement
+            if few wrong matches are near the model, and in the refinement on all matches if there are more than the
+            working set.
         wide_gain: maximum ratio of the predicted variances (wide loss / loss at the noise) for which the final
             refinement uses the wide loss; 0 for never.
-        wide_reach: distance up to which matches count there, in noises.
-        guessed_centre_deviation: of the principal points of the cameras that a fundamental matrix is estimated with
-            where the sizes of the images are not given, in the longer side of the box of the points; 0 for no cameras.
-        contradicted: gain of consensus without cameras from which on such cameras are rejected.
+        wide_reach: maximum distance of matches in the refinement on all matches, as a multiple of the noise.
+        guessed_centre_deviation: deviation of the principal points of the cameras that are assumed for a fundamental
+            matrix if no image sizes are given, divided by the longer side of the box of the points; 0 for no cameras.
+        contradicted: minimum relative gain of consensus without assumed cameras at which they are rejected.
     """
 
     max_copies: float = 0.5
@@ -91,17 +99,17 @@ class Tuning:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CameraTuning:
-    """The priors of cameras that are not exact, and what the matches must show to overrule cameras as given.
+    """Priors of cameras that are not exact, and the evidence that overrules given cameras.
 
     All were chosen on the training scenes, with principal points moved by 5 px at 1000 px. Deviations of focal lengths
-    are those of their logarithms.
+    are deviations of their logarithms.
 
     Attributes:
-        weak: threshold on prior deviation / deviation from the matches only, of a focal length. Below it the matches
-            mostly add bias, and the prior counts for more, by the square of the ratio. Without that, planes seen by
+        weak: threshold on the ratio of the deviations of a focal length (prior / matches only). Below it the matches
+            mostly add bias, and the weight of the prior is multiplied by (weak / ratio)². Without that, planes seen by
             guessed cameras lose 3.6 points of AUC@10.
-        max_temper: maximum extra weight of the prior in that case. Without it, pairs of validation scenes with a zoomed
-            image lose 3 AUC@5.
+        max_temper: maximum extra weight of the prior if the focal length is weakly determined. Without it, pairs of
+            validation scenes with a zoomed image lose 3 AUC@5.
         centre_deviation: deviation of the principal point of a camera with an uncertain focal length, divided by the
             longer side of the image.
         focal_difference: deviation of the difference of focal lengths between two images of one camera; focusing
@@ -109,32 +117,37 @@ class CameraTuning:
         centre_difference: deviation of the difference of principal points between two images of one camera, divided by
             the focal length.
         tails: degrees of freedom of Student's distribution, the prior of an unknown focal length. Some lenses are far
-            longer: with a Gaussian prior, images enlarged by 1.6 and 2.2 lose 4 and 5 AUC@5.
-        free_deviation: deviation of a Gaussian as wide as these tails. It is the prior of an unknown focal length while
-            models are compared, and limits the deviation that results state.
-        focal_steps: focal lengths of one camera that samples are solved at, in deviations from the given one. With
-            (-0.8, 0.8), long lenses of validation scenes lose 2.5 AUC@5.
-        focal_steps_apart: the same for each of two cameras.
+            longer than usual: with a Gaussian prior, images enlarged by 1.6 and 2.2 lose 4 and 5 AUC@5.
+        free_deviation: deviation of a Gaussian as wide as Student's distribution. It is the prior of an unknown focal
+            length while models are compared, and the maximum deviation that results state.
+        focal_steps: focal lengths at which samples of one camera are solved: differences from the given one, divided by
+            its deviation. With (-0.8, 0.8), long lenses of validation scenes lose 2.5 AUC@5.
+        focal_steps_apart: focal lengths at which samples of two different cameras are solved, for each of them, in the
+            same unit.
         more_consensus: minimum ratio of consensus (two focal lengths / one) at which two unknown cameras are treated as
             different.
-        same_focal: maximum relative difference between the given focal lengths of cameras that may be one.
+        same_focal: maximum relative difference between the given focal lengths of two cameras that may be the same.
         joint_box: maximum ratio of the longer sides (box of the points of both images / box of one image) at which
             images of unknown size are treated as equally large.
-        fit_steps: maximum number of steps of a refinement with free cameras, which only has to show a trend.
-        fit_min_decrease: relative decrease of the cost below which that refinement ends.
-        loss_scales: scales of the losses of successive refinements with free cameras, in thresholds, wide ones first.
+        fit_steps: maximum number of steps of a refinement with free cameras. It only has to show a trend.
+        fit_min_decrease: relative decrease of the cost below which a refinement with free cameras ends.
+        loss_scales: loss scales of successive refinements with free cameras, as multiples of the threshold, from wide
+            to narrow.
         least_error: minimum ratio of the thresholds (fundamental matrix without cameras / answer).
-        usual_extent: root mean square distance of points from the middle of an ordinary image, in focal lengths.
-        usual_factor: ratio of an extent to the usual one up to which it is ordinary.
+        usual_extent: root mean square distance of points from the centre of an ordinary image, divided by the focal
+            length.
+        usual_factor: maximum ratio of extents (points / usual) at which the extent of the points is ordinary.
         largest_gain: ratio of consensus (free cameras / given ones) above which the evidence does not grow.
         largest_shift: shift of the logarithm of the focal length above which the evidence does not grow.
-        slack: deviations of the focal length (relative) and of the principal point (in focal lengths) of an exact
-            camera while lenses are fitted. Lenses breathe and stabilisers move. If that explains the matches as well,
-            they do not show a lens: without slack, pairs of one phone seemed to have k1 of -0.15 to 0.19.
+        slack: deviations of the focal length (relative) and of the principal point (divided by the focal length) of an
+            exact camera while lenses are fitted, because lenses breathe and stabilisers move. If this slack explains
+            the matches as well as a k1, the k1 is not accepted. Without slack, pairs of one phone seemed to have k1 of
+            -0.15 to 0.19.
         k1_difference: deviation of the difference of k1 between two images of one camera.
-        lens_matches: maximum number of matches that lenses are fitted to, the likeliest, as few of many are right.
-        lens_evidence: minimum logarithm of the Bayes factor at which a k1 is accepted. On validation scenes flat
-            lenses of ALIKED lose 0.6 AUC@5 at 5 and nothing at 10.
+        lens_matches: maximum number of matches that lenses are fitted to. The most likely ones are used, because few of
+            many are right.
+        lens_evidence: minimum logarithm of the Bayes factor at which a k1 is accepted. On validation scenes with
+            undistorted lenses, ALIKED loses 0.6 AUC@5 at 5 and nothing at 10.
     """
 
     weak: float = 2.0
@@ -167,17 +180,22 @@ class CameraTuning:
 class ErrorFactors:
     """Variances of real errors divided by the variances that independent noise predicts.
 
-    Matches of a pair err together: lenses are bent, rolling shutters and keypoints are biased, and some inliers are
-    wrong. All factors were measured on the training scenes, except `weighted`.
+    Errors of the matches of a pair are correlated: lenses are distorted, rolling shutters and keypoints are biased, and
+    some inliers are wrong. All factors were measured on the training scenes, except `weighted`.
 
     Attributes:
-        weighted: relative poses with exact cameras, because matches got their weights by their residuals; measured on
-            synthetic pairs, where 95 % ellipses then contain 91 to 96 % of the poses (table `covariance`).
-        absolute: absolute poses; ellipses then contain two in three of the queries that one deviation should contain.
-        outcome: the direction of the baseline in the evidence of the confidence; the best calibrated of 9, 16 and 25.
-        cameras: focal lengths and lenses in estimates; errors of k1 are two to three times what noise predicts.
-        stated_cameras: focal lengths and lenses in the deviations that results state. On pairs as they are, cropped and
-            zoomed, the median error is then 0.9 deviations, and four in five errors are within two.
+        weighted: factor for relative poses with exact cameras: the residuals determine the weights of the matches. It
+            was measured on synthetic pairs. With it, 95 % ellipses contain 91 to 96 % of the poses (table
+            `covariance`).
+        absolute: factor for absolute poses. With it, ellipses of one deviation contain two thirds of the training
+            queries, as they should.
+        outcome: factor for the direction of the baseline in the evidence of the confidence; the best calibrated of 9,
+            16 and 25.
+        cameras: factor for focal lengths and lenses in estimates. Errors of k1 are two to three times as large as noise
+            predicts.
+        stated_cameras: factor for focal lengths and lenses in the deviations that results state. On original, cropped
+            and zoomed pairs, the median error is then 0.9 deviations, and four of five errors are within two
+            deviations.
     """
 
     weighted: float = 1.1
@@ -187,13 +205,13 @@ class ErrorFactors:
     stated_cameras: float = 64.0
 
 
-ALL = 10**9  # matches: as many as there are
+ALL = 10**9  # no limit on the number of matches
 
 DEFAULT_TUNING = Tuning()
 CAMERAS = CameraTuning()
 ERRORS = ErrorFactors()
 
-# The paper's algorithm: thresholds are the caller's, not the noise's, and everything is scored on all matches.
+# The paper's algorithm: thresholds come from the caller, not from the noise, and all matches score every model.
 PAPER_TUNING = replace(
     DEFAULT_TUNING,
     max_copies=1.0,
