@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -121,17 +121,24 @@ def covariance_of(problem: RelativePoseProblem, found: Estimate, seen: Assessmen
     """Return the covariance of a pose and of the free parameters that were estimated with it, and their names."""
     if seen.covariance is None:
         return {"covariance": None, "covariance_of": ()}
-    free = dict(problem.free_parameters)
-    units = [1.0] * (len(POSE_NUMBERS) + len(free))
-    if problem.lens_prior is not None and found.model is not None:
-        # k1 of the camera as given is of rays at its focal length.
+    free = _free("focal", problem.shared, [prior.focal for prior in problem.priors], RELATIVE.focal)
+    units, lens = [1.0] * (len(POSE_NUMBERS) + len(free)), problem.lens_prior
+    if lens is not None and not lens.is_as_given and found.model is not None:
+        # A k1 of the result belongs to rays at the given focal length.
         log_scales = log_scales_of(with_intrinsics(found.model))
-        lenses = problem.lens_prior.free_parameters
+        lenses = _free("k1" if lens.shared else "k1_", lens.shared, lens.deviations, RELATIVE.lens)
         units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
         free |= lenses
     chosen, scale = [*range(len(POSE_NUMBERS)), *free.values()], np.array(units)
     covariance = seen.covariance[chosen][:, chosen] * (scale[:, None] * scale)
     return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *free)}
+
+
+def _free(name: str, shared: bool, deviations: Sequence[float], index: Callable[[int], int]) -> dict[str, int]:
+    """Return indices of the estimated degrees of freedom by name: one if shared, else one for each uncertain camera."""
+    if shared:
+        return {name: index(0)}
+    return {f"{name}{camera + 1}": index(camera) for camera, deviation in enumerate(deviations) if deviation > 0}
 
 
 def rivals_of(

@@ -35,7 +35,6 @@ class FocalPose(RelativePoseProblem):
 
     Attributes:
         cameras: the given cameras.
-        shared: whether both images come from one camera.
         guessed: whether the sizes of the images are unknown.
     """
 
@@ -127,13 +126,6 @@ class FocalPose(RelativePoseProblem):
         variances = symmetric_inverse(posterior_information(points, self._information([inf, inf]))).diagonal()
         ratios = (variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal)
         return unit * min(max([1.0, *(CAMERAS.weak**2 * float(ratio) for ratio in ratios)]), CAMERAS.max_temper)
-
-    @property
-    def free_parameters(self) -> dict[str, int]:
-        """See `RelativePoseProblem.free_parameters`: the logarithms of the refined focal lengths."""
-        if self.shared:
-            return {"focal": RELATIVE.focal()}
-        return {f"focal{k + 1}": RELATIVE.focal(k) for k, prior in enumerate(self.priors) if prior.focal > 0}
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """Return the prior of intrinsics whose focal lengths are fixed."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from caransac.camera import Camera
 from caransac.geometry import Array
-from caransac.kernels import RELATIVE, IntrinsicsPrior
+from caransac.kernels import IntrinsicsPrior
 from caransac.tuning import CAMERAS, ERRORS
 
 
@@ -71,15 +71,6 @@ class LensPrior:
     def same_information(self) -> Array:
         """Part of `information` about the difference of k1 (2, 2), which is zero in one camera."""
         return np.array([[1, -1], [-1, 1]]) * (float(self.shared) / CAMERAS.k1_difference**2)
-
-    @property
-    def free_parameters(self) -> dict[str, int]:
-        """Indices of the lenses that were estimated among the degrees of freedom `RELATIVE`, by name."""
-        if self.is_as_given:
-            return {}
-        if self.shared:
-            return {"k1": RELATIVE.lens()}
-        return {f"k1_{k + 1}": RELATIVE.lens(k) for k, deviation in enumerate(self.deviations) if deviation > 0}
 
 
 def slack_prior(noise: float) -> IntrinsicsPrior:

@@ -54,19 +54,16 @@ class RelativePoseProblem(Problem):
 
     Attributes:
         priors: priors of the intrinsics of the two cameras.
+        shared: whether both images come from one camera with an uncertain focal length.
     """
 
     sample_size = 5
     priors: tuple[CameraPrior, CameraPrior] = (CameraPrior(0.0, 0.0), CameraPrior(0.0, 0.0))
+    shared: bool = False
 
     def with_tails(self) -> Self:
         """Return the problem with the priors of unknown cameras as wide as their tails."""
         return self.with_changes(priors=(self.priors[0].with_tails, self.priors[1].with_tails))
-
-    @property
-    def free_parameters(self) -> dict[str, int]:
-        """Indices of the degrees of freedom that were estimated with the pose, by name."""
-        return {}
 
     def public(self, models: Array) -> Array:
         """See `Problem.public`: poses [R | t]."""
