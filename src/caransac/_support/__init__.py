@@ -1,1 +1,1 @@
-"""What every layer may use: checked arrays, files, many calls at once, processes; nothing of two-view geometry."""
+"""Helpers for every layer: checked arrays, files, parallel calls, processes. They know no two-view geometry."""

@@ -1,4 +1,4 @@
-"""Checked float64 arrays of the points and scores that users pass, and rows of the usable ones among them."""
+"""Check the points and scores that users pass, and convert them to float64 arrays."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from numpy.typing import ArrayLike, NDArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-MOST_SHOWN = 200  # characters of a value in a message
-LARGEST = 1e12  # beyond any pixel; squares and products of such numbers are still far from overflow
-LARGEST_SIDE = 10**6  # of an image, in pixels
+MOST_SHOWN = 200  # characters of a value in an error message
+LARGEST = 1e12  # larger than any pixel coordinate; squares and products of such numbers do not overflow
+LARGEST_SIDE = 10**6  # maximum width or height of an image, in pixels
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether something is a whole number of Python or numpy; a bool is none."""
+    """Return True for Python and numpy integers, except bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Whether something is a real number of Python or numpy; a bool is none."""
+    """Return True for Python and numpy real numbers, except bool."""
     return isinstance(value, (float, np.floating)) or is_integer(value)
 
 
 def check_whole(value: object, name: str, least: int, most: int | None = None) -> None:
-    """Raise a ValueError that names an argument which is no whole number between two, both included."""
+    """Raise a ValueError that names the argument if it is not an integer in [least, most]."""
     if not is_integer(value) or not least <= value <= (sys.maxsize if most is None else most):
         between = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {between}, not {shorten(value)}")
 
 
 def check_real(value: object, name: str, least: float, most: float) -> None:
-    """Raise a ValueError that names an argument which is no number between two, both included."""
+    """Raise a ValueError that names the argument if it is not a number in [least, most]."""
     if not is_real(value) or not least <= value <= most:
         raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {shorten(value)}")
 
 
 def shorten(value: object) -> str:
-    """What stands for a value in a message, whatever it is."""
+    """Return a short text for any value, for use in a message."""
     try:
         text = repr(value)
-    except Exception:  # of a number with thousands of digits, or of anybody's class
+    except Exception:  # repr of a number with thousands of digits, or of a foreign class
         return f"a {type(value).__name__}"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """An array of what numpy takes for one, or of a torch tensor on any device, with gradients, of any dtype."""
+    """Convert anything that numpy accepts, or a torch tensor of any device and dtype, to an array."""
     try:
-        if callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None)):  # without torch itself
+        if callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None)):  # a torch tensor
             values = values.detach().cpu()
             if values.is_floating_point() and values.element_size() < 4:  # numpy does not know bfloat16
                 values = values.float()
@@ -60,23 +60,24 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Finite real numbers of any dtype, strides and shape."""
+    """Convert numbers of any dtype, strides and shape to float64. Raise if one is not finite and real."""
     array = as_array(values, name)
-    if "numpy.ma" in sys.modules and np.ma.isMaskedArray(values):  # else there are none; importing it takes 20 ms
+    # Importing numpy.ma takes 20 ms; masked arrays exist only if it is imported.
+    if "numpy.ma" in sys.modules and np.ma.isMaskedArray(values):
         raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
     if array.dtype != np.float64:
-        with np.errstate(over="ignore"):  # what only a long double holds becomes infinite, and is refused
+        with np.errstate(over="ignore"):  # long doubles too large for float64 become infinite and are rejected below
             array = array.astype(np.float64)
-    array = np.require(array, requirements=("C", "ALIGNED"))  # as the compiled module reads them
-    if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # both are NaN of any NaN
+    array = np.require(array, requirements=("C", "ALIGNED"))  # the memory layout that the compiled module requires
+    if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # NaN if any value is
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
 
 
 def as_size(values: ArrayLike, name: str) -> tuple[int, int]:
-    """(width, height) of an image, whole numbers of pixels."""
+    """Return the (width, height) of an image as integers, in pixels."""
     numbers = as_reals(values, name)
     if numbers.shape != (2,) or not np.all((numbers >= 1) & (numbers <= LARGEST_SIDE) & (numbers == np.rint(numbers))):
         raise ValueError(
@@ -86,12 +87,12 @@ def as_size(values: ArrayLike, name: str) -> tuple[int, int]:
 
 
 def as_points(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Points (N, 2)."""
+    """Return points as an array (N, 2)."""
     return as_rows(values, name, 2)
 
 
 def as_rows(values: ArrayLike, name: str, width: int) -> NDArray[np.float64]:
-    """Rows (N, width); an empty list has none, and no width that could be wrong."""
+    """Return rows as an array (N, width). An empty list gives no rows, whatever its shape."""
     rows = as_reals(values, name)
     if rows.shape == (0,):
         return rows.reshape(0, width)
@@ -103,7 +104,7 @@ def as_rows(values: ArrayLike, name: str, width: int) -> NDArray[np.float64]:
 def as_matches(
     points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-    """Points (N, 2) of two images, one match per row, and scores (N,) if there are any."""
+    """Return points (N, 2) of two images, one match per row, and scores (N,) or None."""
     first, second = as_points(points1, "points1"), as_points(points2, "points2")
     if len(first) != len(second):
         raise ValueError(f"points1 and points2 must have the same length, got {len(first)} and {len(second)}")
@@ -111,7 +112,7 @@ def as_matches(
 
 
 def check_scores(scores: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
-    """Scores (count,), if there are any."""
+    """Return scores as an array (count,), or None if there are none."""
     if scores is None:
         return None
     numbers = as_reals(scores, "scores")
@@ -121,12 +122,12 @@ def check_scores(scores: ArrayLike | None, count: int) -> NDArray[np.float64] | 
 
 
 def take_usable(values: NDArray[Scalar], usable: NDArray[np.bool_] | None) -> NDArray[Scalar]:
-    """Return the values (n, ...) of the usable points among values (N, ...) of all given points."""
+    """Select the values (n, ...) of the usable points from the values (N, ...) of all points."""
     return values if usable is None else values[usable]
 
 
 def spread_usable(values: NDArray[Scalar], usable: NDArray[np.bool_] | None, fill: float = 0.0) -> NDArray[Scalar]:
-    """Return values (..., n) of the usable points as values (..., N) of all given points, `fill` for the others."""
+    """Expand values (..., n) of the usable points to all points (..., N); the others get `fill`."""
     if usable is None:
         return values
     spread: NDArray[Any] = np.full((*values.shape[:-1], len(usable)), fill, values.dtype)

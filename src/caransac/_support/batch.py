@@ -1,4 +1,4 @@
-"""Many calls at once: in threads or any executor, with a bounded look-ahead."""
+"""Run many calls in parallel, in threads or in any executor, with a bounded look-ahead."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from caransac._support.arrays import shorten
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-MOST_WORKERS = 10_000  # threads; more than a machine starts
-LOOK_AHEAD = 4  # items per thread that are read before their turn, so that one slow item does not idle the others
-POLL_S = 0.1  # between two looks whether there is a request to stop
-EXECUTOR_LOOK_AHEAD = 256  # items that are read before their turn where the number of workers is not known
+MOST_WORKERS = 10_000  # maximum number of threads; no machine starts more
+LOOK_AHEAD = 4  # items read ahead per thread, so that one slow item does not leave the other threads idle
+POLL_S = 0.1  # seconds between two checks for a request to stop
+EXECUTOR_LOOK_AHEAD = 256  # items read ahead if the number of workers is not known
 
 
 def map_ordered(
     function: Callable[[Item], Value], items: Iterable[Item], workers: int | Executor | None = None
 ) -> Iterator[Value]:
-    """Like ``map(function, items)``, several at a time: the same values in the same order.
+    """Call a function with every item in parallel; yield the same values in the same order as ``map``.
 
-    A bounded number of items is taken before they are asked for, so items may be produced lazily and values consumed
-    one by one. The first exception, in the items' order, ends it and cancels what has not begun.
+    Only a bounded number of items is read ahead, so items may be produced lazily and values consumed one by one. The
+    first exception, in the order of the items, ends the iteration and cancels the calls that have not started.
 
     Args:
         function: called with each item, in several threads at the same time.
         items: any iterable, read in the caller's thread.
-        workers: threads; None for one per core that this process may use; 1 runs everything in the caller's thread. Or
-            an executor of processes or of a cluster, to which function, items and values can be sent; it stays open.
+        workers: number of threads. None means one per core that this process may use; 1 runs everything in the caller's
+            thread. An executor of processes or of a cluster also works, if function, items and values can be sent to
+            it. It stays open.
     """
     if isinstance(workers, Executor):
         return _map_in(workers, function, items, EXECUTOR_LOOK_AHEAD)
@@ -52,20 +53,20 @@ def submit_all(
     look_ahead: int,
     ordered: bool = False,
 ) -> Iterator[tuple[Item, Future[Value]]]:
-    """Call a function with every item, in an executor; yields each item with its future once that is done.
+    """Call a function with every item in an executor; yield each item with its finished future.
 
-    Only the future's ``result()`` raises what went wrong with an item, so the caller decides whether to go on. Where it
-    does not, what has not begun is cancelled.
+    Errors are raised only by the future's ``result()``, so the caller decides whether to continue. If the caller stops,
+    the calls that have not started are cancelled.
 
     Args:
         executor: stays open.
         function: called with each item.
         items: any iterable, read in the caller's thread.
-        look_ahead: items that are read before one of them is done, at most.
-        ordered: whether to yield in the items' order instead of as they are done.
+        look_ahead: maximum number of items that are read before the first of them is finished.
+        ordered: whether to yield in the order of the items. By default, the first to finish comes first.
     """
     items = iter(items)
-    under_way: dict[Future[Value], Item] = {}  # in the items' order
+    under_way: dict[Future[Value], Item] = {}  # in the order of the items
     try:
         while True:
             for item in islice(items, look_ahead - len(under_way)):
@@ -82,7 +83,7 @@ def submit_all(
 
 
 def _first_done(futures: Collection[Future[Value]]) -> Future[Value]:
-    """Wait for one of the futures, or for a request to stop."""
+    """Wait until one of the futures is done or a stop is requested."""
     while True:
         interrupts.check()
         with interrupts.held():
@@ -92,7 +93,7 @@ def _first_done(futures: Collection[Future[Value]]) -> Future[Value]:
 
 
 def count_cores() -> int:
-    """Cores this process may use."""
+    """Count the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

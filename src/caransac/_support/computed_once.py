@@ -1,4 +1,4 @@
-"""Properties that are computed when they are first read, without a lock."""
+"""Properties that are computed on first access, without a lock."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Value = TypeVar("Value")
 
 
 def computed_once(compute: Callable[..., Value]) -> Callable[..., Value]:
-    """Keep what a property computes first. It stands below ``@property``.
+    """Cache the first value of a property. Write this decorator below ``@property``.
 
-    `functools.cached_property` holds a lock before Python 3.12, for which a forked process may wait forever. Here,
-    threads may compute a value twice, and all get the one that was kept first.
+    Before Python 3.12, `functools.cached_property` takes a lock, and a forked process may wait for it forever. Without
+    a lock, two threads may both compute the value; both get the value that was stored first.
     """
     name = f"_{compute.__name__}"
 

@@ -1,4 +1,4 @@
-"""Writing files so that they are whole or not there; `untrusted` reads them."""
+"""Write files atomically: a file is complete or absent. `untrusted` reads files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from caransac._support.arrays import shorten
 if TYPE_CHECKING:
     import h5py
 
-MARK = "-caransac-"  # in the names of temporary files, before eight random digits
+MARK = "-caransac-"  # part of the names of temporary files, followed by eight random digits
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-Target = str | Path | IO[bytes] | IO[str]  # where to write to: a path, or a file that is open for writing
+Target = str | Path | IO[bytes] | IO[str]  # where to write: a path, or a file that is open for writing
 
 
 def as_path(value: Any, name: str = "path") -> Path:
-    """What a caller gave as a path; a ValueError that names the argument where it is none."""
+    """Convert a caller's argument to a Path. Raise a ValueError that names the argument if it is not a path."""
     try:
         path = os.fspath(value)
     except TypeError:
@@ -40,10 +40,10 @@ def as_path(value: Any, name: str = "path") -> Path:
 
 @contextmanager
 def delivering(target: Target, suffix: str) -> Iterator[Path]:
-    """A temporary path with a suffix, whose content goes to a target once the block has ended without an error.
+    """Yield a temporary path; copy its content to the target when the block ends without an error.
 
-    A path is replaced, as by `replacing`, and keeps its own suffix. An open file is written to and left open; one of
-    text gets it as UTF-8.
+    A target that is a path is replaced as by `replacing`, and keeps its own suffix. An open file is written to and
+    stays open; a text file receives the content as UTF-8.
     """
     if isinstance(target, str | Path):
         with replacing(as_path(target)) as temporary:
@@ -60,12 +60,13 @@ def delivering(target: Target, suffix: str) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`, with its suffix, that takes its place once the block has ended without an error.
+    """Yield a temporary path with the same suffix; move it to `path` when the block ends without an error.
 
-    Folders are made as needed. Whatever was at `path` stays until then, and hands its permissions on; a new file has
-    those that the process gives to any. Where `path` is a symbolic link, the file it points to is replaced.
+    Missing folders are created. The old file stays in place until the end, and the new file gets its permissions. If
+    there was no file, the new one gets the default permissions of the process. If `path` is a symbolic link, the file
+    that it points to is replaced.
 
-    What a process that was killed has left of its own is removed. An OSError of a full disk names `path`.
+    Temporary files that killed processes left behind are removed. If the disk is full, the OSError names `path`.
     """
     with _beside(path) as temporary, _naming_full_disk(path, temporary):
         yield temporary
@@ -79,7 +80,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _naming_full_disk(path: Path, temporary: Path) -> Iterator[None]:
-    """Turn errors about a lack of room, which name no file or the temporary one, into such that name the path."""
+    """Make errors about a full disk name the path. The original errors name the temporary file or no file."""
     try:
         yield
     except OSError as error:
@@ -89,7 +90,7 @@ def _naming_full_disk(path: Path, temporary: Path) -> Iterator[None]:
 
 
 def no_room(path: Path, error: OSError) -> OSError:
-    """The error to raise where there was no room for a file."""
+    """Return the error to raise if the disk has no room for a file."""
     return OSError(f"{path} cannot be written ({os.strerror(error.errno or 0)}): make room, then continue")
 
 
@@ -99,12 +100,12 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def check_no_input(path: Path, inputs: Iterable[str | Path | None], name: str) -> None:
-    """Raise a ValueError if writing to a path would replace one of the inputs, by whatever name or link.
+    """Raise a ValueError if writing to a path would replace an input, even through a link or another name.
 
     Args:
         path: where to write.
-        inputs: what is read; None is skipped.
-        name: of the argument or option of the path, for the message.
+        inputs: files that are read; None is skipped.
+        name: name of the argument or option that gave the path, for the message.
     """
     for each in (Path(each) for each in inputs if each is not None):
         if path.resolve() == each.resolve() or (path.exists() and each.exists() and path.samefile(each)):
@@ -112,20 +113,20 @@ def check_no_input(path: Path, inputs: Iterable[str | Path | None], name: str) -
 
 
 def check_writable(path: Path) -> None:
-    """Raise now what `replacing` would raise at the end of a long run."""
+    """Raise now the error that `replacing` would raise at the end of a long run."""
     with _beside(path):
         pass
 
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A new empty file beside the one that `path` leads to, gone at the end if it still has its name.
+    """Yield a new empty file beside the target of `path`. Delete it at the end if it was not renamed.
 
-    It is locked meanwhile, and the system unlocks it when the process dies, however that comes. So the next one that
-    writes to `path` can tell what nobody needs any more, and removes it.
+    The file is locked in the meantime. The system unlocks it when the process ends for any reason. The next process
+    that writes to `path` therefore recognises abandoned files and removes them.
 
     Raises:
-        OSError: it cannot be made; names the path.
+        OSError: the file cannot be created. The message names the path.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
@@ -133,13 +134,13 @@ def _beside(path: Path) -> Iterator[Path]:
     make_folder(target.parent)
     try:
         _remove_abandoned(path, target.parent)
-        # The kernel takes away what the umask says. What is private must not be open to others while it is written.
+        # The kernel applies the umask. A private file must not be readable by others while it is being written.
         permissions = _permissions(target)
         temporary, handle = _make_locked(path, target.parent, 0o666 if permissions is None else permissions | 0o600)
     except OSError as error:
         raise type(error)(f"{path} cannot be written ({error.strerror}): choose another place") from error
     try:
-        if os.name == "nt":  # where an open file cannot be renamed
+        if os.name == "nt":  # Windows cannot rename an open file
             os.close(handle)
         yield temporary
     finally:
@@ -149,23 +150,24 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 def _make_locked(path: Path, folder: Path, mode: int) -> tuple[Path, int]:
-    """A new file for what goes to a path, and a handle that has it locked."""
+    """Create a locked temporary file for a path. Return its name and its handle."""
     while True:
         temporary = folder / f".{path.stem}{MARK}{secrets.token_hex(4)}{path.suffix}"
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         _lock(handle)
-        if os.name == "nt" or os.fstat(handle).st_nlink:  # else somebody took it for abandoned before it was locked
+        # Otherwise another process removed it as abandoned before it was locked.
+        if os.name == "nt" or os.fstat(handle).st_nlink:
             return temporary, handle
         os.close(handle)
 
 
 def _remove_abandoned(path: Path, folder: Path) -> None:
-    """Remove temporary files of a path that belong to no process."""
+    """Remove the temporary files of a path that no process has locked."""
     name = re.compile(re.escape(f".{path.stem}{MARK}") + "[0-9a-f]{8}" + re.escape(path.suffix))
     with os.scandir(folder) as entries:
         found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
     for each in found:
-        with suppress(OSError):  # it is another user's, or gone by now
+        with suppress(OSError):  # the file belongs to another user or was just removed
             handle = os.open(each, os.O_WRONLY)
             try:
                 if _lock(handle):
@@ -175,26 +177,26 @@ def _remove_abandoned(path: Path, folder: Path) -> None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file as long as its handle is open; whether that could be done."""
-    if sys.platform == "win32":  # nobody knows there whether a file is in use
+    """Lock a file until its handle closes. Return False if that fails, e.g. because it is locked already."""
+    if sys.platform == "win32":  # Windows gives no way to see whether a file is in use
         return False
     else:  # noqa: RET505  # mypy skips what follows on Windows, where there is no fcntl, only in a branch
         import fcntl
 
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # it is locked, or in a file system without locks
+        except OSError:  # the file is locked, or its file system has no locks
             return False
         return True
 
 
 def _target(path: Path) -> Path:
-    """The file that a path leads to, where it is a symbolic link; else itself."""
+    """Return the file that a symbolic link points to, or the path itself if it is not a link."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _permissions(path: Path) -> int | None:
-    """Permission bits of a file, None where there is none."""
+    """Return the permission bits of a file, or None if it does not exist."""
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:
@@ -202,11 +204,11 @@ def _permissions(path: Path) -> int | None:
 
 
 def _write_through(path: Path) -> None:
-    """Bring a file or a folder to the disk.
+    """Flush a file or a folder to the disk.
 
-    Else, after a power failure, a file's name could be there without its content, or the old file in place of the new.
+    Without this, a power failure could leave a file name without content, or the old file instead of the new one.
     """
-    if os.name == "nt" and path.is_dir():  # where folders cannot be opened
+    if os.name == "nt" and path.is_dir():  # Windows cannot open folders
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -216,7 +218,7 @@ def _write_through(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; an OSError that names it if that cannot be."""
+    """Create a folder and its parents. Raise an OSError that names the folder if that fails."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -225,18 +227,18 @@ def make_folder(path: Path) -> None:
 
 
 def version_of(path: Path) -> tuple[int, ...]:
-    """What tells whether a file is still the one that was read: for the keys of caches; an OSError if there is none.
+    """Return a cache key that changes when a file changes. Raise an OSError if there is no file.
 
-    Device and inode tell files apart whatever the working folder and the links on the way are.
+    Device and inode identify a file independently of the working folder and of links.
     """
     now = path.stat()
     return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def open_h5(path: Path, mode: str = "r", opened: io.FileIO | None = None) -> h5py.File:
-    """An h5 file, opened as h5py's `mode` says, by h5py or as a Python file; errors name it.
+    """Open an h5 file in h5py's `mode`, by name or through a Python file. Errors name the file.
 
-    Files that others made are read by `untrusted_h5.read_h5`.
+    Use `untrusted_h5.read_h5` to read files from other sources.
     """
     try:
         import h5py
@@ -252,7 +254,7 @@ def open_h5(path: Path, mode: str = "r", opened: io.FileIO | None = None) -> h5p
 
 @contextmanager
 def replacing_h5(path: Path) -> Iterator[h5py.File]:
-    """An h5 file to write to, see `replacing`; an OSError that names it if the disk is full."""
+    """Open an h5 file for atomic writing, see `replacing`. If the disk is full, the OSError names the file."""
     with replacing(path) as temporary, _ForgivingFile(temporary, "w+") as raw:
         with open_h5(temporary, "w", raw) as file:
             yield file
@@ -263,10 +265,10 @@ def replacing_h5(path: Path) -> Iterator[h5py.File]:
 
 
 class _ForgivingFile(io.FileIO):
-    """A file that keeps the first `error` of writing to itself.
+    """A file that stores the first `error` of writing instead of raising it.
 
-    HDF5 must not see any, nor an interruption: a file with data that it cannot write cannot be closed either, and the
-    end of the process crashes.
+    HDF5 must not see write errors or interruptions. It cannot close a file with unwritten data, and then it crashes at
+    the end of the process.
     """
 
     error: BaseException | None = None
@@ -290,9 +292,10 @@ class _ForgivingFile(io.FileIO):
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Turn errors about what a file, or a named part of it, holds into ValueErrors that name it."""
+    """Turn errors about the content of a file, or of a named part of it, into ValueErrors that name it."""
     try:
         yield
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)  # without its quotes
+        # KeyError quotes its message.
+        text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
         raise ValueError(f"{path}: {text.removeprefix(f'{path}: ')}") from error

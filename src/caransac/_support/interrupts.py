@@ -1,7 +1,7 @@
-"""Ctrl-C as a request: noted when it comes, obeyed where nothing is half-done, and after a moment wherever that is.
+"""Treat Ctrl-C as a request: stop at the next safe point, or wherever the process is after a grace period.
 
-An exception out of a signal handler can come in the middle of anything: a lock that is being taken, a file that a
-library is writing. Here the handler only notes the request. Work that is done in pieces calls `check` between two.
+A signal handler that raises can interrupt anything, for example a lock that is being taken or a file that a library is
+writing. Here the handler only records the request. Work that is done in pieces calls `check` between two pieces.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 
-GRACE_S = 1.0  # from a request to the end of a process in which nobody has obeyed it
-ENDING_S = 10.0  # to the end of one in which somebody has: it may be saving something
-INTERRUPTED = 130  # the exit code, as shells have it
-SHOW_CURSOR = b"\x1b[?25h"  # which a bar in a terminal hides
+GRACE_S = 1.0  # seconds until the process is ended if no code reacted to the request
+ENDING_S = 10.0  # seconds until the process is ended if code reacted; it may be saving data
+INTERRUPTED = 130  # the shells' exit code for Ctrl-C
+SHOW_CURSOR = b"\x1b[?25h"  # progress bars hide the cursor of the terminal
 
-_requested = _obeyed = False  # of the process, as the signal itself is
+_requested = _obeyed = False  # global, because the signal belongs to the whole process
 
 
 class InterruptRequest(KeyboardInterrupt):
-    """A KeyboardInterrupt that comes where `check` is called, and nowhere else."""
+    """A KeyboardInterrupt that is raised only by `check`."""
 
 
 def check() -> None:
-    """Raise an `InterruptRequest` if there was a request to stop that an `InterruptGuard` noted."""
+    """Raise an `InterruptRequest` if an `InterruptGuard` recorded a request to stop."""
     global _obeyed
     if _requested:
         _obeyed = True
@@ -36,16 +36,16 @@ def check() -> None:
 
 
 def is_requested() -> bool:
-    """Whether `check` would raise."""
+    """Return True if `check` would raise."""
     return _requested
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let a Ctrl-C wait for the end of the ``with`` statement, which must come soon: then it raises as it would have.
+    """Delay Ctrl-C until the end of the ``with`` statement, which must be short. Then it raises as usual.
 
-    For users of the library, whose process has no `InterruptGuard`: an exception in the middle of the locks of a thread
-    pool leaves them taken, and the pool then never ends.
+    This is for users of the library, whose process has no `InterruptGuard`. An exception inside the locks of a thread
+    pool leaves them locked, and the pool then never ends.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -62,39 +62,40 @@ def held() -> Iterator[None]:
 
 
 class InterruptGuard:
-    """What Ctrl-C does in a process that belongs to one command; used in its main thread, in a ``with`` statement.
+    """Handle Ctrl-C in a process that runs one command. Use it in the main thread, in a ``with`` statement.
 
-    Until `begin`, a request ends the process at once, with a message and exit code 130. From then on it is noted, and
-    `check` raises. Where nobody has checked within `GRACE_S`, because of native code that takes long for example, or
-    where the process has not ended within `ENDING_S`, it ends all the same: what must not be lost has to be safe at any
-    time, as if the process were killed. Further requests change nothing.
+    Until `begin`, a request ends the process at once, with a message and exit code 130. After `begin` the request is
+    recorded, and `check` raises. The process is ended anyway if nothing calls `check` within `GRACE_S`, for example
+    during long native code, or if it has not ended within `ENDING_S`. Important data must therefore be safe at any
+    time, as if the process could be killed. Further requests change nothing.
 
-    After the ``with`` statement nothing is left to interrupt but the end of the interpreter, so requests are ignored. A
-    process that ignored them from the start, as the background jobs of a shell do, goes on ignoring them.
+    After the ``with`` statement only the interpreter's exit remains, so requests are ignored. A process that ignored
+    SIGINT from the start, like the background jobs of a shell, continues to ignore it.
     """
 
     def __init__(self, message: str, *, active: bool = True) -> None:
-        """Prepare it.
+        """Store the message; signals are touched only in the ``with`` statement.
 
         Args:
-            message: says what happened, the beginning of a line.
-            active: False to touch no signals, and only `say`.
+            message: what happened; the beginning of a line.
+            active: False to leave signals unchanged and only `say` messages.
         """
         self._message, self._how_to_continue = message, "the same command starts again"
         self._active = active and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         self._grace_s = 0.0
         self._ended = False
-        self._saying = threading.Lock()  # never released: there is one message
+        self._saying = threading.Lock()  # never released, because the message is written only once
 
     def __enter__(self) -> InterruptGuard:
         if self._active:
-            signal.signal(signal.SIGINT, _note)  # first: what follows must not be interrupted either
+            signal.signal(signal.SIGINT, _note)  # first, because the next lines must not be interrupted either
             reader, writer = os.pipe()
-            if sys.platform != "win32":  # which wants no such thing
+            if sys.platform != "win32":  # Windows needs no non-blocking file here
                 os.set_blocking(writer, False)
             threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
-            signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # wakes the thread, whatever this one is doing
-            if _requested:  # before it could
+            # Wakes the watching thread, whatever the main thread does.
+            signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+            if _requested:  # a request came before the wake-up existed
                 os.write(writer, bytes([signal.SIGINT]))
         return self
 
@@ -106,32 +107,32 @@ class InterruptGuard:
         self._ended = not self._saying.locked()
 
     def begin(self, how_to_continue: str) -> None:
-        """From here on there is something that must end well.
+        """Record requests from now on instead of ending the process at once.
 
         Args:
-            how_to_continue: what the message says of it, the end of a line.
+            how_to_continue: how the user can resume; the end of the message.
         """
         self._how_to_continue, self._grace_s = how_to_continue, GRACE_S
 
     def release(self) -> None:
-        """Let Ctrl-C raise a KeyboardInterrupt wherever it comes, as Python does: there is nothing to continue."""
+        """Restore Python's behaviour: Ctrl-C raises a KeyboardInterrupt anywhere. There is nothing to resume."""
         self._how_to_continue = ""
         if self._active:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def leave(self) -> None:
-        """End the process, if it belongs to the command: all is closed, and the end of an interpreter takes a while."""
+        """End the process at once if it belongs to the command. All files are closed; a normal exit is slower."""
         if self._active:
-            with suppress(AttributeError, OSError):  # it may be closed, or nobody may read it
+            with suppress(AttributeError, OSError):  # the stream may be closed, or have no reader
                 sys.stdout.flush()
             os._exit(INTERRUPTED)
 
     def say(self, *further: str) -> None:
-        """Write the message to stderr, as one line, unless that is done; called when a request is obeyed.
+        """Write the message to stderr as one line, once. Call it when a request is obeyed.
 
         Args:
-            further: what else happened.
+            further: additional events to report.
         """
         if self._saying.acquire(blocking=False):
             parts = (self._message, *further, self._how_to_continue)
@@ -139,7 +140,7 @@ class InterruptGuard:
                 os.write(2, f"{'; '.join(part for part in parts if part)}\n".encode())
 
     def _watch(self, reader: int) -> None:
-        """Wait for a request, then for the end of the process; end it if that does not come."""
+        """Wait for a request and then for the end of the process. End the process if that takes too long."""
         while os.read(reader, 1)[0] != signal.SIGINT:
             pass
         time.sleep(self._grace_s)
@@ -149,9 +150,10 @@ class InterruptGuard:
             if os.isatty(2):
                 os.write(2, SHOW_CURSOR)
             self.say()
-            # Without it there are none; to import it here could wait for ever for what the main thread is importing.
+            # Workers exist only if this module is loaded. An import here could wait forever for an import of the main
+            # thread.
             workers = sys.modules.get("multiprocessing")
-            with suppress(Exception):  # they end with this process, but not before they have a moment for Python code
+            with suppress(Exception):  # workers end with this process, but first they get a moment to run Python code
                 for child in workers.active_children() if workers is not None else ():
                     child.kill()
             os._exit(INTERRUPTED)

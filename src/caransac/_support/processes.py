@@ -1,4 +1,4 @@
-"""Worker processes: an executor that can be left at once, and in which a worker that dies costs one call."""
+"""An executor of worker processes that can be left at once. A worker that dies fails only its own call."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 
-PATIENCE_S = 5.0  # for a worker to end by itself once it is told to
-STOPPED_S = 10.0  # that a worker may be stopped, as by SIGSTOP; who stops all processes by Ctrl-Z also stops the watch
-WATCH_S = 0.5  # between two looks whether one is
+PATIENCE_S = 5.0  # seconds for a worker to exit by itself
+STOPPED_S = 10.0  # seconds that a worker may stay stopped, e.g. by SIGSTOP; Ctrl-Z stops the watching process, too
+WATCH_S = 0.5  # seconds between two checks for stopped workers
 
 
 class WorkerDiedError(BrokenExecutor):
@@ -39,7 +39,7 @@ class WorkerDiedError(BrokenExecutor):
 
 
 class RemoteError(Exception):
-    """What the traceback of an exception was in the worker: the cause of the exception that is raised here."""
+    """The traceback of an exception in a worker. It is the cause of the exception that is raised here."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -55,29 +55,28 @@ class _Worker:
 class ProcessPool(Executor):
     """An executor of spawned processes, for use in a ``with`` statement.
 
-    Every worker has a pipe of its own, and in this process a thread that serves it: there is no queue to be joined and
-    no lock to be left behind by a worker that dies. Such a death raises `WorkerDiedError` in the call it had, and in no
-    other; a new worker takes its place. A worker that was stopped, and so would never answer, is killed after
-    `STOPPED_S` (not on Windows).
+    Every worker has its own pipe, and a thread in this process serves it. No queue has to be joined, and a worker that
+    dies leaves no lock behind. Its death raises `WorkerDiedError` only in the call that it was running; a new worker
+    replaces it. A stopped worker would never answer and is killed after `STOPPED_S` (not on Windows).
 
-    Workers ignore SIGINT, which a terminal sends to all processes: this one decides. Where an exception leaves the
-    ``with`` statement, an interruption among them, calls that wait are cancelled and workers killed. Workers also end
-    when this process is killed. They are spawned, so a script that opens a pool must do so under
+    Workers ignore SIGINT, which a terminal sends to all processes; this process decides. If an exception leaves the
+    ``with`` statement, for example an interruption, waiting calls are cancelled and workers are killed. Workers also
+    end if this process is killed. Workers are spawned, so a script must open the pool under
     ``if __name__ == "__main__":``.
     """
 
     def __init__(self, workers: int, start: Callable[..., object] | None = None, *arguments: object) -> None:
-        """Nothing is started yet: a worker is when there is a call for it.
+        """Prepare the pool. Workers start when there are calls for them.
 
         Args:
-            workers: processes at most.
-            start: what a worker calls before anything else.
-            arguments: of `start`.
+            workers: maximum number of processes.
+            start: function that every worker calls first.
+            arguments: arguments of `start`.
         """
         self._main = _serve, start, arguments
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="caransac")
         self._of_thread = threading.local()
-        self._lock = threading.Lock()  # held to change what follows
+        self._lock = threading.Lock()  # protects the attributes below
         self._workers: list[_Worker] = []
         self._killed = False
         self._over = threading.Event()
@@ -90,7 +89,7 @@ class ProcessPool(Executor):
         return self._threads.submit(self._call, function, args, kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End when all calls are done; see `Executor.shutdown`. Without `wait`, workers end with this process."""
+        """Finish all calls, see `Executor.shutdown`. Without `wait`, the workers end with this process."""
         with interrupts.held():
             self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
         if wait:
@@ -103,7 +102,7 @@ class ProcessPool(Executor):
             self._over.set()
 
     def kill(self) -> None:
-        """End the workers, whatever they are doing; their calls and those to come raise `WorkerDiedError`."""
+        """Kill the workers at once. Their calls and all later calls raise `WorkerDiedError`."""
         with interrupts.held(), self._lock:
             self._killed = True
             for worker in self._workers:
@@ -134,7 +133,7 @@ class ProcessPool(Executor):
         return value  # type: ignore[no-any-return]  # the function's own
 
     def _worker(self) -> _Worker:
-        """The worker of the calling thread, started if there is none."""
+        """Return the worker of the calling thread. Start it if it does not exist."""
         worker: _Worker | None = getattr(self._of_thread, "worker", None)
         if worker is None:
             with self._lock:
@@ -157,7 +156,7 @@ class ProcessPool(Executor):
                 worker.process.kill()
 
     def _forget(self, worker: _Worker) -> None:
-        """Leave the place of a worker that died to another one."""
+        """Remove a dead worker so that a new one can replace it."""
         self._of_thread.worker = None
         with self._lock:
             self._workers.remove(worker)
@@ -165,7 +164,7 @@ class ProcessPool(Executor):
 
 
 def _start(main: Callable[..., None], *arguments: object) -> _Worker:
-    """Start a process that gets the other end of a pipe, and the arguments."""
+    """Start a process with the other end of a pipe and the arguments."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=main, args=(theirs, *arguments), daemon=True)
@@ -179,14 +178,14 @@ def _start(main: Callable[..., None], *arguments: object) -> _Worker:
 
 @contextmanager
 def _interruptions_blocked() -> Iterator[None]:
-    """Block SIGINT in this thread, and in processes it starts: nothing interrupts them before they ignore it.
+    """Block SIGINT in this thread and in the processes that it starts, until they ignore it themselves.
 
-    Windows cannot: there a worker that is interrupted in its first moments dies, and the call that waits for it fails.
+    This is impossible on Windows. A worker that is interrupted while it starts dies there, and its call fails.
     """
     if sys.platform == "win32":
         yield
     else:
-        resource_tracker.ensure_running()  # here, as it would unblock the signal in the middle of the start
+        resource_tracker.ensure_running()  # started here, because it would unblock the signal during the start
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             yield
@@ -195,15 +194,15 @@ def _interruptions_blocked() -> Iterator[None]:
 
 
 def _is_stopped(worker: _Worker) -> bool:
-    """Whether a worker is stopped, as by SIGSTOP; False if the system cannot tell."""
+    """Return True if a worker is stopped, e.g. by SIGSTOP; False if the system cannot tell."""
     if sys.platform != "win32" and hasattr(os, "waitid") and worker.process.pid is not None:
-        with suppress(ChildProcessError):  # WNOWAIT leaves the news to whoever waits for the end of the process
+        with suppress(ChildProcessError):  # WNOWAIT keeps the status for the code that waits for the process to end
             return os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     return False
 
 
 def _end(worker: _Worker, patience_s: float) -> None:
-    """Wait until a worker has ended; kill it if that takes long."""
+    """Wait until a worker ends. Kill it if that takes too long."""
     worker.process.join(patience_s)
     worker.process.kill()
     worker.process.join()
@@ -211,18 +210,18 @@ def _end(worker: _Worker, patience_s: float) -> None:
 
 
 def _serve(connection: Connection, start: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
-    """What a worker does: call after call, until there is an empty one."""
+    """Run calls in a worker, one after the other, until an empty call arrives."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if start is not None:
         start(*arguments)
-    with suppress(EOFError, BrokenPipeError):  # the parent is gone
+    with suppress(EOFError, BrokenPipeError):  # the parent process ended
         while call := connection.recv_bytes():
             connection.send_bytes(_reply(call))
 
 
 def _reply(call: bytes) -> bytes:
-    """What a function returned, what it raised, and the traceback of that."""
+    """Run a call. Return its value, its exception and the traceback of that, pickled."""
     try:
         function, args, kwargs = pickle.loads(call)
         return pickle.dumps((function(*args, **kwargs), None, ""))
@@ -231,13 +230,13 @@ def _reply(call: bytes) -> bytes:
         try:
             reply = pickle.dumps((None, error, text))
             pickle.loads(reply)
-        except Exception:  # some exceptions cannot be sent, or not be made again
+        except Exception:  # some exceptions cannot be pickled or unpickled
             reply = pickle.dumps((None, RuntimeError(repr(error)), text))
         return reply
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of the process that started this one, even if it was killed, and end."""
+    """Wait until the parent process ends, even if it is killed, and then end this process."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)

@@ -1,4 +1,4 @@
-"""How far a run is, on stderr: a bar in a terminal, elsewhere a line now and then. stdout is left to the results."""
+"""Show progress on stderr: a bar in a terminal, otherwise a line now and then. stdout is only for results."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.live import Live
 
-REFRESH_S = 0.5  # between two drawings of the bar
-LINE_INTERVAL_S = 10.0  # between two lines, where there is no terminal to draw on
-RATE_WINDOW_S = 60.0  # the rate is that of the last minute, so that what an earlier run had done soon counts no more
+REFRESH_S = 0.5  # seconds between two drawings of the bar
+LINE_INTERVAL_S = 10.0  # seconds between two lines if there is no terminal
+# Only the last minute counts, so that work resumed from an earlier run does not inflate the rate for long.
+RATE_WINDOW_S = 60.0
 
 
 class Progress:
-    """Shows how far a run is, stage after stage.
+    """Show the progress of a run, stage by stage.
 
-    A terminal gets a bar for the stage that runs. Where stderr is no terminal, or rich is not installed, there is a
-    line every `LINE_INTERVAL_S` seconds. Every stage leaves one line behind that says how long it took.
+    A terminal shows a bar for the current stage. If stderr is not a terminal or rich is not installed, a line is
+    written every `LINE_INTERVAL_S` seconds. Every stage ends with one line that states its duration.
 
         with Progress() as progress:
             progress.show("verify", 0, len(pairs), unit="pairs")
@@ -33,10 +34,10 @@ class Progress:
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """Prepare it; `quiet` shows nothing."""
+        """Create a display; `quiet` turns it off."""
         self._quiet, self._live = quiet, None if quiet else _open_live()
         self._stage: _Stage | None = None
-        self._shown = -math.inf  # when, in seconds of the monotonic clock
+        self._shown = -math.inf  # time of the last drawing, in seconds of the monotonic clock
 
     def __enter__(self) -> Progress:
         if self._live is not None:
@@ -46,20 +47,20 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not isinstance(error, KeyboardInterrupt):  # there is a message then
+        if not isinstance(error, KeyboardInterrupt):  # an interruption has its own message
             self._end_stage()
         if self._live is not None:
             self._live.stop()
 
     def show(self, description: str, done: int, total: int, *, unit: str = "", figures: str = "") -> None:
-        """Say how far a stage is; another description begins another stage.
+        """Report the progress of a stage. A new description starts a new stage.
 
         Args:
-            description: the stage, in a word or a few.
-            done: how much of it is done. The first call of a stage is where its time starts.
-            total: how much there is to do.
-            unit: what is counted, a plural.
-            figures: further text, on a line of its own.
+            description: name of the stage, a few words.
+            done: number of finished items. The time of a stage starts with its first call.
+            total: total number of items.
+            unit: name of the items, in the plural.
+            figures: additional text, shown on its own line.
         """
         if self._quiet:
             return
@@ -78,7 +79,7 @@ class Progress:
                 self._live.update(self._draw(self._stage), refresh=True)
 
     def _end_stage(self) -> None:
-        """Leave a line about the stage, however far it came, if it came anywhere."""
+        """Write the final line of the stage if it made any progress."""
         if self._stage is not None and self._stage.done > 0:
             self._write(self._stage.as_text())
         self._stage = None
@@ -87,7 +88,7 @@ class Progress:
         if self._live is not None:
             self._live.update("", refresh=True)
             self._live.console.print(text, markup=False, highlight=False)
-        elif sys.stderr is not None:  # it may be closed
+        elif sys.stderr is not None:  # stderr may be closed
             print(text, file=sys.stderr, flush=True)
 
     def _draw(self, stage: _Stage) -> Group:
@@ -105,12 +106,12 @@ class Progress:
 
 
 class _Stage:
-    """What is done of a stage, and how fast."""
+    """Progress and speed of one stage."""
 
     def __init__(self, description: str, done: int) -> None:
         self.description, self.total, self.unit, self.figures = description, 0, "", ""
         self.start = monotonic(), done
-        self.recent = deque([self.start])  # moments, and what was done by then
+        self.recent = deque([self.start])  # (time, items done by then)
 
     @property
     def done(self) -> int:
@@ -124,7 +125,7 @@ class _Stage:
             self.recent.popleft()
 
     def status(self) -> str:
-        """``1200/5000 pairs, 35/s, 0:01:48 left``, or at the end ``5000/5000 pairs in 0:02:23, 35/s``."""
+        """Return ``1200/5000 pairs, 35/s, 0:01:48 left``, or at the end ``5000/5000 pairs in 0:02:23, 35/s``."""
         ended = self.done >= self.total
         (begun, before), (now, done) = self.start if ended else self.recent[0], self.recent[-1]
         count = f"{done}/{self.total} {self.unit}".rstrip()
@@ -135,7 +136,7 @@ class _Stage:
         return f"{count}{speed}" + (f", {_clock((self.total - done) / rate)} left" if rate > 0 else "")
 
     def as_text(self) -> str:
-        """The description and the status, and the figures on the next line."""
+        """Return the description and the status, with the figures on a second line."""
         return f"{self.description}: {self.status()}" + (f"\n  {self.figures}" if self.figures else "")
 
 
@@ -144,7 +145,7 @@ def _clock(seconds: float) -> str:
 
 
 def _open_live() -> Live | None:
-    """What draws on the terminal; None where there is none, or rich is not installed."""
+    """Return the progress display, or None if there is no terminal or rich is missing."""
     try:
         from rich.console import Console
         from rich.live import Live

@@ -1,7 +1,7 @@
-"""SQLite files: transactions that are whole or not there, schemas that compute nothing, and errors that say what to do.
+"""SQLite files: atomic transactions, schemas without computed values, and errors that tell the user what to do.
 
-The schema of a database is a program: triggers, views, generated columns, defaults and indexes can compute anything
-while it is read or written. A file that others made is used only after `check_schema`, which refuses all of them.
+A database schema is a program: triggers, views, generated columns, defaults and indexes can compute anything while the
+file is read or written. A file from another source is used only after `check_schema`, which rejects all of these.
 """
 
 from __future__ import annotations
@@ -16,39 +16,38 @@ from caransac._support import interrupts
 from caransac._support.untrusted import check_size, memory_limit
 
 LOCK_TIMEOUT_S = 10.0
-OPERATIONS_PER_CHECK = 10_000  # of SQLite's machine, less than a millisecond, between two looks for Ctrl-C
-EXPRESSION = -2  # the number of a column of an index that is none, but computed
+OPERATIONS_PER_CHECK = 10_000  # SQLite operations between two checks for Ctrl-C; less than a millisecond
+EXPRESSION = -2  # column number of an index entry that is computed from an expression
 
 
 def connect(path: Path, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
-    """A connection without transactions but those of `transaction`; names that are not UTF-8 are read with escapes.
+    """Open a connection whose only transactions are those of `transaction`. Names that are not UTF-8 are escaped.
 
-    The file may come from anybody: no value may take more memory than `untrusted.memory_limit`, and whatever is asked
-    of it ends soon after Ctrl-C. Call `check_schema` before anything else.
+    The file may come from anybody. No value may take more memory than `untrusted.memory_limit`, and every query ends
+    soon after Ctrl-C. Call `check_schema` before anything else.
     """
     connection = sqlite3.connect(path, timeout=lock_timeout_s, isolation_level=None)
     connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
     for pragma in ("trusted_schema = OFF", "foreign_keys = OFF", "ignore_check_constraints = ON"):
         connection.execute(f"PRAGMA {pragma}")
-    if hasattr(connection, "setlimit"):  # Python 3.11 and later; else a value has a gigabyte at most
+    if hasattr(connection, "setlimit"):  # from Python 3.11; before that, a value may take up to a gigabyte
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(memory_limit(), 2**31 - 1))
-    # Python looks for signals when it calls this, which SQLite's own loops never do.
+    # Python checks for signals when it calls this. SQLite's own loops never do.
     connection.set_progress_handler(interrupts.is_requested, OPERATIONS_PER_CHECK)
     return connection
 
 
 def check_schema(connection: sqlite3.Connection, keys: Mapping[str, str | None], path: Path) -> None:
-    """Raise if a database has tables that are something else than rows of stored values, or triggers.
+    """Raise if a database has triggers, or tables that are not plain rows of stored values.
 
     Args:
-        connection: of the database.
-        keys: by the name of each table that is used its primary key, one column, or None where it has none. Else rows
-            could be there many times, and a join of two tables have more rows than memory has room for. Tables that
-            are not there are passed over.
-        path: of the database, for the message.
+        connection: connection to the database.
+        keys: primary key of each table that is used: the name of one column, or None if the table has no key. The keys
+            are checked because duplicate rows could make a join larger than memory. Missing tables are skipped.
+        path: path of the database, for the message.
 
     Raises:
-        ValueError: names the first object that is refused, and says what to do.
+        ValueError: an object is rejected. The message names it and says what to do.
     """
     for kind, name, table, text in connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall():
         used, written = str(name).lower() in keys, str(text).upper()
@@ -67,9 +66,9 @@ def check_schema(connection: sqlite3.Connection, keys: Mapping[str, str | None],
 
 
 def _check_columns(connection: sqlite3.Connection, table: str, key: str | None, path: Path) -> None:
-    """Raise if a table has another primary key, or columns that are computed."""
+    """Raise if a table has a different primary key or computed columns."""
     keys = []
-    # The pragma itself: a table of the file can take the place of the function of the same name.
+    # Use the pragma itself: a table of the file can replace the table-valued function of the same name.
     for _, name, _, _, default, key_number, hidden in connection.execute(f"PRAGMA table_xinfo({_quote(table)})"):
         if hidden:
             _refuse(path, f"a generated column, {table}.{name}")
@@ -91,9 +90,9 @@ def _quote(name: str) -> str:
 
 
 def in_order(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a table in the order of its key, their first value; an error if that is no number, or comes again.
+    """Yield rows in key order. Raise if a key, the first column, is not a number or occurs twice.
 
-    In a file that was forged, a page of a few rows can be in a table any number of times.
+    A forged file can contain the same page of rows any number of times.
     """
     before: int | None = None
     for row in rows:
@@ -108,19 +107,19 @@ def in_order(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 def read_blob(
     connection: sqlite3.Connection, table: str, key: str, number: int, item_bytes: int
 ) -> tuple[int, int, bytes] | None:
-    """How many rows and columns an array has that is in a row of a table, and its bytes; None without such a row.
+    """Read an array from a row: number of rows, number of columns, and bytes. Return None if there is no such row.
 
-    Memory is taken for the array only where it has as many bytes as that.
+    Memory is allocated only if the stored length matches the declared shape.
 
     Args:
-        connection: of the database.
-        table: with the columns `rows`, `cols` and `data`.
-        key: the column of its key.
-        number: of the row.
-        item_bytes: of one element of the array.
+        connection: connection to the database.
+        table: name of a table with the columns `rows`, `cols` and `data`.
+        key: name of the key column.
+        number: key of the row.
+        item_bytes: bytes of one element of the array.
 
     Raises:
-        ValueError: the array is something else, has another length, or takes too much memory.
+        ValueError: the value is not an array, has the wrong length, or takes too much memory.
     """
     where = f"FROM {table} WHERE {key} = ?"
     about = connection.execute(f"SELECT rows, cols, typeof(data), length(data) {where}", (number,)).fetchone()
@@ -138,12 +137,12 @@ def read_blob(
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all of the block, or nothing of it."""
+    """Commit the whole block, or roll it back if it raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
-        if connection.in_transaction:  # an interruption or a full disk may have undone it already
+        if connection.in_transaction:  # an interruption or a full disk may have rolled it back already
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
@@ -151,16 +150,17 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def explaining(path: Path, otherwise: str) -> Iterator[None]:
-    """Turn SQLite's errors, and those of values that are something else than they should be, into such that help.
+    """Turn SQLite's errors, and errors about values of wrong types, into errors that help the user.
 
     Args:
         path: the file.
-        otherwise: what it is if it is not what it should be, and what to do then; ``{error}`` is what SQLite says.
+        otherwise: message for a file that is not what it should be: what it is and what to do. ``{error}`` is replaced
+            by SQLite's message.
     """
     try:
         yield
     except sqlite3.OperationalError as error:
-        if "interrupted" in str(error):  # by the progress handler, as nobody else does
+        if "interrupted" in str(error):  # only the progress handler interrupts
             interrupts.check()
             raise KeyboardInterrupt from error
         if "locked" in str(error):
@@ -170,5 +170,5 @@ def explaining(path: Path, otherwise: str) -> Iterator[None]:
         if "disk" in str(error):
             raise OSError(f"{path} cannot be written to ({error}): make room, then continue") from error
         raise OSError(f"{path}: {error}") from error
-    except (sqlite3.DatabaseError, LookupError, OverflowError, TypeError) as error:  # or values of other types
+    except (sqlite3.DatabaseError, LookupError, OverflowError, TypeError) as error:  # or values of wrong types
         raise ValueError(f"{path} {otherwise.format(error=error)}") from error

@@ -1,8 +1,8 @@
-"""Untrusted files: what they declare is compared with their size and with a limit before memory is taken for it.
+"""Read untrusted files: compare what they declare with their size and a limit before allocating memory.
 
-A few kilobytes can declare many gigabytes: zeros compress a thousandfold, and an array of HDF5 need not be stored at
-all. Every reader of text, images, npz and h5 files asks `check_size` first; `untrusted_h5` has those of HDF5. What of
-their text is shown or written goes through `escape_controls`.
+A file of a few kilobytes can declare many gigabytes: zeros compress a thousandfold, and HDF5 need not store an array at
+all. Every reader of text, images, npz and h5 files calls `check_size` first; `untrusted_h5` reads HDF5. Text from such
+files goes through `escape_controls` before it is shown or written.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIMIT_VARIABLE = "CARANSAC_MAX_FILE_BYTES"  # the environment variable that sets the limit
-DEFAULT_LIMIT = 2**30  # bytes of memory for an array, an image, a text or an archive
-FREE_SHARE = 8  # a part of the limit, one of so many, is free for files of any size
-MOST_EXPANSION = 200  # times its size that a file may become beyond that: blank photographs as JPEG come close
-WIDEST_NUMBER = 8  # bytes: whatever a file holds becomes double precision sooner or later
+DEFAULT_LIMIT = 2**30  # bytes of memory for one array, image, text or archive
+FREE_SHARE = 8  # files of any size may use this fraction of the limit (1/8)
+MOST_EXPANSION = 200  # maximum ratio of memory to file size above that; blank JPEG photographs come close
+WIDEST_NUMBER = 8  # bytes; all numbers are converted to double precision sooner or later
 PIECE = 2**20
-MOST_PIXELS = 2**30  # that OpenCV decodes
-LAST_CHARACTER = 0x10FFFF  # of Unicode
-# Control characters, those that change the direction of what follows, and halves of characters, which are no text.
+MOST_PIXELS = 2**30  # OpenCV's own limit
+LAST_CHARACTER = 0x10FFFF  # highest code point of Unicode
+# Control characters, characters that change the text direction, and surrogates, which are not text.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escape_controls(text: str) -> str:
-    """Text that can neither steer a terminal nor forge a line: control characters as escapes, all else as it is."""
+    """Escape control characters, so that the text can neither control a terminal nor forge a line."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def memory_limit() -> int:
-    """Bytes of memory that one array, image, text or archive of a file may take; see `LIMIT_VARIABLE`."""
+    """Return the bytes of memory that one array, image, text or archive may take; see `LIMIT_VARIABLE`."""
     text = os.environ.get(LIMIT_VARIABLE, "")
     if not text:
         return DEFAULT_LIMIT
@@ -51,12 +51,12 @@ def memory_limit() -> int:
 
 
 def check_size(wanted: int, stored: int, what: str) -> None:
-    """Raise a ValueError if something takes more memory than is allowed for its size in the file.
+    """Raise a ValueError if an object takes more memory than its size in the file justifies.
 
     Args:
         wanted: bytes of memory.
         stored: bytes in the file.
-        what: what it is, for the message.
+        what: description of the object, for the message.
     """
     limit = memory_limit()
     free = max(limit // FREE_SHARE, MOST_EXPANSION * stored)
@@ -70,7 +70,7 @@ def check_size(wanted: int, stored: int, what: str) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file; a ValueError that names it if it is too large."""
+    """Read a file. Raise a ValueError that names it if it is too large."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         check_size(size, size, str(path))
@@ -78,7 +78,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_stream(file: IO[bytes], name: str) -> bytes:
-    """All that comes out of an open file, which may never end; a ValueError with its name if that is too much."""
+    """Read an open file to its end. Raise a ValueError with its name if it is too large, or endless."""
     pieces, size = list[bytes](), 0
     while piece := file.read(PIECE):
         pieces.append(piece)
@@ -88,7 +88,7 @@ def read_stream(file: IO[bytes], name: str) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, without a byte order mark; a ValueError that names the file if it is none."""
+    """Read a UTF-8 text without its byte order mark. Raise a ValueError that names the file if it is not UTF-8."""
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -97,7 +97,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text holds; a ValueError if it is none."""
+    """Parse a JSON text. Raise a ValueError if it is not valid."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -105,23 +105,23 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_image(data: bytes, path: Path) -> None:
-    """Raise a ValueError if the pixels of an image file, as 8-bit RGB, would take too much memory.
+    """Raise a ValueError if an image file would take too much memory as 8-bit RGB.
 
     Args:
-        data: its content.
-        path: its name, for the message.
+        data: content of the file.
+        path: name of the file, for the message.
     """
     try:
         from PIL import Image
     except ImportError as error:
         raise ImportError("reading images needs Pillow: pip install 'caransac[images]'") from error
     pixels = 0
-    with warnings.catch_warnings(), suppress(Exception):  # what Pillow cannot read may raise anything
+    with warnings.catch_warnings(), suppress(Exception):  # Pillow may raise anything for files that it cannot read
         warnings.simplefilter("ignore")
         try:
             with Image.open(io.BytesIO(data)) as image:
                 pixels = math.prod(image.size)
-        except Image.DecompressionBombError:  # it does not tell how many
+        except Image.DecompressionBombError:  # this error does not state the number of pixels
             pixels = MOST_PIXELS
     if not pixels:
         raise ValueError(f"{path} is not an image, or of a kind that cannot be read; JPEG, PNG and TIFF work")
@@ -130,7 +130,7 @@ def check_image(data: bytes, path: Path) -> None:
 
 
 def _check_chunks(data: bytes, path: Path) -> None:
-    """Raise a ValueError if a chunk of a PNG file is longer than the file: OpenCV takes memory for it at once."""
+    """Raise a ValueError if a PNG chunk is longer than the file, because OpenCV allocates its length at once."""
     at = 8
     while data.startswith(b"\x89PNG") and at + 8 <= len(data):
         length = int.from_bytes(data[at : at + 4], "big")
@@ -141,7 +141,7 @@ def _check_chunks(data: bytes, path: Path) -> None:
 
 @contextmanager
 def open_npz(path: Path) -> Iterator[NpzArrays]:
-    """The arrays of an npz archive; a ValueError that names the file if it is none, or declares too much."""
+    """Open an npz archive. Raise a ValueError that names the file if it is invalid or declares too much."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield NpzArrays(archive, path)
@@ -150,13 +150,13 @@ def open_npz(path: Path) -> Iterator[NpzArrays]:
 
 
 class NpzArrays(Mapping[str, NDArray[Any]]):
-    """The arrays of an open npz archive by name, each read when it is asked for; none may hold Python objects."""
+    """Arrays of an open npz archive by name, each read on access. Arrays of Python objects are rejected."""
 
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         self._archive, self._path = archive, path
         entries = archive.infolist()
         for entry in entries:
-            # numpy writes no others; LZMA would take as much memory as the entry asks for
+            # numpy writes only these two; LZMA would allocate as much memory as the entry asks for
             if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
                 raise ValueError(f"{path}: {entry.filename} is encrypted, or compressed in another way than by numpy")
         check_size(sum(entry.file_size for entry in entries), path.stat().st_size, str(path))
@@ -173,7 +173,7 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
         with self._archive.open(entry) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
         if array.dtype.kind == "U" and array.dtype.itemsize > 0:
-            # Numpy takes any four bytes for a character, and raises SystemError once it is asked for the text.
+            # numpy accepts any four bytes as a character, and raises SystemError when the text is used.
             codes = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
             if np.any(codes > LAST_CHARACTER):
                 raise ValueError(f"{self._path}: {name} holds characters that do not exist")
@@ -189,12 +189,12 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
         return name in self._entries
 
     def _read_header(self, file: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and dtype that an array declares."""
+        """Return the shape and dtype that an array declares."""
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         try:
             shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
         except (zipfile.BadZipFile, ZlibError, EOFError):
             raise
-        except Exception as error:  # a header is a Python expression: a damaged one may raise anything
+        except Exception as error:  # a header is a Python expression; a damaged one may raise anything
             raise ValueError(f"{self._path}: {name} is not an array of numpy: {error}") from error
         return shape, dtype

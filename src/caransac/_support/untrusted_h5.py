@@ -1,7 +1,7 @@
-"""Untrusted HDF5 files: only what is in the file itself is read, and only if it has a reasonable size.
+"""Read untrusted HDF5 files: only data inside the file itself, and only of a reasonable size.
 
-HDF5 can place the data of an array in other files (external storage, external links, virtual datasets). Whoever sends
-such a file could have any file of the reader's machine copied into a result, so all of them are refused.
+HDF5 can store the data of an array in other files (external storage, external links, virtual datasets). With such a
+file, its sender could have any file of the reader's machine copied into a result, so all of these are rejected.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from numpy.typing import NDArray
 from caransac._support.files import open_h5
 from caransac._support.untrusted import FREE_SHARE, PIECE, WIDEST_NUMBER, check_size, memory_limit
 
-MOST_SOFT_LINKS = 16  # that lead to each other
-DEFLATE, SHUFFLE, CHECKSUM = 1, 2, 3  # HDF5's numbers of these filters
-MOST_DEFLATED = 1032  # bytes that one deflated byte can become
-CHUNK_SLACK = 2**16  # bytes by which a compressed chunk may be larger than itself
+MOST_SOFT_LINKS = 16  # maximum length of a chain of soft links
+DEFLATE, SHUFFLE, CHECKSUM = 1, 2, 3  # HDF5's numbers for these filters
+MOST_DEFLATED = 1032  # maximum number of bytes that one deflated byte can expand to
+CHUNK_SLACK = 2**16  # bytes by which compression may enlarge a chunk
 
 
 @contextmanager
 def read_h5(path: Path) -> Iterator[UntrustedGroup]:
-    """The root of an h5 file; errors of opening name the file, those of reading the dataset too."""
+    """Open an h5 file and yield its root. Errors name the file, and the dataset if there is one."""
     with open_h5(path) as file:
         yield UntrustedGroup(file, path, "")
 
 
 class UntrustedGroup:
-    """A group of an h5 file, with what is in it by name or path.
+    """A group of an h5 file. Its members are found by name or path.
 
     Attributes:
-        path: of the file.
-        name: of the group within, empty for the root.
+        path: path of the file.
+        name: path of the group in the file; empty for the root.
     """
 
     def __init__(self, group: Any, path: Path, name: str) -> None:
@@ -52,18 +52,18 @@ class UntrustedGroup:
         return self._find(name) is not None
 
     def is_array(self, name: str) -> bool:
-        """Whether a name is that of an array."""
+        """Return True if the name belongs to an array."""
         return hasattr(self._find(name), "shape")
 
     def group(self, name: str) -> UntrustedGroup:
-        """The group of a name."""
+        """Return a group by name."""
         item = self._get(name)
         if not hasattr(item, "keys"):
             raise ValueError(f"{self.path}: {self._full(name)} is no group")
         return UntrustedGroup(item, self.path, self._full(name))
 
     def array(self, name: str) -> NDArray[Any]:
-        """The array of a name, read whole."""
+        """Read an array by name."""
         item = self._get(name)
         with self._explaining(self._full(name)):
             return _read_dataset(item, f"{self.path}: {self._full(name)}")
@@ -74,34 +74,34 @@ class UntrustedGroup:
         return UntrustedAttributes(self._group.attrs, f"{self.path}: {self.name}")
 
     def attributes(self, name: str) -> UntrustedAttributes:
-        """The attributes of what is there by a name."""
+        """Return the attributes of a member of the group."""
         return UntrustedAttributes(self._get(name).attrs, f"{self.path}: {self._full(name)}")
 
     def copy_to(self, target: Any) -> None:
-        """Copy the arrays and attributes of the group into a new one of h5py."""
+        """Copy the arrays and attributes of the group into a new h5py group."""
         for name in self:
             target.create_dataset(name, data=self.array(name))
         for name, value in self.attrs.items():
             target.attrs[name] = value
 
     def _full(self, name: str) -> str:
-        """The name of what is in this group, from the root."""
+        """Return the path of a member from the root."""
         return f"{self.name}/{name}".removeprefix("/")
 
     def _get(self, name: str) -> Any:
-        """The object of h5py of a name or path; a ValueError where there is none."""
+        """Return an h5py object by name or path. Raise a ValueError if it does not exist."""
         if (item := self._find(name)) is None:
             raise ValueError(f"{self.path}: no {self._full(name)}")
         return item
 
     def _find(self, name: str) -> Any:
-        """The object of h5py of a name or path; None where there is none, a ValueError if the way leads elsewhere."""
+        """Return an h5py object or None. Raise a ValueError if the path leaves the file."""
         with self._explaining(self._full(name)):
             return _follow(self._group, name)
 
     @contextmanager
     def _explaining(self, name: str) -> Iterator[None]:
-        """Turn what h5py raises of a corrupt file into a ValueError that names the file and the object."""
+        """Turn h5py's errors about corrupt files into ValueErrors that name the file and the object."""
         try:
             yield
         except (OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError, SystemError) as error:
@@ -134,7 +134,7 @@ class UntrustedAttributes(Mapping[str, Any]):
 
 
 def _follow(group: Any, name: str, depth: int = 0) -> Any:
-    """What a path leads to from a group, or None; soft links are followed step by step, as any step may lead away."""
+    """Follow a path from a group; None if it does not exist. Every soft link is checked, as any may leave the file."""
     import h5py
 
     if depth > MOST_SOFT_LINKS:
@@ -155,7 +155,7 @@ def _follow(group: Any, name: str, depth: int = 0) -> Any:
 
 
 def _read_dataset(dataset: Any, what: str) -> NDArray[Any]:
-    """The array of a dataset that is in the file, whole and of a reasonable size."""
+    """Read a dataset that is stored in the file and has a reasonable size."""
     if getattr(dataset, "shape", None) is None:
         raise ValueError(f"{what} is no array")
     if dataset.external is not None:
@@ -171,14 +171,14 @@ def _read_dataset(dataset: Any, what: str) -> NDArray[Any]:
 
 
 def _check_memory(dtype: np.dtype[Any], count: int, stored: int, what: str) -> None:
-    """Raise if so many elements take too much memory. Those of any length may all be one and the same in the file."""
+    """Raise if the elements take too much memory. Variable-length elements may share one stored value."""
     if dtype.hasobject and count > 1:
         raise ValueError(f"{what} has elements of any length: such data are not read")
     check_size(count * max(dtype.itemsize, WIDEST_NUMBER), stored, what)
 
 
 def _check_chunks(dataset: Any, what: str) -> None:
-    """Raise if a chunk becomes larger than it says: HDF5 takes as much memory for it as comes out of the filter."""
+    """Raise if a chunk expands beyond its declared size. HDF5 allocates whatever the filter produces."""
     plist, size = dataset.id.get_create_plist(), math.prod(dataset.chunks) * dataset.dtype.itemsize
     filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
     compressors = [number for number in filters if number not in (SHUFFLE, CHECKSUM)]
@@ -194,16 +194,16 @@ def _check_chunks(dataset: Any, what: str) -> None:
 
 
 def _chunks(dataset: Any) -> list[Any]:
-    """Where the chunks of a dataset are, and how large."""
+    """Return the positions and sizes of the chunks of a dataset."""
     found: list[Any] = []
-    if hasattr(dataset.id, "chunk_iter"):  # to ask for one by its number takes as long as to count to it
+    if hasattr(dataset.id, "chunk_iter"):  # a lookup by number takes time proportional to the number
         dataset.id.chunk_iter(lambda chunk: found.append(chunk))
         return found
     return [dataset.id.get_chunk_info(number) for number in range(dataset.id.get_num_chunks())]
 
 
 def _check_deflated(data: bytes, size: int, what: str) -> None:
-    """Raise if deflated data become more bytes than they should; piece by piece."""
+    """Raise if deflated data expand to more bytes than declared. The data are inflated piece by piece."""
     unpacking, unpacked = zlib.decompressobj(), 0
     try:
         while not unpacking.eof and (piece := unpacking.decompress(data, PIECE)):

@@ -1,4 +1,4 @@
-"""Two-view formulas in plain numpy: the specification the compiled kernels are tested against.
+"""Two-view formulas in plain numpy. They specify the compiled kernels, which are tested against them.
 
 Conventions, here and everywhere: ``x2 = R x1 + t`` with ``|t| = 1``, ``E = [t]x R`` and ``x2^T F x1 = 0``.
 """
@@ -17,7 +17,7 @@ def homogeneous(points: ArrayLike) -> Array:
 
 
 def cross_matrix(vectors: ArrayLike) -> Array:
-    """Matrices of the cross product, ``cross_matrix(t) @ x == np.cross(t, x)``: (..., 3) -> (..., 3, 3)."""
+    """Return the matrices of the cross product, ``cross_matrix(t) @ x == np.cross(t, x)``: (..., 3) -> (..., 3, 3)."""
     given = np.asarray(vectors, float)
     x, y, z = given[..., 0], given[..., 1], given[..., 2]
     matrices = np.zeros((*given.shape, 3))
@@ -27,7 +27,7 @@ def cross_matrix(vectors: ArrayLike) -> Array:
 
 
 def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) -> tuple[Array, Array]:
-    """Pose of camera 2 from camera 1 of their poses from the world, ``X1 = R1 X + t1`` and ``X2 = R2 X + t2``.
+    """Compute the pose of camera 2 relative to camera 1 from ``X1 = R1 X + t1`` and ``X2 = R2 X + t2``.
 
     Args:
         R1: (3, 3) rotation of camera 1.
@@ -36,7 +36,7 @@ def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) ->
         t2: translation of camera 2.
 
     Returns:
-        R (3, 3) and t (3,) of length one; NaN where the cameras are in one place.
+        R (3, 3) and t (3,) of unit length. t is NaN if both cameras are at the same place.
     """
     R = np.asarray(R2, float) @ np.asarray(R1, float).T
     t = np.ravel(t2) - R @ np.ravel(t1)
@@ -45,22 +45,22 @@ def relative_pose(R1: ArrayLike, t1: ArrayLike, R2: ArrayLike, t2: ArrayLike) ->
 
 
 def join_pose(R: ArrayLike, t: ArrayLike) -> Array:
-    """Poses [R | t] of their parts: (..., 3, 3) and (..., 3) -> (..., 3, 4)."""
+    """Join rotations (..., 3, 3) and translations (..., 3) to poses [R | t] (..., 3, 4)."""
     return np.concatenate([np.asarray(R, float), np.asarray(t, float)[..., None]], axis=-1)
 
 
 def split_pose(pose: Array) -> tuple[Array, Array]:
-    """Rotations (..., 3, 3) and translations (..., 3) of poses [R | t]: copies."""
+    """Split poses [R | t] into copies of the rotations (..., 3, 3) and translations (..., 3)."""
     return pose[..., :3].copy(), pose[..., 3].copy()
 
 
 def essential_from_pose(R: ArrayLike, t: ArrayLike) -> Array:
-    """Essential matrices ``[t]x R``: (..., 3, 3) and (..., 3) -> (..., 3, 3)."""
+    """Compute essential matrices ``[t]x R``: (..., 3, 3) and (..., 3) -> (..., 3, 3)."""
     return np.asarray(cross_matrix(t) @ np.asarray(R, float))
 
 
 def poses_from_essential(E: ArrayLike) -> tuple[Array, Array]:
-    """The four poses of an essential matrix, in no particular order: rotations (4, 3, 3) and translations (4, 3)."""
+    """Return the four poses of an essential matrix in arbitrary order: rotations (4, 3, 3), translations (4, 3)."""
     U, _, Vt = np.linalg.svd(np.asarray(E, float))
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     first, second = U @ turn @ Vt, U @ turn.T @ Vt
@@ -70,37 +70,37 @@ def poses_from_essential(E: ArrayLike) -> tuple[Array, Array]:
 
 
 def fundamental_from_essential(E: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
-    """Fundamental matrix ``K2^-T E K1^-1`` of the pixels of two cameras: (3, 3) -> (3, 3)."""
+    """Compute the fundamental matrix ``K2^-T E K1^-1`` for pixels: (3, 3) -> (3, 3)."""
     return np.asarray(
         np.linalg.inv(np.asarray(K2, float)).T @ np.asarray(E, float) @ np.linalg.inv(np.asarray(K1, float))
     )
 
 
 def essential_from_fundamental(F: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
-    """Essential matrix ``K2^T F K1`` of normalised image coordinates, if F is that of the cameras: (3, 3) -> (3, 3)."""
+    """Compute the essential matrix ``K2^T F K1`` for normalised image coordinates: (3, 3) -> (3, 3)."""
     return np.asarray(np.asarray(K2, float).T @ np.asarray(F, float) @ np.asarray(K1, float))
 
 
 def rotation_from_homography(H: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
-    """The rotation (3, 3) of a camera that only turned: the nearest one to its homography (3, 3) of pixels."""
+    """Return the rotation (3, 3) nearest to the homography (3, 3) of pixels of a camera that only rotated."""
     return nearest_rotation(np.linalg.inv(np.asarray(K2, float)) @ np.asarray(H) @ np.asarray(K1))
 
 
 def nearest_rotation(matrix: Array) -> Array:
-    """The rotation (3, 3) nearest to a matrix (3, 3)."""
+    """Return the rotation (3, 3) nearest to a matrix (3, 3)."""
     U, _, Vt = np.linalg.svd(matrix)
     return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
 
 
 def mean_pose(poses: Array, weights: Array) -> Array:
-    """The mean [R | t] (3, 4) of poses (m, 3, 4) that are close to each other, with weights (m,); t has length one."""
+    """Average similar poses (m, 3, 4) with weights (m,). Return [R | t] (3, 4) with t of unit length."""
     mean = np.asarray(np.average(poses, axis=0, weights=weights))
     mean[:, :3], mean[:, 3] = nearest_rotation(mean[:, :3]), mean[:, 3] / np.linalg.norm(mean[:, 3])
     return mean
 
 
 def symmetric_inverse(matrix: Array) -> Array:
-    """Pseudo-inverse (n, n) of a symmetric matrix (n, n): `np.linalg.pinv`, which takes five times as long if small."""
+    """Return the pseudo-inverse of a symmetric matrix (n, n). If n is small, `np.linalg.pinv` is five times slower."""
     values, vectors = np.linalg.eigh(matrix)
     size = np.abs(values)
     told = size > 1e-15 * size.max(initial=0.0)
@@ -108,14 +108,14 @@ def symmetric_inverse(matrix: Array) -> Array:
 
 
 def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
-    """Squared Sampson distance of correspondences to one essential or fundamental matrix.
+    """Compute the squared Sampson distances of correspondences to one essential or fundamental matrix.
 
-    The first-order approximation of the squared distance from (x1, x2) to the nearest pair that satisfies
-    ``x2^T M x1 = 0`` exactly.
+    The Sampson distance is the first-order approximation of the distance from (x1, x2) to the nearest pair that
+    satisfies ``x2^T M x1 = 0`` exactly.
 
     Args:
         model: (3, 3) matrix M.
-        points1: (n, 2) points in image 1, in the coordinates M is made for.
+        points1: (n, 2) points in image 1, in the coordinates that M refers to.
         points2: (n, 2) points in image 2.
 
     Returns:
@@ -129,14 +129,15 @@ def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Arra
 
 
 def msac_scores(residuals_sq: ArrayLike, max_error: float) -> Array:
-    """MSAC score ``1 - min(r, T^2) / T^2`` of squared residuals: 1 on the model, 0 from ``max_error`` on, 0 for NaN."""
+    """Compute MSAC scores ``1 - min(r, T^2) / T^2``: 0 for NaN and from ``max_error`` upwards."""
     return np.asarray(1.0 - np.fmin(np.asarray(residuals_sq, float) / max_error**2, 1.0))
 
 
 def epipolar_corrections(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> tuple[Array, Array]:
-    """What to add to correspondences so that they meet a pose, to first order the least: (n, 2) and (n, 2).
+    """Return Sampson's corrections (n, 2) and (n, 2) of the points in both images.
 
-    Sampson's correction, whose length is the Sampson distance.
+    To first order, they are the smallest changes that make the correspondences satisfy a pose. Their length is the
+    Sampson distance.
     """
     x1, x2 = homogeneous(points1), homogeneous(points2)
     E = essential_from_pose(R, t)
@@ -148,13 +149,13 @@ def epipolar_corrections(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2
 
 
 def depths(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Array:
-    """Depths (l1, l2) of the points that ``l1 R x1 + t = l2 x2`` triangulates by least squares: (n, 2).
+    """Triangulate ``l1 R x1 + t = l2 x2`` by least squares. Return the depths (l1, l2) of the points: (n, 2).
 
-    NaN where the rays are parallel.
+    The depths are NaN if the rays are parallel.
     """
     rays1, rays2 = homogeneous(points1) @ np.asarray(R, float).T, homogeneous(points2)
     across = np.cross(rays1, rays2)
-    # The product with one ray takes its depth out of the equation.
+    # The cross product with one ray removes its depth from the equation.
     lever1, lever2 = np.cross(rays2, np.asarray(t, float)), np.cross(rays1, np.asarray(t, float))
     scaled = np.stack([np.sum(lever1 * across, axis=1), np.sum(lever2 * across, axis=1)], axis=1)
     length_sq = np.sum(across**2, axis=1)[:, None]
@@ -162,7 +163,7 @@ def depths(R: ArrayLike, t: ArrayLike, points1: ArrayLike, points2: ArrayLike) -
 
 
 def rotation_from_vector(vector: ArrayLike) -> Array:
-    """Rotation by ``|vector|`` radians about ``vector``, by Rodrigues' formula: (3,) -> (3, 3)."""
+    """Compute the rotation by ``|vector|`` radians about ``vector`` (Rodrigues' formula): (3,) -> (3, 3)."""
     vector = np.asarray(vector, float)
     angle = float(np.linalg.norm(vector))
     axis = cross_matrix(vector / angle) if angle > 0 else np.zeros((3, 3))
@@ -170,7 +171,7 @@ def rotation_from_vector(vector: ArrayLike) -> Array:
 
 
 def direction_basis(t: ArrayLike) -> Array:
-    """Two directions (3, 2) across a direction t (3,), in which small changes of it are told."""
+    """Return two orthonormal directions (3, 2) perpendicular to t (3,): a basis for small changes of t."""
     direction = np.asarray(t, float) / np.linalg.norm(t)
     first = np.cross(direction, np.eye(3)[np.abs(direction).argmin()])
     first /= np.linalg.norm(first)
@@ -178,17 +179,17 @@ def direction_basis(t: ArrayLike) -> Array:
 
 
 def vector_from_rotation(R: ArrayLike) -> Array:
-    """The rotation vector (3,) of a rotation (3, 3): axis times angle in radians, the inverse of the above."""
+    """Return the rotation vector (3,), axis times angle in radians: the inverse of `rotation_from_vector`."""
     w, *xyz = quaternion_from_rotation(R)
     length = float(np.linalg.norm(xyz))
     return np.asarray(xyz) * (2 * np.arctan2(length, w) / length if length > 1e-12 else 2.0)
 
 
 def quaternion_from_rotation(R: ArrayLike) -> Array:
-    """Unit quaternion (w, x, y, z) with w >= 0 of a rotation matrix: (3, 3) -> (4,)."""
+    """Convert a rotation matrix (3, 3) to a unit quaternion (w, x, y, z) with w >= 0."""
     (a, b, c), (d, e, f), (g, h, i) = np.asarray(R, float)
-    # Four times the products of the quaternion's entries. Every row is a multiple of it; the one with the largest
-    # diagonal entry is never small (Shepperd, 1978).
+    # Four times the products of the quaternion's entries. Every row is a multiple of the quaternion; the row with the
+    # largest diagonal entry is never small (Shepperd, 1978).
     products = np.array(
         [
             [1 + a + e + i, h - f, c - g, d - b],
@@ -202,22 +203,22 @@ def quaternion_from_rotation(R: ArrayLike) -> Array:
 
 
 def angle_between_deg(a: ArrayLike, b: ArrayLike) -> float:
-    """Angle between two vectors in degrees, accurate for small and for flat angles alike."""
+    """Compute the angle between two vectors in degrees, accurate near 0 and near 180 degrees."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)))
 
 
 def rotation_angle_deg(R: ArrayLike) -> float:
-    """Angle of a rotation matrix in degrees, accurate for small and for flat angles alike."""
+    """Compute the angle of a rotation matrix in degrees, accurate near 0 and near 180 degrees."""
     R = np.asarray(R, float)
     twice_sine = np.linalg.norm([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     return float(np.degrees(np.arctan2(twice_sine, np.trace(R) - 1.0)))
 
 
 def reprojection_errors_sq(R: ArrayLike, t: ArrayLike, points2d: ArrayLike, points3d: ArrayLike) -> Array:
-    """Squared distances (n,) of normalised image coordinates (n, 2) to where points (n, 3) are seen.
+    """Compute the squared distances (n,) of normalised image points (n, 2) to the projections of points (n, 3).
 
-    Infinite for points behind the camera.
+    The distance is infinite for points behind the camera.
     """
     seen = np.asarray(points3d, float) @ np.asarray(R, float).T + np.asarray(t, float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -228,9 +229,10 @@ def reprojection_errors_sq(R: ArrayLike, t: ArrayLike, points2d: ArrayLike, poin
 def absolute_pose_error_deg(
     R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayLike, points3d: ArrayLike
 ) -> float:
-    """Error of an absolute pose: of its rotation or, if larger, of its place seen from the middle of the points.
+    """Return the error of an absolute pose in degrees: the larger of rotation error and position error.
 
-    The place is off by the angle whose tangent is its distance to the truth in median depths of the points (n, 3).
+    The position error is the angle whose tangent is the distance to the true position divided by the median depth of
+    the points (n, 3).
     """
     R, t, true_R, true_t = (np.asarray(each, float) for each in (R, t, true_R, true_t))
     depth = max(abs(float(np.median(np.asarray(points3d, float) @ true_R[2] + true_t[2]))), 1e-9)
@@ -239,7 +241,7 @@ def absolute_pose_error_deg(
 
 
 def pose_error_deg(R: ArrayLike, t: ArrayLike, true_R: ArrayLike, true_t: ArrayLike) -> float:
-    """Error of a relative pose: the larger of rotation error and translation direction error, in degrees.
+    """Return the error of a relative pose in degrees: the larger of rotation error and translation direction error.
 
     The sign of the translation counts: a reversed direction is an error of 180 degrees.
     """

@@ -1,4 +1,4 @@
-"""What a lens does to rays: radial, tangential and thin-prism distortion, and the projection of fisheye lenses."""
+"""Lens models: radial, tangential and thin-prism distortion, and fisheye projections."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.polynomial import Polynomial
 
 from caransac.geometry.formulas import Array
 
-# Rays are points on the normalised image plane, where a pixel of a fisheye lens grows along the radius with the angle
-# to the optical axis, and from 90 degrees on there is no such point. Of matches all around two views of 190 degrees,
-# those within 60, 70, 80 and 85 degrees gave median errors of the pose of 0.30, 0.21, 0.25 and 0.19 degrees.
+# Rays are points on the normalised image plane. A pixel of a fisheye lens covers more of that plane the larger its
+# angle to the optical axis is, and rays at 90 degrees or more are not on it. Two views of 190 degrees were matched:
+# with the matches within 60, 70, 80 and 85 degrees the median pose errors were 0.30, 0.21, 0.25 and 0.19 degrees.
 MAX_FISHEYE_ANGLE_DEG = 85.0
-# Lenses whose radius r in the image is another function of the tangent t of the angle to the axis than t itself: that
-# function, and its inverse. FOV: Devernay and Faugeras 2001; DIVISION: Fitzgibbon 2001; EUCM: Khomutenko et al. 2016.
+# Projections other than r = t, for the radius r in the image and the tangent t of the angle to the axis: the function
+# r(t) and its inverse. FOV: Devernay and Faugeras 2001; DIVISION: Fitzgibbon 2001; EUCM: Khomutenko et al. 2016.
 PROJECTIONS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
     "FISHEYE": (np.arctan, np.tan),
     "FOV": (lambda t, w: np.arctan(2 * t * np.tan(w / 2)) / w, lambda r, w: np.tan(r * w) / (2 * np.tan(w / 2))),
@@ -29,20 +29,20 @@ PROJECTIONS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
 
 @dataclass(frozen=True)
 class Distortion:
-    """A displacement of points on a plane by a rational radial polynomial, tangential terms and a thin prism.
+    """Displacement of points on a plane by a rational radial polynomial, tangential terms and a thin prism.
 
     Attributes:
-        k1: coefficients of the numerator, of the powers of the squared radius.
-        k2: the second.
-        k3: the third.
-        k4: the fourth.
-        d1: coefficients of the denominator, likewise.
-        d2: the second.
-        d3: the third.
-        p1: tangential.
-        p2: tangential.
-        sx1: of the prism along x.
-        sy1: of the prism along y.
+        k1: coefficient of r^2 in the numerator.
+        k2: coefficient of r^4 in the numerator.
+        k3: coefficient of r^6 in the numerator.
+        k4: coefficient of r^8 in the numerator.
+        d1: coefficient of r^2 in the denominator.
+        d2: coefficient of r^4 in the denominator.
+        d3: coefficient of r^6 in the denominator.
+        p1: first tangential coefficient.
+        p2: second tangential coefficient.
+        sx1: thin-prism coefficient along x.
+        sy1: thin-prism coefficient along y.
     """
 
     k1: float = 0.0
@@ -58,7 +58,7 @@ class Distortion:
     sy1: float = 0.0
 
     def apply(self, points: Array) -> tuple[Array, Array]:
-        """Displaced points (n, 2) and their derivatives by the points (n, 2, 2)."""
+        """Return the displaced points (n, 2) and their derivatives with respect to the points (n, 2, 2)."""
         k1, k2, k3, k4, p1, p2 = self.k1, self.k2, self.k3, self.k4, self.p1, self.p2
         d1, d2, d3, sx1, sy1 = self.d1, self.d2, self.d3, self.sx1, self.sy1
         x, y = points[:, 0], points[:, 1]
@@ -81,7 +81,7 @@ class Distortion:
         return displaced, np.stack([np.stack([dxx, dxy], axis=1), np.stack([dyx, dyy], axis=1)], axis=1)
 
     def fold_radius_sq(self) -> float:
-        """Squared radius beyond which points fold back: where the displaced radius stops growing."""
+        """Return the squared radius at which the displaced radius stops growing. Points beyond it fold back."""
         u = Polynomial((1, self.k1, self.k2, self.k3, self.k4))
         v, r2 = Polynomial((1, self.d1, self.d2, self.d3)), Polynomial((0, 1))
         # The derivative of r u(r^2) / v(r^2), times v^2. The roots of v are poles.
@@ -91,12 +91,12 @@ class Distortion:
         return float(min(real[real > 0], default=np.inf))
 
     def invert(self, displaced: Array) -> Array:
-        """The points (n, 2) of displaced ones (n, 2), by Newton's method; NaN where there are none.
+        """Find the points (n, 2) whose displaced positions are given (n, 2), by Newton's method; NaN if there are none.
 
         A few steps suffice even for strong lenses.
         """
         points = displaced.copy()
-        with np.errstate(all="ignore"):  # points beyond the lens's reach diverge and end as NaN
+        with np.errstate(all="ignore"):  # points that the lens cannot reach diverge and end as NaN
             for _ in range(20):
                 value, jacobian = self.apply(points)
                 error = value - displaced
@@ -112,7 +112,7 @@ class Distortion:
 
 
 def _roots(polynomial: Polynomial) -> Array:
-    """The roots of a polynomial but those beyond all numbers, where the highest coefficients nearly vanish."""
+    """Return the roots of a polynomial, without infinite ones from nearly vanishing leading coefficients."""
     coefficients = polynomial.trim().coef
     with np.errstate(all="ignore"):
         while len(coefficients) > 1 and not np.all(np.isfinite(coefficients[:-1] / coefficients[-1])):
@@ -121,18 +121,18 @@ def _roots(polynomial: Polynomial) -> Array:
 
 
 def project(rays: Array, kind: str, *params: float) -> Array:
-    """Points (n, 2) in which a lens of `PROJECTIONS` shows rays (n, 2), before any distortion; NaN if it cannot."""
-    tangent = np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), 1e-9)  # next to zero, all are linear
+    """Project rays (n, 2) through a lens of `PROJECTIONS`, before any distortion. Return points (n, 2), or NaN."""
+    tangent = np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), 1e-9)  # near zero, all projections are linear
     with np.errstate(invalid="ignore"):
         return np.asarray(rays * (PROJECTIONS[kind][0](tangent, *params) / tangent))
 
 
 def unproject(points: Array, kind: str, *params: float) -> Array:
-    """The inverse of `project`: (n, 2) -> (n, 2), NaN if there is none, and beyond `MAX_FISHEYE_ANGLE_DEG`."""
+    """Invert `project`: (n, 2) -> (n, 2). NaN if there is no ray, or beyond `MAX_FISHEYE_ANGLE_DEG`."""
     radius = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
     forward, back = PROJECTIONS[kind]
     with np.errstate(all="ignore"):
         tangent = back(radius, *params)
-        within = (tangent >= 0) & (tangent <= np.tan(np.deg2rad(MAX_FISHEYE_ANGLE_DEG)))  # False of NaN
-        within &= np.abs(forward(tangent, *params) - radius) < 1e-9  # else it is of another branch
+        within = (tangent >= 0) & (tangent <= np.tan(np.deg2rad(MAX_FISHEYE_ANGLE_DEG)))  # False for NaN
+        within &= np.abs(forward(tangent, *params) - radius) < 1e-9  # otherwise the ray belongs to another branch
     return np.asarray(points * np.where(within, tangent / radius, np.nan))

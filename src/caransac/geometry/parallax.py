@@ -1,4 +1,4 @@
-"""How much a translation shows: the parallax of matches."""
+"""Parallax of matches: how visible a translation is."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import numpy as np
 from caransac.camera import Camera
 from caransac.geometry.formulas import Array, homogeneous, nearest_rotation
 
-STEPS = 10  # towards the rotation of the smallest distances
+STEPS = 10  # iterations towards the rotation with the smallest distances
 
 
 def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera, camera2: Camera) -> float | None:
-    """How far points in image 2 lie from where the best pure rotation puts them: the median, in pixels.
+    """Return the median distance, in pixels, of points in image 2 from their prediction by the best pure rotation.
 
-    A translation that moves the points by less than they are uncertain has no direction to speak of. The rotation of a
-    pose is not the best one: what a translation does to far points, a rotation does as well.
+    If a translation moves the points by less than their noise, its direction cannot be determined. The rotation of a
+    pose is not the best pure rotation: a rotation can also explain how a translation moves far points.
 
     Args:
-        R: (3, 3) rotation from camera 1 to camera 2, to start from.
-        points1: (n, 2) pixels in image 1 of right matches.
-        points2: (n, 2) pixels in image 2.
+        R: (3, 3) initial rotation from camera 1 to camera 2.
+        points1: (n, 2) pixels of inliers in image 1.
+        points2: (n, 2) pixels of inliers in image 2.
         camera1: camera of image 1.
         camera2: camera of image 2.
 
     Returns:
-        The median, or None where no point of image 1 is in front of the turned camera.
+        The median, or None if no point of image 1 is in front of the rotated camera.
     """
     rays1, rays2 = (
         homogeneous(camera.pixels_to_rays(points)) for camera, points in ((camera1, points1), (camera2, points2))
@@ -35,7 +35,7 @@ def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera
     units1, units2 = (rays / np.linalg.norm(rays, axis=1, keepdims=True) for rays in (rays1, rays2))
     best = [] if started is None else [started]
     turn = R
-    for _ in range(STEPS if len(units1) >= 3 else 0):  # Weiszfeld: the rotation of the least total distance
+    for _ in range(STEPS if len(units1) >= 3 else 0):  # Weiszfeld: minimise the sum of distances
         distances = np.linalg.norm(units1 @ turn.T - units2, axis=1)
         weights = 1 / np.maximum(distances, 1e-3 * np.median(distances) + 1e-9)
         turn = nearest_rotation(np.einsum("ni,nj->ij", units2 * weights[:, None], units1))
@@ -45,7 +45,7 @@ def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera
 
 
 def _median_px(turned: Array, pixels2: Array, camera2: Camera) -> float | None:
-    """Median distance in pixels of the rays (n, 3) in front of camera 2 from the pixels (n, 2); None without any."""
+    """Return the median pixel distance between projected rays (n, 3) and pixels (n, 2); None if no ray is in front."""
     seen = turned[:, 2] > 0
     if not seen.any():
         return None

@@ -1,4 +1,4 @@
-"""Matches of two posed cameras as 3D points."""
+"""Triangulate the matches of two posed cameras."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from caransac.geometry.formulas import Array, depths, epipolar_corrections, homo
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Points3D:
-    """Triangulated matches, those that lie in front of both cameras.
+    """Triangulated matches that lie in front of both cameras.
 
     Attributes:
-        index: (m,) which of the matches each point is of, rising.
-        xyz: (m, 3) in the frame of camera 1, in units of the baseline: ``|t| = 1``.
-        angle_deg: (m,) angle between the two rays; the depth of a point with little of it is uncertain.
-        error_px: (m,) reprojection error in pixels: the root mean square of the distances in both images.
+        index: (m,) index of each point's match, in ascending order.
+        xyz: (m, 3) coordinates in the frame of camera 1, in units of the baseline (``|t| = 1``).
+        angle_deg: (m,) angle between the two rays. The depth of a point with a small angle is uncertain.
+        error_px: (m,) reprojection error in pixels: root mean square of the distances in both images.
     """
 
     index: NDArray[np.int64]
@@ -46,9 +46,9 @@ def triangulate_matches(
     camera2: Camera,
     chosen: NDArray[np.bool_],
 ) -> Points3D:
-    """Triangulate matches.
+    """Triangulate the chosen matches.
 
-    Rays are first moved onto corresponding epipolar lines, which is the best correction to first order.
+    Rays are first moved onto corresponding epipolar lines, which is optimal to first order.
 
     Args:
         R: (3, 3) rotation from camera 1 to camera 2.
@@ -64,7 +64,7 @@ def triangulate_matches(
     correction1, correction2 = epipolar_corrections(R, t, rays1, rays2)
     nearest = rays1 + correction1
     depth1, depth2 = depths(R, t, nearest, rays2 + correction2).T
-    front = np.flatnonzero((depth1 > 0) & (depth2 > 0))  # nor where a lens has no ray, or rays are parallel: NaN
+    front = np.flatnonzero((depth1 > 0) & (depth2 > 0))  # NaN: a lens has no ray, or the rays are parallel
     xyz = homogeneous(nearest[front]) * depth1[front, None]
     seen2 = xyz @ R.T + t
     errors_sq = [
