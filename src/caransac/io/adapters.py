@@ -1,6 +1,6 @@
-"""Correspondences in the forms that other libraries have them, as `Matches`; docs/matchers.md shows each.
+"""Convert the output of other libraries to `Matches`; docs/matchers.md shows each of them.
 
-No library is imported here: keypoints, matches and tensors are told by what they have.
+No library is imported here. Keypoints, matches and tensors are recognised by their attributes.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from caransac.given_cameras import CameraLike, as_camera
 from caransac.io.matches import Matches
 from caransac.options import ScoreKind, check_score_kind
 
-Points = ArrayLike | Sequence[Any] | Mapping[str, Any]  # or keypoints of OpenCV, or a dictionary that has them
+Points = ArrayLike | Sequence[Any] | Mapping[str, Any]  # or OpenCV's keypoints, or a dictionary that contains them
 Found = ArrayLike | Sequence[Any] | Mapping[str, Any]
 
-# What dictionaries call things, the first name that one has being taken: LightGlue and glue-factory, SuperGlue, LoFTR
-# in its own repository and in kornia, vismatch.
+# Names of dictionary entries; the first one that exists is used. They come from LightGlue and glue-factory, SuperGlue,
+# LoFTR in its own repository and in kornia, and vismatch.
 KEYPOINTS = ("keypoints", "kpts", "lafs")
 PAIRED_KEYPOINTS = ("keypoints{}", "mkpts{}_f", "mkpts{}", "matched_kpts{}", "kpts{}", "lafs{}")
 MATCHES = ("matches", "matches0")
 SCORES = ("scores", "matching_scores0", "confidence", "mconf")
 SIZES = ("image_size", "image_size{}", "size{}")
-BATCH = ("batch_indexes", "m_bids")  # the pair of a batch that each match of LoFTR belongs to
+BATCH = ("batch_indexes", "m_bids")  # index of the image pair within a batch, one per match of LoFTR
 
-MAX_WARP_MATCHES = 10_000  # a pose gains little from more, see docs/matchers.md
-MIN_CERTAINTY = 0.05  # RoMa's own threshold: below it, a pixel has most likely no match
+MAX_WARP_MATCHES = 10_000  # more matches hardly improve a pose, see docs/matchers.md
+MIN_CERTAINTY = 0.05  # RoMa's own threshold; a pixel below it most likely has no match
 
 
 def matches_from(
@@ -46,31 +46,31 @@ def matches_from(
     image_size1: ArrayLike | None = None,
     image_size2: ArrayLike | None = None,
 ) -> Matches:
-    """Correspondences of what a feature matcher returned, as the estimators take them.
+    """Convert the output of a feature matcher to correspondences for the estimators.
 
     Args:
-        first: of image 1, all its keypoints or the matched ones: points (N, 2), (N, 1, 2) or (1, N, 2), a sequence of
-            cv2.KeyPoint, local affine frames (N, 2, 3) or (1, N, 2, 3) as kornia has them, or a dictionary with
-            "keypoints"; or else one dictionary for both images, with "keypoints0" and "keypoints1". Arrays are numpy's,
-            lists, or torch tensors.
-        second: the same of image 2; None with a dictionary for both.
-        matches: which keypoints match: indices (M, 2) or (1, M, 2); for each keypoint of image 1 the index in image 2
-            or -1, (N,) or (1, N); a sequence of cv2.DMatch, or of lists of them as knnMatch returns them; or a
-            dictionary with "matches" or "matches0". None where row i of `first` matches row i of `second`.
-        scores: (M,), (1, M) or (M, 1) one number per match. Without them, those of the dictionaries; of knnMatch with
-            two neighbours or more, the ratios of the distances to the nearest two.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with `scores`. Those of dictionaries are
-            confidences unless it says otherwise.
+        first: all keypoints of image 1, or only the matched ones: points (N, 2), (N, 1, 2) or (1, N, 2), a sequence of
+            cv2.KeyPoint, kornia's local affine frames (N, 2, 3) or (1, N, 2, 3), or a dictionary with "keypoints". A
+            single dictionary for both images has "keypoints0" and "keypoints1". Arrays may be numpy arrays, lists or
+            torch tensors.
+        second: keypoints of image 2 in the same form; None if `first` is a dictionary for both images.
+        matches: indices of matching keypoints, (M, 2) or (1, M, 2); or, for each keypoint of image 1, the index in
+            image 2 or -1, (N,) or (1, N); or a sequence of cv2.DMatch, or of lists of them as knnMatch returns; or a
+            dictionary with "matches" or "matches0". None if row i of `first` matches row i of `second`.
+        scores: (M,), (1, M) or (M, 1) one number per match. By default, the scores of the dictionaries are used. For
+            the result of knnMatch with two or more neighbours, the default is the ratio of the two smallest distances.
+        score_kind: kind of the scores, "ratio" or "confidence"; required with `scores`. The default for scores of
+            dictionaries is "confidence".
         camera1: camera of image 1, as in `estimate_relative_pose`; calibration matrices may be (1, 3, 3).
         camera2: camera of image 2.
-        image_size1: (width, height) of image 1, where its camera is unknown. Without it, that of the dictionary.
+        image_size1: (width, height) of image 1 if its camera is unknown. By default, the size in the dictionary.
         image_size2: size of image 2.
 
     Returns:
         The matches: ``caransac.estimate(**found.arguments())``.
 
     Raises:
-        ValueError: something has none of these forms; the message names the argument.
+        ValueError: an argument has none of these forms. The message names it.
     """
     if isinstance(first, Mapping) and second is None:
         sides = [_side_of_both(first, number) for number in (1, 2)]
@@ -91,7 +91,7 @@ def matches_from(
     elif scores is None and found_scores is not None:
         scores, score_kind = found_scores, score_kind or "confidence"
     numbers = None if scores is None else _flat(scores, "scores")
-    if numbers is not None and chosen is not None and len(numbers) == len(chosen):  # one for each keypoint of image 1
+    if numbers is not None and chosen is not None and len(numbers) == len(chosen):  # one entry per keypoint of image 1
         numbers = numbers[chosen]
     cameras = _camera(camera1, "camera1"), _camera(camera2, "camera2")
     sizes = _size(image_size1, size1, "image_size1"), _size(image_size2, size2, "image_size2")
@@ -110,26 +110,26 @@ def matches_from_warp(
     min_certainty: float = MIN_CERTAINTY,
     seed: int = 0,
 ) -> Matches:
-    """Correspondences of a dense warp, as RoMa and DKM return it: drawn at random, the certain ones more often.
+    """Draw correspondences at random from a dense warp, as RoMa and DKM return it; certain ones more often.
 
     Args:
-        warp: (H, W, 4) or (1, H, W, 4) coordinates x1, y1, x2, y2 from -1, the left or upper edge of the image, to 1,
-            the right or lower edge; symmetric warps (H, 2 W, 4) and samples (N, 4) too.
-        certainty: (H, W), (1, H, W) or (N,) from 0 to 1.
-        image_size1: (width, height) of image 1 in the pixels that the matches are to have; not needed if `camera1` has
-            it.
+        warp: (H, W, 4) or (1, H, W, 4) coordinates x1, y1, x2, y2. They range from -1 (left or upper edge of the image)
+            to 1 (right or lower edge). Symmetric warps (H, 2 W, 4) and samples (N, 4) are accepted, too.
+        certainty: (H, W), (1, H, W) or (N,) certainty from 0 to 1.
+        image_size1: (width, height) of image 1, which sets the pixel units of the matches. Not needed if `camera1` has
+            a size.
         image_size2: size of image 2.
         camera1: camera of image 1, as in `matches_from`.
         camera2: camera of image 2.
-        max_matches: how many matches to draw at most, each once.
-        min_certainty: those below are never drawn.
-        seed: of the draw.
+        max_matches: maximum number of matches; each is drawn once.
+        min_certainty: minimum certainty of a match.
+        seed: seed of the draw.
 
     Returns:
         The matches with their certainties as confidences. The centre of the top-left pixel is (0, 0), as in OpenCV.
 
     Raises:
-        ValueError: an argument has a wrong shape or impossible values; the message names it.
+        ValueError: an argument has a wrong shape or impossible values. The message names it.
     """
     rows = as_reals(_one_of_batch(warp, "warp", 3), "warp")
     weights = as_reals(_one_of_batch(certainty, "certainty", 2), "certainty")
@@ -162,10 +162,11 @@ def matches_from_warp(
 
 
 def _draw(places: NDArray[np.intp], weights: Array, count: int, seed: int) -> NDArray[np.intp]:
-    """At most `count` of the places, each once, with probabilities as their weights, in their order."""
+    """Draw up to `count` places without repetition, with probabilities proportional to their weights, in order."""
     if len(places) <= count:
         return places
-    # The largest of log-weights plus Gumbel noise are a weighted sample without repetition (Efraimidis and Spirakis).
+    # The largest values of log-weight plus Gumbel noise are a weighted sample without repetition (Efraimidis and
+    # Spirakis).
     keys = np.log(weights) + np.random.default_rng(seed).gumbel(size=len(places))
     return places[np.sort(np.argpartition(-keys, count)[:count])]
 
@@ -178,7 +179,7 @@ def _make(
     cameras: tuple[Camera | None, Camera | None],
     sizes: tuple[tuple[int, int] | None, tuple[int, int] | None],
 ) -> Matches:
-    """The matches; a camera that is known has a size of its own."""
+    """Assemble the matches. The size of an image is used only if its camera is unknown."""
     check_score_kind(scores, score_kind)
     return Matches(
         points1,
@@ -192,7 +193,7 @@ def _make(
 
 
 def _side(given: Points, name: str) -> tuple[Array, Any]:
-    """Points (N, 2) of one image, and the size of it that a dictionary may hold."""
+    """Return the points (N, 2) of one image, and its size if a dictionary contains it."""
     if not isinstance(given, Mapping):
         return _points(given, name), None
     keypoints = _entry(given, KEYPOINTS, "keypoints", name)
@@ -202,8 +203,8 @@ def _side(given: Points, name: str) -> tuple[Array, Any]:
 
 
 def _side_of_both(given: Mapping[str, Any], number: int) -> tuple[Array, Any]:
-    """Points (N, 2) of one of the images that a dictionary is of, and its size if it is there."""
-    index = number - 1  # theirs count from zero
+    """Return the points (N, 2) of one image from a dictionary for both, and its size if present."""
+    index = number - 1  # the names in dictionaries count from zero
     for name in BATCH:
         if name in given and as_array(given[name], name).any():
             raise ValueError(f"first must hold one pair: {name} tells of several; choose the matches of one")
@@ -218,7 +219,7 @@ def _side_of_both(given: Mapping[str, Any], number: int) -> tuple[Array, Any]:
 
 
 def _entry(given: Mapping[str, Any], names: Sequence[str], what: str, argument: str) -> Any:
-    """The first of several entries that a dictionary has, without the batch around it; None where it has none."""
+    """Return the first of several entries that a dictionary has, without its batch dimension; None if there is none."""
     for name in names:
         if given.get(name) is not None:
             return _only(given[name], f'{argument}["{what}"]')
@@ -226,7 +227,7 @@ def _entry(given: Mapping[str, Any], names: Sequence[str], what: str, argument: 
 
 
 def _only(value: Any, name: str) -> Any:
-    """What is in a batch of one that is a list of tensors, as LightGlue has it; everything else as it is."""
+    """Unpack a batch of one that is a list of tensors, as LightGlue returns it. Return other values unchanged."""
     if not isinstance(value, list | tuple) or not value or len(getattr(value[0], "shape", ())) < 1:
         return value
     if len(value) > 1 and len(value[0].shape) > 1:
@@ -236,7 +237,7 @@ def _only(value: Any, name: str) -> Any:
 
 
 def _one_of_batch(values: Any, name: str, ndim: int) -> NDArray[Any]:
-    """An array without its leading axes of length one, down to a number of dimensions."""
+    """Remove leading axes of length one until an array has `ndim` dimensions."""
     array = as_array(values, name)
     while array.ndim > ndim:
         if len(array) != 1:
@@ -246,7 +247,7 @@ def _one_of_batch(values: Any, name: str, ndim: int) -> NDArray[Any]:
 
 
 def _points(given: Any, name: str) -> Array:
-    """Points (N, 2) of any of the forms of keypoints."""
+    """Convert keypoints of any supported form to points (N, 2)."""
     if isinstance(given, list | tuple) and given and hasattr(given[0], "pt"):  # cv2.KeyPoint
         if not all(hasattr(keypoint, "pt") for keypoint in given):
             raise ValueError(f"{name} must be a list of cv2.KeyPoint, and has something else among them")
@@ -255,7 +256,7 @@ def _points(given: Any, name: str) -> Array:
     if array.size == 0:
         return np.empty((0, 2))
     shape = array.shape
-    if array.ndim >= 3 and shape[-2:] == (2, 3):  # local affine frames: their last columns are the centres
+    if array.ndim >= 3 and shape[-2:] == (2, 3):  # local affine frames; the last column is the centre
         array = array[..., 2]
     if array.ndim == 3 and 1 in array.shape[:2]:
         array = array.reshape(-1, array.shape[-1])
@@ -268,7 +269,7 @@ def _points(given: Any, name: str) -> Array:
 
 
 def _flat(scores: ArrayLike, name: str) -> Array:
-    """Scores (N,) of (N,), (1, N) or (N, 1)."""
+    """Convert scores of shape (N,), (1, N) or (N, 1) to (N,)."""
     numbers = as_reals(scores, name)
     if numbers.ndim > 2 or (numbers.ndim == 2 and 1 not in numbers.shape and numbers.size):
         raise ValueError(f"{name} must have shape (N,), (1, N) or (N, 1), got {numbers.shape}")
@@ -278,9 +279,10 @@ def _flat(scores: ArrayLike, name: str) -> Array:
 def _matched(
     points1: Array, points2: Array, matches: Any
 ) -> tuple[Array, Array, Array | None, NDArray[np.bool_] | None]:
-    """The points (M, 2) of both images that match, and what else the matches tell.
+    """Return the matched points (M, 2) of both images, and additional information of the matches.
 
-    Ratios (M,) of distances, or None; and which keypoints of image 1 match, if there is an entry for each, or None.
+    The additional values are the distance ratios (M,) or None, and a mask of the matched keypoints of image 1 or None.
+    The mask exists if there is one entry per keypoint.
     """
     if isinstance(matches, Mapping):
         found = _entry(matches, MATCHES, "matches", "matches")
@@ -306,7 +308,7 @@ def _matched(
 
 
 def _as_indices(matches: Any, count1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-    """Indices (M, 2) of matches, and which keypoints of image 1 have one if there is an entry for each, or None."""
+    """Return match indices (M, 2), and a mask of the matched keypoints of image 1 if there is one entry for each."""
     array = as_array(matches, "matches")
     if array.size == 0:
         return np.empty((0, 2), np.int64), None
@@ -327,16 +329,16 @@ def _as_indices(matches: Any, count1: int) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _is_descriptor_match(value: Any) -> bool:
-    """Whether something is a cv2.DMatch or a list of them."""
+    """Return True for a cv2.DMatch or a list of them."""
     return hasattr(value, "trainIdx") or (
         isinstance(value, list | tuple) and len(value) > 0 and hasattr(value[0], "trainIdx")
     )
 
 
 def _from_descriptor_matches(matches: Sequence[Any]) -> tuple[NDArray[np.int64], Array | None]:
-    """Indices (M, 2) of OpenCV's matches, and ratios (M,) of their distances if they have second neighbours.
+    """Return the indices (M, 2) of OpenCV's matches, and distance ratios (M,) if second neighbours are known.
 
-    A distance by itself is not used: which distances are good depends on descriptor and image.
+    A single distance is not used, because its scale depends on the descriptor and the image.
     """
     ranked = [list(each) if isinstance(each, list | tuple) else [each] for each in matches]
     ranked = [each for each in ranked if each]
@@ -351,17 +353,18 @@ def _from_descriptor_matches(matches: Sequence[Any]) -> tuple[NDArray[np.int64],
 
 
 def _camera(camera: Any, name: str) -> Camera | None:
-    """A camera; calibration matrices may have axes of length one in front."""
+    """Convert an argument to a camera. Calibration matrices may have leading axes of length one."""
     if camera is None or isinstance(camera, Camera | Mapping):
         return None if camera is None else as_camera(camera, name)
-    if hasattr(camera, "shape") or (isinstance(camera, list) and len(camera) != 2):  # two: OpenCV's (K, distCoeffs)
+    # A list of two is OpenCV's (K, distCoeffs).
+    if hasattr(camera, "shape") or (isinstance(camera, list) and len(camera) != 2):
         array = as_array(camera, name)
         camera = array.reshape(3, 3) if array.size == 9 and array.shape[-2:] == (3, 3) else array
     return as_camera(camera, name)
 
 
 def _size(given: Any, found: Any, name: str) -> tuple[int, int] | None:
-    """(width, height) as given, or else as found in a dictionary, without the batch around it; None without either."""
+    """Return the given (width, height), or else the one found in a dictionary; None if there is neither."""
     size = found if given is None else given
     if size is None:
         return None

@@ -1,4 +1,4 @@
-"""Descriptors of keypoints: which are each other's nearest, and how much nearer than the second-nearest."""
+"""Match descriptors: mutual nearest neighbours, and the ratio to the second-nearest neighbour."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from caransac.geometry import Array, Floats
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-BLOCK = 1024  # descriptors compared at a time, at most; the products of a block stay in the cache's reach
-MOST_PRODUCTS = 2**24  # scalar products at a time, at most: 64 MB, however many descriptors there are
+BLOCK = 1024  # maximum number of descriptors compared at a time; the products of a block fit into the cache
+MOST_PRODUCTS = 2**24  # maximum number of scalar products at a time (64 MB), however many descriptors there are
 
 
 def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Pairs of vectors that are each other's nearest.
+    """Find pairs of vectors that are each other's nearest neighbours.
 
     Args:
-        vectors1: (N1, d) vectors of one length.
-        vectors2: (N2, d) vectors of that length.
+        vectors1: (N1, d) vectors, all of the same length.
+        vectors2: (N2, d) vectors of the same length.
 
     Returns:
-        Their indices (M,) in `vectors1` and (M,) in `vectors2`, and (M,) the ratio of the squared distances from the
-        first to its nearest and to its second-nearest; 1 where there is no second or both are zero.
+        Indices (M,) in `vectors1`, indices (M,) in `vectors2`, and ratios (M,): the squared distance from the first
+        vector to its nearest neighbour divided by that to its second-nearest. The ratio is 1 if there is no second
+        neighbour or both distances are zero.
     """
     vectors1, vectors2 = _vectors(vectors1, "vectors1"), _vectors(vectors2, "vectors2")
     count1, count2 = len(vectors1), len(vectors2)
@@ -34,8 +35,8 @@ def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp],
         return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
     _check_width(vectors1, vectors2, "vectors1 and vectors2")
     vectors1, vectors2 = np.ascontiguousarray(vectors1), np.ascontiguousarray(vectors2)
-    nearest = np.empty(count1, np.intp)  # in vectors2, of each of vectors1
-    similarity = np.empty((count1, 2))  # scalar products with the nearest and with the second-nearest
+    nearest = np.empty(count1, np.intp)  # index in vectors2, for each of vectors1
+    similarity = np.empty((count1, 2))  # scalar products with the nearest and the second-nearest neighbour
     back, back_similarity = np.zeros(count2, np.intp), np.full(count2, -np.inf, np.float32)
     for block, products in _scalar_products(vectors1, vectors2):
         rows, columns = np.arange(len(products)), np.arange(count2)
@@ -54,7 +55,7 @@ def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp],
 
 
 def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: ArrayLike) -> Floats:
-    """Distance of each match over the distance to the nearest other descriptor of image 2.
+    """Compute the distance of each match divided by the distance to the nearest other descriptor of image 2.
 
     Args:
         descriptors1: (n, d) descriptors of the matched keypoints of image 1.
@@ -62,9 +63,9 @@ def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: Arr
         partners: (n,) index of each match's keypoint in image 2.
 
     Returns:
-        (n,) ratios from 0 (unmistakable) to 1 (something else fits as well or better, or there is nothing else).
+        (n,) ratios from 0 (unambiguous) to 1 (another descriptor fits as well or better, or there is no other).
     """
-    # Entries of SIFT descriptors are bytes and their squares sum to about 512^2: exact in single precision.
+    # SIFT descriptors are bytes whose squares sum to about 512^2: the sums are exact in single precision.
     first = _vectors(descriptors1, "descriptors1").astype(np.float32, copy=False)
     second = _vectors(descriptors2, "descriptors2").astype(np.float32, copy=False)
     if len(first) and len(second):
@@ -87,7 +88,7 @@ def match_ratios(descriptors1: ArrayLike, descriptors2: ArrayLike, partners: Arr
 
 
 def _vectors(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Vectors (n, d); an empty list has none."""
+    """Return vectors as an array (n, d). An empty list gives no vectors."""
     vectors = as_array(values, name)
     if vectors.shape == (0,):
         return vectors.reshape(0, 0)
@@ -102,7 +103,7 @@ def _check_width(first: NDArray[Any], second: NDArray[Any], names: str) -> None:
 
 
 def _scalar_products(vectors1: Floats, vectors2: Floats) -> Iterator[tuple[slice, Floats]]:
-    """Blocks of rows of `vectors1`, and their scalar products (rows, N2) with all of `vectors2`."""
+    """Yield blocks of rows of `vectors1` and their scalar products (rows, N2) with all of `vectors2`."""
     rows = max(min(BLOCK, MOST_PRODUCTS // max(len(vectors2), 1)), 1)
     for start in range(0, len(vectors1), rows):
         block = slice(start, start + rows)
@@ -110,6 +111,6 @@ def _scalar_products(vectors1: Floats, vectors2: Floats) -> Iterator[tuple[slice
 
 
 def _ratio(nearest_sq: NDArray[Real], second_sq: NDArray[Real]) -> NDArray[Real]:
-    """The second-nearest-neighbour ratio (n,), squared; 1 where there is no second or both distances are zero."""
+    """Divide squared nearest by squared second-nearest distances (n,); 1 if there is no second or both are zero."""
     usable = (second_sq > 0) & np.isfinite(second_sq)
     return np.asarray(np.divide(nearest_sq, second_sq, out=np.ones_like(nearest_sq), where=usable))

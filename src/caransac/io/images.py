@@ -1,4 +1,4 @@
-"""From image files to correspondences, with OpenCV: pixels, focal lengths, features and their nearest neighbours.
+"""Read images with OpenCV, estimate focal lengths from EXIF, and detect and match features.
 
 Pixels follow OpenCV: the centre of the top-left pixel is (0, 0).
 """
@@ -29,24 +29,26 @@ from caransac.io.descriptors import match_vectors
 FeatureKind = Literal["rootsift", "orb", "akaze"]
 Image = NDArray[np.uint8]
 
-MAX_SIZE = 1600  # pixels of the longer side; at full resolution the finest details of a photograph are mostly noise
-SMALLEST_SIZE = 64  # that an image may be reduced to
-MAX_FEATURES = 12000  # about as many as COLMAP keeps, with its second orientations
-# Half of COLMAP's, a quarter of OpenCV's: faint keypoints of a larger scale match better than clear ones of the finest.
-# On drone photographs of 9 megapixels the median of inliers is 220, 350 and 410 with 0.04, 0.02 and 0.01.
+# Maximum length of the longer side in pixels; at full resolution the finest details of photographs are mostly noise.
+MAX_SIZE = 1600
+SMALLEST_SIZE = 64  # smallest size in pixels that an image may be reduced to
+MAX_FEATURES = 12000  # similar to COLMAP, including its second orientations
+# Half of COLMAP's value and a quarter of OpenCV's: faint keypoints of larger scale match better than clear ones of the
+# finest scale. On drone photographs of 9 megapixels the median number of inliers is 220, 350 and 410 with 0.04, 0.02
+# and 0.01.
 CONTRAST_THRESHOLD = 0.01
 FILM_DIAGONAL_MM = math.hypot(36, 24)
-SENSOR_SHAPES = (4 / 3, 3 / 2)  # long by short side: phones, drones and compact cameras, larger cameras
-SAME_SHAPE = 0.02  # relative difference up to which an image has the shape of a sensor
-UNITS_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # of EXIF's FocalPlaneResolutionUnit
+SENSOR_SHAPES = (4 / 3, 3 / 2)  # long side / short side: phones, drones and compact cameras; larger cameras
+SAME_SHAPE = 0.02  # maximum relative difference between the shapes of an image and of its sensor
+UNITS_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # millimetres per unit of EXIF's FocalPlaneResolutionUnit
 
 
 def read_image(path: str | Path) -> Image:
-    """The pixels of an image file, (height, width, 3) uint8 RGB, turned upright as its EXIF orientation says.
+    """Read an image file as (height, width, 3) uint8 RGB, rotated upright by its EXIF orientation.
 
     Raises:
-        OSError: there is no such file, or it is a folder or cannot be read.
-        ValueError: it is not an image, or a vast one; see `untrusted`.
+        OSError: the file does not exist, is a folder or cannot be read.
+        ValueError: the file is not an image or is too large; see `untrusted`.
     """
     cv2 = _opencv()
     path = as_path(path)
@@ -58,7 +60,7 @@ def read_image(path: str | Path) -> Image:
     check_image(data, path)
     try:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    except cv2.error:  # a broken header that asks for more than OpenCV allows
+    except cv2.error:  # a broken header that asks for more memory than OpenCV allows
         pixels = None
     if pixels is None:
         raise ValueError(f"{path} is not an image, or of a kind that OpenCV cannot read; JPEG, PNG and TIFF work")
@@ -66,7 +68,7 @@ def read_image(path: str | Path) -> Image:
 
 
 def write_image(path: str | Path, image: Image) -> Path:
-    """Write (height, width, 3) uint8 RGB to a file, whose ending chooses the format; returns the path."""
+    """Write (height, width, 3) uint8 RGB to a file and return its path. The suffix selects the format."""
     cv2 = _opencv()
     path, image = as_path(path), as_array(image, "image")
     if image.dtype != np.uint8 or not image.size or image.ndim != 3 or image.shape[2] != 3:
@@ -77,30 +79,30 @@ def write_image(path: str | Path, image: Image) -> Path:
     if not encoded:
         raise ValueError(f"OpenCV cannot write {path}")
     with replacing(path) as temporary:
-        temporary.write_bytes(data.tobytes())  # OpenCV itself would not say that a disk is full
+        temporary.write_bytes(data.tobytes())  # OpenCV does not report a full disk
     return path
 
 
 def focal_from_exif(path: str | Path) -> float | None:
-    """Focal length in pixels that the EXIF data of an image file tell, or None where they do not.
+    """Return the focal length in pixels from the EXIF data of an image file, or None if it has none.
 
-    It is FocalLengthIn35mmFilm, by the diagonals of film and sensor, or else FocalLength with FocalPlaneXResolution.
-    Both are for square pixels, so the image's orientation makes no difference. An image of another shape than 4:3 and
-    3:2, such as 16:9, is taken for the largest part of its shape of either sensor, and the focal length is between
-    those of the two.
+    The source is FocalLengthIn35mmFilm, by the diagonals of film and sensor, or else FocalLength with
+    FocalPlaneXResolution. Both assume square pixels, so the orientation of the image makes no difference. An image that
+    is neither 4:3 nor 3:2, such as 16:9, is assumed to be the largest crop of either sensor. Its focal length is
+    between the values for the two sensors.
     """
     known = _exif_focal(path)
     return None if known is None else known[0]
 
 
 def _exif_focal(path: str | Path) -> tuple[float, float] | None:
-    """Focal length in pixels and its relative deviation that the EXIF data of an image file tell, or None."""
+    """Return the focal length in pixels from EXIF and its relative deviation, or None."""
     try:
         from PIL import ExifTags, Image
     except ImportError as error:
         raise ImportError("reading EXIF data needs Pillow: pip install 'caransac[images]'") from error
     data = io.BytesIO(read_bytes(as_path(path)))
-    with warnings.catch_warnings(), suppress(Exception):  # of a broken file, Pillow may raise anything
+    with warnings.catch_warnings(), suppress(Exception):  # Pillow may raise anything for a broken file
         warnings.simplefilter("ignore")
         with Image.open(data) as image:
             exif = image.getexif()
@@ -109,7 +111,7 @@ def _exif_focal(path: str | Path) -> tuple[float, float] | None:
 
 
 def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> tuple[float, float] | None:
-    """Focal length in pixels, and its relative deviation, of an image of some (width, height) with these EXIF tags."""
+    """Return the focal length in pixels, and its relative deviation, for an image size and its EXIF tags."""
     from PIL.ExifTags import Base
 
     def number(tag: Base, default: float = 0.0) -> float:
@@ -127,15 +129,16 @@ def _focal_px(tags: dict[int, Any], size: tuple[int, int]) -> tuple[float, float
     unit_mm = UNITS_MM.get(int(number(Base.FocalPlaneResolutionUnit, 2)))
     if not focal_mm or not resolution or unit_mm is None:
         return None
-    taken = max(number(Base.ExifImageWidth), number(Base.ExifImageHeight))  # the resolution is of the picture as taken
+    # The resolution refers to the original picture.
+    taken = max(number(Base.ExifImageWidth), number(Base.ExifImageHeight))
     return focal_mm * resolution / unit_mm * (max(size) / taken if taken else 1.0), EXIF_FOCAL_DEVIATION
 
 
 def _sensor_diagonal(size: tuple[int, int]) -> tuple[float, float]:
-    """Diagonal in pixels of the sensor of which an image is a part, and its relative deviation.
+    """Return the diagonal in pixels of the sensor that an image was cropped from, and its relative deviation.
 
-    Cameras that cut an image to another shape write down the focal length of the whole sensor. By the diagonal of a
-    16:9 image, it would be 8 per cent too short where the sensor is 4:3, and 5 per cent where it is 3:2.
+    Cameras that crop an image to another shape record the focal length of the whole sensor. With the diagonal of a 16:9
+    image, the focal length would be 8 per cent too short for a 4:3 sensor and 5 per cent for a 3:2 sensor.
     """
     short, long = sorted(size)
     if any(abs(long / short / shape - 1) < SAME_SHAPE for shape in SENSOR_SHAPES):
@@ -145,7 +148,7 @@ def _sensor_diagonal(size: tuple[int, int]) -> tuple[float, float]:
 
 
 def centred_camera(focal_px: float, image: Image, focal_deviation: float = 0.0) -> Camera:
-    """The camera of an image with a focal length in pixels, known to a relative deviation, and its middle as centre."""
+    """Return a camera with a focal length in pixels, its deviation, and the image centre as principal point."""
     shape = as_array(image, "image").shape
     if len(shape) not in (2, 3):
         raise ValueError(f"image must be (H, W) or (H, W, 3), got shape {shape}")
@@ -156,9 +159,9 @@ def centred_camera(focal_px: float, image: Image, focal_deviation: float = 0.0) 
 
 
 def camera_from_exif(path: str | Path, image: Image) -> Camera | None:
-    """The camera that the EXIF data of an image's file tell, to a few per cent; None where they do not.
+    """Return the camera of an image from the EXIF data of its file, accurate to a few per cent; None without EXIF.
 
-    `caransac.estimate_relative_pose` takes either, with the image's size for the latter.
+    `caransac.estimate_relative_pose` accepts both; for None, also pass the size of the image.
     """
     known = _exif_focal(path)
     if known is None:
@@ -175,18 +178,18 @@ def match_images(
     max_features: int = MAX_FEATURES,
     max_size: int = MAX_SIZE,
 ) -> tuple[Array, Array, Array]:
-    """Correspondences of two images: features that are each other's nearest.
+    """Match the features of two images that are each other's nearest neighbours.
 
     Args:
         image1: (H, W, 3) or (H, W) uint8.
         image2: (H, W, 3) or (H, W) uint8.
         features: "rootsift" (Arandjelović and Zisserman, CVPR 2012), the most accurate; "orb" or "akaze".
-        max_features: keypoints per image at most; see `detect` for which.
-        max_size: pixels of the longer side at which keypoints are sought, 0 for the images as they are.
+        max_features: maximum number of keypoints per image; see `detect` for their order.
+        max_size: length in pixels of the longer side to which images are reduced for detection; 0 for full size.
 
     Returns:
-        points1 (N, 2) and points2 (N, 2) in pixels of the images as given, and (N,) the ratios of the nearest to the
-        second-nearest descriptor's distance, for ``score_kind="ratio"``.
+        points1 (N, 2) and points2 (N, 2) in pixels of the original images, and ratios (N,) of the distance to the
+        nearest and to the second-nearest descriptor, for ``score_kind="ratio"``.
     """
     found1, found2 = (detect(image, features, max_features, max_size) for image in (image1, image2))
     return match_features(found1, found2, features)
@@ -195,30 +198,31 @@ def match_images(
 def match_features(
     found1: tuple[Array, Floats], found2: tuple[Array, Floats], features: FeatureKind
 ) -> tuple[Array, Array, Array]:
-    """Correspondences of what `detect` found in two images, as `match_images` returns them."""
+    """Match what `detect` found in two images. The result is that of `match_images`."""
     (points1, vectors1), (points2, vectors2) = found1, found2
     index1, index2, ratios_sq = match_vectors(vectors1, vectors2)
-    ratios = np.sqrt(ratios_sq) if features == "rootsift" else ratios_sq  # squared, ±1 vectors count differing bits
+    # Squared distances of ±1 vectors count differing bits.
+    ratios = np.sqrt(ratios_sq) if features == "rootsift" else ratios_sq
     return points1[index1], points2[index2], ratios
 
 
 def detect(
     image: Image, features: FeatureKind = "rootsift", max_features: int = MAX_FEATURES, max_size: int = MAX_SIZE
 ) -> tuple[Array, Floats]:
-    """Keypoints of an image: for "rootsift" those of the largest scale first, else the strongest first.
+    """Detect keypoints: the largest scale first for "rootsift", otherwise the strongest first.
 
-    In photographs the largest ones repeat best: the finest details change between views, by noise, leaves and light,
-    however strong they are.
+    In photographs the largest keypoints repeat best. The finest details change between views because of noise, leaves
+    and light, however strong they are.
 
     Args:
         image: (H, W, 3) or (H, W) uint8.
         features: see `match_images`.
-        max_features: keypoints at most, the first ones.
-        max_size: a larger image is reduced to so many pixels of its longer side before; 0 leaves it as it is.
+        max_features: maximum number of keypoints.
+        max_size: length in pixels of the longer side to which larger images are reduced first; 0 for full size.
 
     Returns:
-        (N, 2) pixels of the image as given, and (N, d) descriptors as vectors of one length, for
-        `descriptors.match_vectors`: the bits of a binary descriptor become components of ±1.
+        (N, 2) pixels of the original image, and (N, d) descriptors as vectors of equal length for
+        `descriptors.match_vectors`. The bits of a binary descriptor become components of ±1.
     """
     if not isinstance(features, str) or features not in get_args(FeatureKind):
         raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {shorten(features)}")
@@ -236,14 +240,15 @@ def detect(
         return np.empty((0, 2)), np.empty((0, 1), np.float32)
     points = cv2.KeyPoint_convert(keypoints).astype(float)
     if reduced is not grey:
-        # The corner of the image stays where it is, and it is half a pixel off the centre of the first one.
+        # Scaling keeps the corner of the image fixed. The corner is half a pixel away from the centre of the first
+        # pixel.
         points = (points + 0.5) * (np.array(grey.shape[::-1]) / reduced.shape[::-1]) - 0.5
-    assert descriptors is not None  # there are as many as keypoints
+    assert descriptors is not None  # one descriptor per keypoint
     return points, _vectors(descriptors)
 
 
 def _grey(cv2: ModuleType, image: Image) -> Image:
-    """The grey levels (H, W) of an image, contiguous."""
+    """Return the grey levels (H, W) of an image in contiguous memory."""
     image = as_array(image, "image")
     if image.dtype != np.uint8 or not image.size or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):
         raise ValueError(f"image must be (H, W) or (H, W, 3) uint8, got {image.shape} {image.dtype}")
@@ -252,19 +257,19 @@ def _grey(cv2: ModuleType, image: Image) -> Image:
 
 
 def _reduce(cv2: ModuleType, grey: Image, max_size: int) -> Image:
-    """An image (H, W) with at most `max_size` pixels on its longer side; itself if it has no more, or with 0."""
+    """Reduce an image (H, W) so that its longer side has at most `max_size` pixels; 0 keeps its size."""
     height, width = grey.shape
     if max_size == 0 or max(height, width) <= max_size:
         return grey
     scale = max_size / max(height, width)
     size = max(round(width * scale), 1), max(round(height * scale), 1)
-    return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA))  # means of areas: nothing aliases
+    return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA))  # averages areas, which avoids aliasing
 
 
 def _largest_keypoints(detector: Any, grey: Image, count: int) -> tuple[Sequence[Any], NDArray[Any] | None]:
-    """Keypoints of the largest scale first, and their descriptors.
+    """Return the `count` keypoints of the largest scale, and their descriptors.
 
-    Only those that are kept are described, which takes less time and memory than to describe all that are found.
+    Only these keypoints are described, which takes less time and memory than describing all of them.
     """
     every = detector.detect(grey)
     order = np.argsort([-keypoint.size for keypoint in every], kind="stable")[:count]
@@ -273,14 +278,14 @@ def _largest_keypoints(detector: Any, grey: Image, count: int) -> tuple[Sequence
 
 
 def _strongest_keypoints(detector: Any, grey: Image, count: int) -> tuple[Sequence[Any], NDArray[Any] | None]:
-    """Keypoints of the highest response first, and their descriptors."""
+    """Return the `count` keypoints of the highest response, and their descriptors."""
     every, descriptors = detector.detectAndCompute(grey, None)
     order = np.argsort([-keypoint.response for keypoint in every], kind="stable")[:count]
     return [every[number] for number in order], descriptors[order] if every else None
 
 
 def installed_features() -> tuple[str, ...]:
-    """The kinds of features that the installed OpenCV has; all of them if there is no OpenCV yet."""
+    """Return the feature kinds of the installed OpenCV, or all kinds if OpenCV is missing."""
     with suppress(ImportError):
         cv2 = _opencv()
         return tuple(kind for kind in get_args(FeatureKind) if kind != "akaze" or _akaze(cv2) is not None)
@@ -289,8 +294,8 @@ def installed_features() -> tuple[str, ...]:
 
 def _detector(cv2: ModuleType, features: FeatureKind, max_features: int) -> Any:
     if features == "rootsift":
-        # Asked for a number, OpenCV would keep the keypoints of the highest contrast, which are the finest ones.
-        # Without the precise upscaling, keypoints lie a quarter of a pixel off.
+        # If asked for a number, OpenCV would keep the keypoints of the highest contrast, which are the finest ones.
+        # Without the precise upscaling, keypoints are off by a quarter of a pixel.
         return cv2.SIFT_create(0, contrastThreshold=CONTRAST_THRESHOLD, enable_precise_upscale=True)
     if features == "orb":
         return cv2.ORB_create(max_features)
@@ -304,12 +309,12 @@ def _detector(cv2: ModuleType, features: FeatureKind, max_features: int) -> Any:
 
 
 def _akaze(cv2: ModuleType) -> Any:
-    """Return what makes AKAZE's detector, or None: OpenCV 5 moved it to the contributed modules."""
+    """Return the factory of AKAZE's detector, or None. OpenCV 5 moved it to the contributed modules."""
     return getattr(cv2, "AKAZE_create", None) or getattr(getattr(cv2, "xfeatures2d", None), "AKAZE_create", None)
 
 
 def _vectors(descriptors: NDArray[Any]) -> Floats:
-    """Descriptors (N, d) as vectors of one length: SIFT's roots, or bits as ±1."""
+    """Convert descriptors (N, d) to vectors of equal length: RootSIFT, or bits as ±1."""
     if descriptors.dtype == np.uint8:
         return np.unpackbits(descriptors, axis=1).astype(np.float32) * 2 - 1
     total = np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-12)

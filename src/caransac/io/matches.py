@@ -1,4 +1,4 @@
-"""Correspondences in files: npz, text and h5; docs/formats.md describes them."""
+"""Read and write correspondences as npz, text and h5 files; docs/formats.md describes them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ FILE_STARTS = {b"PK": ".npz", b"\x89HDF": ".h5"}
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Correspondences of two images, and what is known of their cameras.
+    """Correspondences of two images, with their cameras if known.
 
     Attributes:
         points1: (N, 2) pixels in image 1.
-        points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
+        points2: (N, 2) pixels in image 2. Row i matches row i of `points1`.
         scores: (N,) one number per match, or None.
-        score_kind: what the scores are.
-        camera1: camera of image 1, given as to `estimate_relative_pose`, or None where it is unknown.
-        camera2: camera of image 2, or None where it is unknown.
-        image_size1: (width, height) in pixels of image 1 where its camera is unknown, or None; a camera has its own.
-        image_size2: size of image 2.
+        score_kind: kind of the scores.
+        camera1: camera of image 1, as for `estimate_relative_pose`, or None if it is unknown.
+        camera2: camera of image 2, or None if it is unknown.
+        image_size1: (width, height) in pixels of image 1 if its camera is unknown, or None. A camera has its own size.
+        image_size2: (width, height) in pixels of image 2 if its camera is unknown, or None.
     """
 
     points1: Array
@@ -61,9 +61,9 @@ class Matches:
                 object.__setattr__(self, name, as_size(size, name))
 
     def arguments(self) -> dict[str, Any]:
-        """What is known, as arguments of the estimators: ``caransac.estimate(**matches.arguments())``.
+        """Return all known fields as arguments of the estimators: ``caransac.estimate(**matches.arguments())``.
 
-        What is not known is left out, so that without cameras `estimate_homography` takes them too.
+        Unknown fields are omitted. Without cameras, `estimate_homography` therefore accepts the arguments, too.
         """
         names = ("points1", "points2", "camera1", "camera2", "image_size1", "image_size2", "scores")
         known = {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -71,7 +71,7 @@ class Matches:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
-        """The matches that `to_arrays` named: what an npz file holds."""
+        """Create matches from the named arrays of `to_arrays`, the content of an npz file."""
         if not isinstance(arrays, Mapping):
             raise ValueError(f"arrays must be arrays by their names, not a {type(arrays).__name__}")
         missing = [name for name in ("points1", "points2") if name not in arrays]
@@ -88,7 +88,7 @@ class Matches:
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Named arrays that hold everything known."""
+        """Return all known fields as named arrays."""
         arrays: dict[str, NDArray[Any]] = {"points1": self.points1, "points2": self.points2}
         if self.scores is not None:
             arrays |= {"scores": self.scores, "score_kind": np.array(self.score_kind)}
@@ -105,7 +105,7 @@ class Matches:
 
 
 def _views(matches: Matches) -> tuple[tuple[str, Camera | None, tuple[int, int] | None], ...]:
-    """What is known of each view: its name in files, its camera, and the size of an image without one."""
+    """Return for each view its name in files, its camera, and the image size if the camera is unknown."""
     return ("camera1", matches.camera1, matches.image_size1), ("camera2", matches.camera2, matches.image_size2)
 
 
@@ -121,13 +121,13 @@ def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera
 
 
 def _unknown_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[Any, Any] | None:
-    """The size of an image whose camera is unknown; None where the camera is known, or the size is not."""
+    """Return the size of an image whose camera is unknown; None if the camera is known or the size is not."""
     size = _stored_size(arrays, name)
     return size if f"{name}_model" not in arrays and min(size) != 0 else None
 
 
 def _stored_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[Any, Any]:
-    """(width, height) as stored, 0 where they are unknown: who uses them checks them."""
+    """Return the stored (width, height), 0 if unknown. The caller checks the values."""
     size = as_reals(arrays.get(f"{name}_size", (0, 0)), f"{name}_size").ravel()
     if len(size) != 2:
         raise ValueError(f"{name}_size must be (width, height), got {len(size)} numbers")
@@ -135,17 +135,17 @@ def _stored_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[Any, An
 
 
 def read_matches(path: str | Path, key: str | None = None) -> Matches:
-    """Read correspondences from a file; its ending says which kind it is.
+    """Read correspondences from a file. The suffix selects the format.
 
     Args:
-        path: an npz archive as `write_matches` makes it; a text with lines ``x1 y1 x2 y2 [score]``; or an h5 file. This
-            holds, at its root or in the group `key`, x1 and x2 (N, 2) and optionally scores (N,), or else under `key`
-            one array (N, 4) of x1 y1 x2 y2 or (N, 5) with the score.
-        key: which of the pairs in an h5 file; not needed when there is only one.
+        path: an npz archive from `write_matches`; a text with lines ``x1 y1 x2 y2 [score]``; or an h5 file. The h5 file
+            has x1 and x2 (N, 2) and optionally scores (N,), at its root or in the group `key`. Alternatively, `key` is
+            one array (N, 4) of x1 y1 x2 y2, or (N, 5) with the score.
+        key: name of the pair in an h5 file; not needed if there is only one.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it does not hold matches; the message says where and why.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file does not contain matches. The message says where and why.
     """
     path = as_path(path)
     if key is not None and not isinstance(key, str):
@@ -168,11 +168,11 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
 
 
 def parse_matches(data: bytes, key: str | None = None) -> Matches:
-    """Correspondences that came as bytes, say on standard input; they show which of the kinds of files they are.
+    """Parse correspondences from bytes, e.g. from standard input. The content determines the format.
 
     Args:
         data: the content of a file that `read_matches` reads.
-        key: which of the pairs in an h5 file.
+        key: name of the pair in an h5 file.
     """
     if not isinstance(data, bytes):
         raise ValueError(f"data must be bytes, the content of a file of matches, not a {type(data).__name__}")
@@ -191,9 +191,9 @@ def write_matches(path: str | Path, matches: Matches) -> Path: ...
 @overload
 def write_matches(path: IO[bytes], matches: Matches) -> IO[bytes]: ...
 def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[bytes]:
-    """Write correspondences for `read_matches`; the ending chooses the kind, and text holds no cameras.
+    """Write correspondences for `read_matches`. The suffix selects the format; text files contain no cameras.
 
-    A file that is open for writing gets an npz archive.
+    A file that is open for writing receives an npz archive.
 
     Returns:
         The path, or the file.
@@ -220,9 +220,9 @@ def write_matches(path: str | Path | IO[bytes], matches: Matches) -> Path | IO[b
 
 
 def _parse_text(text: str) -> Matches:
-    """Lines of four or five numbers apart by blanks or commas; ``#`` starts a comment.
+    """Parse lines of four or five numbers, separated by blanks or commas; ``#`` starts a comment.
 
-    A comment that ends in "ratio" or "confidence" says which kind of score it is.
+    A comment that ends in "ratio" or "confidence" sets the kind of the scores.
     """
     rows: list[list[float]] = []
     kind: ScoreKind = "ratio"
@@ -247,7 +247,7 @@ def _parse_text(text: str) -> Matches:
 
 
 def _from_columns(table: Array, kind: ScoreKind = "ratio") -> Matches:
-    """Matches of a table (N, 4) of x1 y1 x2 y2, or (N, 5) with the score."""
+    """Create matches from a table (N, 4) of x1 y1 x2 y2, or (N, 5) with the score."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         raise ValueError(f"want an array (N, 4) of x1 y1 x2 y2, or (N, 5) with the score, got {table.shape}")
     return Matches(table[:, :2], table[:, 2:4], table[:, 4] if table.shape[1] == 5 else None, kind)
@@ -294,9 +294,9 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
 
 
 def camera_from_h5(group: UntrustedGroup) -> Camera:
-    """A camera of an h5 group: model, width, height, params, and optionally deviations.
+    """Read a camera from an h5 group: model, width, height, params, and optionally deviations.
 
-    All but params are single values, or arrays of one, as posebench has them.
+    All entries except params are single values or arrays of length one, as in posebench.
     """
     texts = group.array("model").ravel()
     if len(texts) != 1:
@@ -308,7 +308,7 @@ def camera_from_h5(group: UntrustedGroup) -> Camera:
 
 
 def _size_from_h5(group: UntrustedGroup) -> tuple[Any, Any]:
-    """(width, height) as stored: who uses them checks them."""
+    """Return the stored (width, height). The caller checks the values."""
     return _number(group, "width"), _number(group, "height")
 
 
@@ -320,7 +320,7 @@ def _number(group: UntrustedGroup, name: str) -> float:
 
 
 def _fill_h5(file: Any, matches: Matches) -> None:
-    """Write to an open h5 file."""
+    """Write matches to an open h5 file."""
     file["x1"], file["x2"] = matches.points1, matches.points2
     if matches.scores is not None:
         file["scores"] = matches.scores

@@ -1,4 +1,4 @@
-"""Triangulated points in files that other programs show."""
+"""Write triangulated points to files for other programs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from caransac.geometry.triangulation import Points3D
 
 
 def write_ply(path: str | Path | IO[bytes], points3d: Points3D, colours: ArrayLike | None = None) -> None:
-    """Write the points of a result as a PLY file, which MeshLab, CloudCompare, Blender and others read.
+    """Write the points of a result as a PLY file for MeshLab, CloudCompare, Blender and others.
 
-    Every vertex has x, y, z in the frame of camera 1, the angle of its rays in degrees and its reprojection error in
-    pixels.
+    Every vertex has x, y, z in the frame of camera 1, the angle between its rays in degrees, and its reprojection error
+    in pixels.
 
     Args:
-        path: where to write it, or a file that is open for writing.
+        path: path of the file, or a file that is open for writing.
         points3d: ``result.points3d``.
-        colours: (m, 3) red, green and blue of each point, uint8, or None.
+        colours: (m, 3) red, green and blue of each point as uint8, or None.
     """
     if not isinstance(points3d, Points3D):
         raise ValueError(f"points3d must be a caransac.Points3D, not {type(points3d).__name__}")
