@@ -1,7 +1,8 @@
-"""Pictures of two-view geometry with matplotlib, the extra 'plot'.
+"""Draw two-view geometry with matplotlib (extra 'plot').
 
-Every function returns its figure, which notebooks show, and writes it to `path` unless that is None. A path's ending
-chooses the format; a file that is open for writing gets PNG. With `ax` it draws on axes of yours.
+Every function returns its figure, which notebooks show. It also writes the figure to `path`, unless that is None. The
+suffix of a path selects the format; a file that is open for writing receives PNG. With `ax`, the function draws on your
+axes.
 """
 
 from caransac.plot.drawing import draw_epipolar_lines, draw_flow, draw_matches, draw_points3d, draw_progression

@@ -1,4 +1,4 @@
-"""Results as a line of text and as a small table for notebooks."""
+"""Show results as a line of text or as a small table for notebooks."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from caransac.camera_words import describe_focal
 from caransac.geometry import rotation_angle_deg
 
 IN_A_LINE = {"rotation": "rotation {}", "translation": "t {}", "confidence": "confidence {}"}
-MATRICES = ("R", "t", "E", "F", "H")  # fields of results that hold models
+MATRICES = ("R", "t", "E", "F", "H")  # fields of results that contain models
 STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 
 
 def describe(result: Any) -> str:
-    """A result in one line: ``RelativePoseResult(success, rotation 12.3°, 412 of 1000 inliers, ...)``."""
+    """Return a result as one line: ``RelativePoseResult(success, rotation 12.3°, 412 of 1000 inliers, ...)``."""
     facts = (IN_A_LINE.get(name, "{}").format(value) for name, value in _facts(result).items())
     return f"{type(result).__name__}({', '.join(facts)})"
 
 
 def as_html(result: Any, picture: str = "") -> str:
-    """A result as a table in HTML, its matrices to unfold, and a picture.
+    """Return a result as an HTML table with collapsed matrices and an optional picture.
 
     Args:
-        result: what was estimated, successful or not.
-        picture: address of an image to show below, ``data:image/png;base64,...``; empty for none.
+        result: the result, successful or not.
+        picture: address of an image to show below the table, ``data:image/png;base64,...``; empty for none.
     """
     rows = "".join(
         f'<tr><th style="text-align:left;padding-right:1em">{html.escape(name)}</th>'
@@ -44,12 +44,12 @@ def as_html(result: Any, picture: str = "") -> str:
 
 
 def facts_of(result: Any) -> dict[str, str]:
-    """What there is to say about a result and its cameras, by its name."""
+    """Return the facts about a result and its cameras, by name."""
     return _facts(result) | _cameras(result)
 
 
 def _facts(result: Any) -> dict[str, str]:
-    """What there is to say about a result, by its name."""
+    """Return the facts about a result, by name."""
     facts = {"kind": result.kind} if hasattr(result, "kind") else {}
     facts |= {"result": "success" if result.success else f"no success: {result.stop_reason}"}
     if getattr(result, "R", None) is not None:
@@ -64,7 +64,7 @@ def _facts(result: Any) -> dict[str, str]:
 
 
 def _cameras(result: Any) -> dict[str, str]:
-    """The cameras that were refined."""
+    """Return the facts about the refined cameras."""
     names = {"camera": "camera", "camera 1": "camera1", "camera 2": "camera2"}
     cameras = ((name, getattr(result, field, None)) for name, field in names.items())
     uncertain = ((name, each) for name, each in cameras if each and (each.focal_deviation or each.distortion_deviation))

@@ -1,4 +1,4 @@
-"""Matches, epipolar lines, rounds and 3D points, drawn."""
+"""Draw matches, epipolar lines, rounds and 3D points."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from caransac.results import Result, TwoViewResult  # which shows itself with `display`, and so loads this package
+    from caransac.results import Result, TwoViewResult  # results import `display`, and thereby this package
 
-MOST_WIDTHS = 100.0  # of an image, that a flow line may be long
+MOST_WIDTHS = 100.0  # maximum length of a flow line, in image widths
 
 
 def draw_matches(
@@ -45,21 +45,22 @@ def draw_matches(
     title: str = "",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw matches between two images side by side, from red for wrong to green and opaque for right.
+    """Draw matches between two images side by side: red for outliers, green and opaque for inliers.
 
-    Of many matches, the most probable ones of every part of image 1 are joined by lines; all are drawn as points.
-    ``draw_matches(image1, image2, result)`` draws the matches of a result; the figure that it returns has ``savefig``.
+    All matches are drawn as points. If there are many, only the most probable ones of every part of image 1 are joined
+    by lines. ``draw_matches(image1, image2, result)`` draws the matches of a result; the returned figure has
+    ``savefig``.
 
     Args:
-        path: where to write it, or None.
-        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        path: where to write the picture, or None.
+        points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         points2: (n, 2) pixels in image 2.
-        probabilities: (n,) of being right, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
+        probabilities: (n,) inlier probabilities, as in ``result.probabilities``, or bool, as in ``result.inliers``.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
-        image2: the same of image 2.
-        size1: (width, height) of the frame in pixels without an image; None encloses the points.
-        size2: the same of image 2.
-        max_lines: matches to join by lines at most.
+        image2: image 2 in the same form.
+        size1: (width, height) in pixels of the frame if there is no image; None for a frame around the points.
+        size2: size of the frame of image 2.
+        max_lines: maximum number of matches that are joined by lines.
         title: a line above the picture.
         ax: axes to draw on instead of a new figure.
 
@@ -84,7 +85,7 @@ def draw_matches(
     draw_image(axes, image2, (width2, height2), shift)
     ends = np.stack([first, second + np.array([shift, 0])], axis=1)
     if len(first) > max_lines:
-        order = np.argsort(shown, kind="stable")  # the probable ones above the others
+        order = np.argsort(shown, kind="stable")  # probable matches are drawn above the others
         for points in (ends[order, 0], ends[order, 1]):
             axes.scatter(points[:, 0], points[:, 1], s=4, c=colours_of(shown[order]), linewidths=0)
     joined = spread_matches(first, shown, (width1, height1), max_lines)
@@ -107,19 +108,19 @@ def draw_flow(
     title: str = "",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the points of image 1, each likely one with a short line towards its place in image 2.
+    """Draw the points of image 1, with a short line from each probable one towards its position in image 2.
 
-    Right matches of a scene flow together, wrong ones do not: this shows many matches where lines across two images
-    would hide everything.
+    Inliers of a scene flow together; outliers do not. This picture shows many matches at once, which lines across two
+    images would hide.
 
     Args:
-        path: where to write it, or None.
-        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        path: where to write the picture, or None.
+        points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         points2: (n, 2) pixels in image 2.
-        probabilities: (n,) of being right, 0 to 1, as in ``result.probabilities``; or bool, as in ``result.inliers``.
+        probabilities: (n,) inlier probabilities, as in ``result.probabilities``, or bool, as in ``result.inliers``.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
-        size1: (width, height) of the frame in pixels without an image; None encloses the points.
-        length: of the median line, in widths of the image; all lines are scaled alike.
+        size1: (width, height) in pixels of the frame if there is no image; None for a frame around the points.
+        length: length of the median line, in image widths. All lines have the same scale.
         title: a line above the picture.
         ax: axes to draw on instead of a new figure.
 
@@ -151,13 +152,13 @@ def draw_flow(
 def draw_points3d(
     path: PictureTarget | None, result: TwoViewResult, *, title: str = "", ax: Axes | None = None
 ) -> Figure:
-    """Draw the triangulated inliers and both cameras from above, as camera 1 stands: x to the right, z ahead.
+    """Draw the triangulated inliers and both cameras from above. Camera 1 looks along z, with x to the right.
 
-    The darker a point, the smaller the angle between its rays, and the less sure its depth.
+    Dark points have a small angle between their rays and thus an uncertain depth.
 
     Args:
-        path: where to write it, or None.
-        result: with a pose; its `points3d` are drawn, but for the farthest hundredth.
+        path: where to write the picture, or None.
+        result: result with a pose. Its `points3d` are drawn, except the farthest one per cent.
         title: a line above the picture.
         ax: axes to draw on instead of a new figure.
 
@@ -196,15 +197,15 @@ def draw_epipolar_lines(
     """Draw both images with points and the epipolar lines of their matches, one colour per match.
 
     Args:
-        path: where to write it, or None.
-        F: (3, 3) fundamental matrix of pixels; of a pose it is ``geometry.fundamental_from_essential(E, K1, K2)``.
-        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        path: where to write the picture, or None.
+        F: (3, 3) fundamental matrix of pixels. For a pose, use ``geometry.fundamental_from_essential(E, K1, K2)``.
+        points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         points2: (n, 2) pixels in image 2.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
-        image2: the same of image 2.
-        size1: (width, height) of the frame in pixels without an image; None encloses the points.
-        size2: the same of image 2.
-        max_lines: matches to draw at most, evenly taken from those given.
+        image2: image 2 in the same form.
+        size1: (width, height) in pixels of the frame if there is no image; None for a frame around the points.
+        size2: size of the frame of image 2.
+        max_lines: maximum number of matches to draw, selected at even intervals.
         title: a line above the picture.
         ax: two axes to draw on instead of a new figure.
 
@@ -245,17 +246,17 @@ def draw_progression(
     title: str = "",
     ax: ArrayLike | None = None,
 ) -> Figure:
-    """Draw how the probabilities of the matches sharpen over the rounds: in image 1, and as histograms.
+    """Draw how the inlier probabilities sharpen over the rounds: on image 1 and as histograms.
 
     Args:
-        path: where to write it, or None.
+        path: where to write the picture, or None.
         result: a result of "ca-ransac" with a trace (``Options(keep_trace=True)``).
-        points1: (n, 2) pixels in image 1, the centre of the top-left one at (0, 0).
+        points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
-        size1: (width, height) of the frame in pixels without an image; None encloses the points.
-        max_rounds: records of the trace to draw at most, the first and the last among them.
+        size1: (width, height) in pixels of the frame if there is no image; None for a frame around the points.
+        max_rounds: maximum number of rounds to draw, including the first and the last.
         title: a line above the picture.
-        ax: (2, k) axes to draw on instead of a new figure, as ``plt.subplots(2, k)`` makes them: k records are drawn.
+        ax: (2, k) axes to draw on instead of a new figure, as from ``plt.subplots(2, k)``; k rounds are drawn.
 
     Returns:
         The figure.

@@ -1,4 +1,4 @@
-"""Figures of matplotlib: new ones or the caller's axes, files of them, and how notebooks show them."""
+"""Create matplotlib figures or use the caller's axes, write them to files, and show them in notebooks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 100
-PictureTarget = str | Path | IO[bytes]  # where to write a picture to: a path, or a file that is open for writing
+PictureTarget = str | Path | IO[bytes]  # where to write a picture: a path, or a file that is open for writing
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """An empty figure of a size in inches, drawn without a screen."""
+    """Create an empty figure of a size in inches that needs no screen."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure  # noqa: F401  # or the message below
@@ -40,7 +40,7 @@ def save(figure: Figure, path: str | Path) -> Path: ...
 @overload
 def save(figure: Figure, path: IO[bytes]) -> IO[bytes]: ...
 def save(figure: Figure, path: PictureTarget) -> Path | IO[bytes]:
-    """Write a figure to a path, whose ending chooses the format, or as PNG to a file that is open for writing.
+    """Write a figure to a path, whose suffix selects the format, or as PNG to a file that is open for writing.
 
     Returns:
         The path, or the file.
@@ -52,7 +52,7 @@ def save(figure: Figure, path: PictureTarget) -> Path | IO[bytes]:
 
 @cache
 def _figure_type() -> Any:
-    """A figure that notebooks show, whether or not they were told to show matplotlib's."""
+    """Return a figure class that notebooks display, even if matplotlib's notebook support is off."""
     from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):
@@ -67,13 +67,13 @@ def _figure_type() -> Any:
 def axes_of(
     ax: Any, size: tuple[float, float], shape: tuple[int, int], heights: Sequence[float] | None = None
 ) -> NDArray[Any]:
-    """Axes (rows, columns) of the caller's, or of a new figure.
+    """Return axes (rows, columns): the caller's, or those of a new figure.
 
     Args:
-        ax: the caller's, one or a sequence or an array of them; None for a new figure.
-        size: of the figure, in inches.
-        shape: rows and columns.
-        heights: of the rows, relative to each other; None for equal ones.
+        ax: one of the caller's axes, or a sequence or array of them; None for a new figure.
+        size: size of the figure in inches.
+        shape: number of rows and columns.
+        heights: relative heights of the rows; None for equal heights.
     """
     if ax is None:
         grid = new_figure(size).subplots(*shape, squeeze=False, height_ratios=heights)
@@ -95,8 +95,8 @@ def set_title(axes: Axes, title: str, ax: object) -> None:
 
 
 def deliver(axes: Axes, path: PictureTarget | None) -> Figure:
-    """The figure of axes, written to a path if there is one."""
-    figure = axes.figure.figure  # of a subfigure, the one that it is a part of
+    """Return the figure of the axes. Write it to the path if there is one."""
+    figure = axes.figure.figure  # for a subfigure, the figure that contains it
     if path is not None:
         save(figure, path)
     return figure

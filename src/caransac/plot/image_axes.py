@@ -1,4 +1,4 @@
-"""What pictures of two views share: images or frames of them on axes, colours of probabilities, lines."""
+"""Shared parts of two-view pictures: images or empty frames, colours of probabilities, lines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def check_max_lines(max_lines: int) -> None:
-    """A limit of lines that lets none be drawn is a mistake."""
+    """Raise a ValueError if a maximum number of lines is below one."""
     check_whole(max_lines, "max_lines", 1)
 
 
 def as_probabilities(values: ArrayLike, count: int) -> Array:
-    """Probabilities or booleans, one per match, as numbers (n,) from 0 to 1."""
+    """Convert probabilities or booleans, one per match, to numbers (n,) from 0 to 1."""
     given = as_array(values, "probabilities")
     probabilities = as_reals(given.astype(float) if given.dtype == bool else given, "probabilities")
     if probabilities.shape != (count,):
@@ -29,7 +29,7 @@ def as_probabilities(values: ArrayLike, count: int) -> Array:
 
 
 def colours_of(probabilities: Array) -> Array:
-    """RGBA (n, 4): from faint red at 0 to solid green at 1."""
+    """Return RGBA colours (n, 4): from faint red at 0 to solid green at 1."""
     from matplotlib import colormaps
 
     colours = colormaps["RdYlGn"](probabilities)
@@ -38,7 +38,7 @@ def colours_of(probabilities: Array) -> Array:
 
 
 def add_legend(axes: Axes, ax: object, lines: str = "") -> None:
-    """Explain the colours of matches below a new figure, and what its lines are; `ax` are the caller's axes, if any."""
+    """Explain colours and lines of matches below a new figure. `ax`: the caller's axes, if any; they get no legend."""
     if ax is not None:
         return
     from matplotlib.lines import Line2D
@@ -52,7 +52,7 @@ def add_legend(axes: Axes, ax: object, lines: str = "") -> None:
 
 
 def size_of(image: ArrayLike | None, size: tuple[int, int] | None, points: Array, number: int) -> tuple[int, int]:
-    """Width and height of an image, or else as given, or else so that all points are inside; errors name them."""
+    """Return the width and height of an image, else the given size, else a size around all points. Check both."""
     if image is not None:
         pixels = as_array(image, f"image{number}")
         if pixels.ndim not in (2, 3) or not pixels.size or pixels.dtype.kind not in "fiub":
@@ -66,7 +66,7 @@ def size_of(image: ArrayLike | None, size: tuple[int, int] | None, points: Array
 
 
 def draw_image(axes: Axes, image: ArrayLike | None, size: tuple[int, int], left: int = 0) -> None:
-    """Draw an image, or a frame of its size, so that the centre of its top-left pixel is (left, 0)."""
+    """Draw an image or an empty frame, with the centre of its top-left pixel at (left, 0)."""
     width, height = size
     extent = (left - 0.5, left + width - 0.5, height - 0.5, -0.5)
     if image is not None:
@@ -78,6 +78,6 @@ def draw_image(axes: Axes, image: ArrayLike | None, size: tuple[int, int], left:
 def draw_lines(axes: Axes, lines: Array, colours: Array) -> None:
     """Draw lines (n, 3), ``a x + b y + c = 0``, in colours (n, 4)."""
     for (a, b, c), colour in zip(lines, colours, strict=True):
-        if np.hypot(a, b) > 0:  # the line of an epipole is none
+        if np.hypot(a, b) > 0:  # the epipole itself has no epipolar line
             foot = -c * np.array([a, b]) / (a * a + b * b)
             axes.axline(foot, foot + np.array([b, -a]) / np.hypot(a, b), color=colour, lw=0.8)

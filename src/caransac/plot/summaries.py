@@ -1,4 +1,4 @@
-"""Results with a small picture, for notebooks."""
+"""Show results with a small picture in notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caransac.plot.display import as_html
 from caransac.plot.drawing import draw_matches
 
 if TYPE_CHECKING:
-    from caransac.results import Result  # which shows itself with `display`, and so loads this package
+    from caransac.results import Result  # results import `display`, and thereby this package
 
 
 def summary(
@@ -24,14 +24,14 @@ def summary(
     image1: ArrayLike | None = None,
     image2: ArrayLike | None = None,
 ) -> Summary:
-    """The result with a small picture of its matches, for a notebook to display.
+    """Combine a result with a small picture of its matches, for display in a notebook.
 
     Args:
-        result: what was estimated, successful or not.
-        points1: (n, 2) pixels in image 1, as given to the estimation.
+        result: the result, successful or not.
+        points1: (n, 2) pixels in image 1, as passed to the estimator.
         points2: (n, 2) pixels in image 2.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.
-        image2: the same of image 2.
+        image2: image 2 in the same form.
     """
     if not hasattr(result, "inliers") or not hasattr(result, "probabilities"):
         raise ValueError(f"result must be what caransac estimated, not a {type(result).__name__}")
@@ -43,11 +43,11 @@ def summary(
 
 @dataclass(frozen=True)
 class Summary:
-    """A result with a picture, which notebooks display.
+    """A result with a picture that notebooks display.
 
     Attributes:
-        result: what was estimated.
-        picture: its matches, as PNG.
+        result: the result.
+        picture: picture of its matches, as PNG.
     """
 
     result: Result

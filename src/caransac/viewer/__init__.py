@@ -1,4 +1,4 @@
-"""The viewer: one HTML file that shows an estimation round by round, and needs no network."""
+"""The viewer: one HTML file that shows an estimation round by round and needs no network."""
 
 from caransac.viewer.notebook import InlineReport, show
 from caransac.viewer.report import write_report

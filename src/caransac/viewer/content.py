@@ -1,4 +1,4 @@
-"""What the viewer shows of an estimation, as numbers a browser can read."""
+"""Content of the viewer: an estimation as numbers that a browser can read."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from caransac.viewer.geometries import (
 
 DrawnResult = RelativePoseResult | FundamentalResult | HomographyResult
 
-STEPS_PER_THRESHOLD = 256  # distances are sent as 16-bit multiples of max_error_px / 256, and end at 256 thresholds
-GRID = 65  # rows and columns of pixels that are undistorted to learn how far a lens sees
+# Resolution: distances are 16-bit multiples of max_error_px / 256, so the largest is 256 thresholds.
+STEPS_PER_THRESHOLD = 256
+GRID = 65  # rows and columns of pixels that are undistorted to measure the field of view of a lens
 
 
 def describe(
@@ -45,14 +46,14 @@ def describe(
     title: str,
     found: GeometryResult | None = None,
 ) -> dict[str, Any]:
-    """The report's content, of plain JSON types; arrays are little-endian in base64.
+    """Return the content of the report as plain JSON types. Arrays are little-endian, in base64.
 
     Args:
-        result: the estimate that is drawn.
-        images: what it is of.
-        scores: (n,) of the matches, or None.
-        title: of the report.
-        found: what was made of the estimate, where `caransac.estimate` did.
+        result: the estimate to draw.
+        images: the two images.
+        scores: (n,) scores of the matches, or None.
+        title: title of the report.
+        found: the result of `caransac.estimate` that contains the estimate, or None.
     """
     max_error_px = result.max_error_px
     geometry, answer = _drawn_geometry(result, images, undistorts=found is not None)
@@ -99,7 +100,7 @@ def describe(
 def _drawn_geometry(
     result: DrawnResult, images: tuple[DrawnImage, DrawnImage], *, undistorts: bool
 ) -> tuple[DrawnGeometry, Array | None]:
-    """How models are drawn, and the model of the answer; homographies may be of points without lens distortion."""
+    """Return how models are drawn, and the final model. Homographies may refer to undistorted points."""
     if isinstance(result, RelativePoseResult):
         answer = None if result.R is None or result.t is None else join_pose(result.R, result.t)
         return DrawnPose(images, result.max_error_px), answer
@@ -109,13 +110,13 @@ def _drawn_geometry(
 
 
 def _matrices(geometry: DrawnGeometry, model: Array | None) -> dict[str, list[float] | None]:
-    """The fundamental matrix "F" or homography "H" of a model; None for the other one, and without a model."""
+    """Return the matrix of a model as "F" or "H". The other entry is None; without a model both are."""
     none: dict[str, list[float] | None] = {"F": None, "H": None}
     return none if model is None else none | {geometry.matrix_name: geometry.matrix(model).ravel().tolist()}
 
 
 def _rounds(result: DrawnResult, answer: Array | None) -> list[Round]:
-    """The trace, or a single record where there is none; the last one's best model is the answer, if there is one."""
+    """Return the trace, or a single round if there is none. The last round gets the final model, if there is one."""
     if result.trace:
         *earlier, last = result.trace
     else:
@@ -150,7 +151,8 @@ def _round(geometry: DrawnGeometry, step: Round, estimate: Pose | None, max_erro
             content["hypotheses"].append({**_pose(pose), "consensus": float(msac_scores.sum()), "apartDeg": apart})
     if step.best is not None:
         largest = np.iinfo(np.uint16).max
-        distances_px = np.fmin(geometry.distances_px(step.best), largest * max_error_px)  # some overflow, or are none
+        # Some distances overflow or are NaN.
+        distances_px = np.fmin(geometry.distances_px(step.best), largest * max_error_px)
         distances = np.rint(distances_px / max_error_px * STEPS_PER_THRESHOLD)
         content["distances"] = _pack(np.minimum(distances, largest), "<u2")
         content["numInliers"] = geometry.num_inliers(step.best)
@@ -172,7 +174,7 @@ def _image(image: DrawnImage, undistorts: bool) -> dict[str, Any]:
         content["picture"] = "data:image/jpeg;base64," + base64.b64encode(image.jpeg).decode()
     if image.camera is not None:
         content["camera"] = {"focal": image.focal}
-        right, bottom = np.array(image.size) - 0.5  # the centre of the top-left pixel is (0, 0)
+        right, bottom = np.array(image.size) - 0.5  # (0, 0) is the centre of the top-left pixel
         pixels = [[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]]
         corners = homogeneous(pixels) @ np.linalg.inv(image.camera.K).T
         content["corners"] = corners[:, :2].tolist()
@@ -182,7 +184,7 @@ def _image(image: DrawnImage, undistorts: bool) -> dict[str, Any]:
 
 
 def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
-    """The distortion's parameters, and the largest radius on the normalised image plane that the image shows."""
+    """Return the distortion parameters, and the largest radius on the normalised image plane that is visible."""
     columns, rows = np.meshgrid(*(np.linspace(0, length, GRID) - 0.5 for length in size))
     rays = camera.pixels_to_rays(np.stack([columns.ravel(), rows.ravel()], axis=1))
     reach = float(np.nanmax(np.linalg.norm(rays, axis=1), initial=0.0))
@@ -192,7 +194,7 @@ def _lens(camera: Camera, size: tuple[int, int]) -> dict[str, float]:
 
 
 def _cloud(result: DrawnResult, images: tuple[DrawnImage, DrawnImage], pose: Pose) -> dict[str, str] | None:
-    """The inliers triangulated in the frame of camera 1, in baselines; those in front of both cameras."""
+    """Triangulate the inliers in front of both cameras, in the frame of camera 1 and units of the baseline."""
     first, second = images
     found = result.points3d
     if not isinstance(result, RelativePoseResult) and first.camera is not None and second.camera is not None:
@@ -204,7 +206,7 @@ def _cloud(result: DrawnResult, images: tuple[DrawnImage, DrawnImage], pose: Pos
 
 
 def _parallax_px(images: tuple[DrawnImage, DrawnImage], R: Array, inliers: NDArray[np.bool_]) -> float | None:
-    """The median parallax of the inliers; None without both cameras."""
+    """Return the median parallax of the inliers, or None if a camera is unknown."""
     first, second = images
     if first.camera is None or second.camera is None:
         return None
@@ -217,13 +219,13 @@ def _pose(pose: Pose) -> dict[str, list[float]]:
 
 
 def _rival(rival: Rival) -> dict[str, Any]:
-    """A rival: its share, the matches that it explains, and its pose where it has one."""
+    """Return the share of a rival, the matches that support it, and its pose if it has one."""
     pose = None if rival.R is None or rival.t is None else _pose((rival.R, rival.t))
     return {"share": rival.share, "inliers": np.flatnonzero(rival.inliers).tolist(), "pose": pose}
 
 
 def _qvec(pose: Pose) -> list[float]:
-    """The rotation as a unit quaternion in COLMAP's order: w, x, y, z."""
+    """Return the rotation as a unit quaternion in COLMAP's order: w, x, y, z."""
     qvec: list[float] = quaternion_from_rotation(pose[0]).tolist()
     return qvec
 

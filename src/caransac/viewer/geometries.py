@@ -1,4 +1,4 @@
-"""The models of an estimation as what the viewer can draw of them."""
+"""Models of an estimation in forms that the viewer can draw."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class DrawnImage:
     """One of the two images.
 
     Attributes:
-        pixels: (n, 2) the matches' points.
-        camera: its camera, refined if it was uncertain, or None.
-        given_camera: the camera that the estimation started from, in whose pixels it measures distances, or None.
-        focal: its focal length and where that comes from, in words.
+        pixels: (n, 2) points of the matches.
+        camera: camera of the image, refined if it was uncertain, or None.
+        given_camera: camera that the estimation started from, or None. Distances are measured in its pixels.
+        focal: focal length and its source, in words.
         size: (width, height) in pixels.
-        jpeg: the picture, of any scale, or None for an empty frame.
+        jpeg: picture of any resolution, or None for an empty frame.
     """
 
     pixels: Array
@@ -38,12 +38,12 @@ class DrawnImage:
 
 
 class DrawnGeometry(ABC):
-    """The models of a trace as what can be drawn of them.
+    """Convert the models of a trace to what can be drawn.
 
     Attributes:
-        kind: what is estimated: "pose", "fundamental" or "homography".
-        matrix_name: what `matrix` is: "F", a fundamental matrix, or "H", a homography.
-        undistorts: whether the models are of points without their lens distortion.
+        kind: kind of estimate: "pose", "fundamental" or "homography".
+        matrix_name: kind of `matrix`: "F" for a fundamental matrix, "H" for a homography.
+        undistorts: whether the models refer to points without lens distortion.
     """
 
     kind: str
@@ -52,23 +52,23 @@ class DrawnGeometry(ABC):
 
     @abstractmethod
     def distances_px(self, model: Array) -> Array:
-        """Distances (n,) of the matches to a model in pixels, as the estimation measures them."""
+        """Return the distances (n,) of the matches to a model in pixels, as the estimator measures them."""
 
     @abstractmethod
     def num_inliers(self, model: Array) -> int:
-        """How many matches support a model."""
+        """Count the matches that support a model."""
 
     @abstractmethod
     def matrix(self, model: Array) -> Array:
-        """Fundamental matrix or homography (3, 3) of a model, of pixels without lens distortion where `undistorts`."""
+        """Return the fundamental matrix or homography (3, 3), for undistorted pixels if `undistorts` is True."""
 
     @abstractmethod
     def pose(self, model: Array) -> Pose | None:
-        """Rotation (3, 3) and translation (3,) of a model, or None where it does not tell, or not without cameras."""
+        """Return rotation (3, 3) and translation (3,), or None if they are ambiguous or a camera is missing."""
 
 
 class DrawnPose(DrawnGeometry):
-    """Relative poses [R | t], all with the cameras of the answer."""
+    """Relative poses [R | t], all with the final cameras."""
 
     kind = "pose"
     matrix_name = "F"
@@ -93,51 +93,51 @@ class DrawnPose(DrawnGeometry):
         self._max_error_px = max_error_px
 
     def _refined(self, model: Array) -> Array:
-        """A pose with what the cameras of the answer differ by from those given: a model of the problem."""
+        """Add the changes of the final cameras to a pose. The result is a model of the problem."""
         return np.concatenate([model, self._intrinsics], axis=1)
 
     def distances_px(self, model: Array) -> Array:
-        """See `DrawnGeometry.distances_px`."""
+        """Return the distances (n,) of the matches to a pose in pixels."""
         distances = self._problem.distances(self._refined(model)) / self._problem.pixel
         return spread_usable(distances, self._problem.usable, np.inf)
 
     def num_inliers(self, model: Array) -> int:
-        """See `DrawnGeometry.num_inliers`."""
+        """Count the matches that support a pose."""
         return int(self._problem.inliers(self._refined(model), self._max_error_px * self._problem.pixel).sum())
 
     def matrix(self, model: Array) -> Array:
-        """See `DrawnGeometry.matrix`."""
+        """Return the fundamental matrix (3, 3) of a pose, for undistorted pixels if `undistorts` is True."""
         F = fundamental_from_essential(essential_from_pose(*self.pose(model)), self._K1, self._K2)
         return np.asarray(F / np.linalg.norm(F))
 
     def pose(self, model: Array) -> Pose:
-        """See `DrawnGeometry.pose`."""
+        """Return rotation (3, 3) and translation (3,) of a pose."""
         return split_pose(model)
 
 
 class DrawnPixelMatrices(DrawnGeometry):
-    """Matrices of pixels, measured by a problem of these."""
+    """Matrices of pixels and the problem that measures them."""
 
     _problem: Fundamental | Homography
     _max_error_px: float
 
     def distances_px(self, model: Array) -> Array:
-        """See `DrawnGeometry.distances_px`."""
+        """Return the distances (n,) of the matches to a matrix in pixels."""
         normalised = self._problem.from_public(model)
         return self._problem.distances(normalised) / self._problem.pixel
 
     def num_inliers(self, model: Array) -> int:
-        """See `DrawnGeometry.num_inliers`."""
+        """Count the matches that support a matrix."""
         max_error = self._max_error_px * self._problem.pixel
         return int(self._problem.inliers(self._problem.from_public(model), max_error).sum())
 
     def matrix(self, model: Array) -> Array:
-        """See `DrawnGeometry.matrix`."""
+        """Return the matrix (3, 3) itself."""
         return model
 
 
 class DrawnFundamental(DrawnPixelMatrices):
-    """Fundamental matrices of pixels as they are."""
+    """Fundamental matrices of pixels; lens distortion is not removed."""
 
     kind = "fundamental"
     matrix_name = "F"
@@ -149,7 +149,7 @@ class DrawnFundamental(DrawnPixelMatrices):
         self._max_error_px = max_error_px
 
     def pose(self, model: Array) -> Pose | None:
-        """See `DrawnGeometry.pose`."""
+        """Return the pose of a fundamental matrix, or None if the cameras are unknown."""
         first, second = self._images
         if first.camera is None or second.camera is None:
             return None
@@ -160,7 +160,7 @@ class DrawnFundamental(DrawnPixelMatrices):
 
 
 class DrawnHomography(DrawnPixelMatrices):
-    """Homographies of pixels as they are, or without the lens distortion of the cameras as given."""
+    """Homographies of pixels, either original or undistorted with the given cameras."""
 
     kind = "homography"
     matrix_name = "H"
@@ -172,12 +172,12 @@ class DrawnHomography(DrawnPixelMatrices):
         self._max_error_px = max_error_px
 
     def pose(self, model: Array) -> None:  # noqa: ARG002  # of a plane there are several, of a rotation none
-        """See `DrawnGeometry.pose`."""
+        """Return None: a plane has several poses, and a pure rotation has no translation."""
         return
 
 
 def _flat(image: DrawnImage) -> Array:
-    """The points (n, 2) without lens distortion, as `caransac.estimate` fits planes to them."""
+    """Return undistorted points (n, 2), to which `caransac.estimate` fits planes."""
     if image.given_camera is None:
         return image.pixels
     flat = image.given_camera.undistort_pixels(image.pixels)
@@ -185,6 +185,6 @@ def _flat(image: DrawnImage) -> Array:
 
 
 def _change(given: Camera, found: Camera) -> Array:
-    """(3,) intrinsics of `FocalPose` that turn one camera into the other: the inverse of `Camera.adjusted`."""
+    """Return the intrinsics (3,) of `FocalPose` that turn `given` into `found`: the inverse of `Camera.adjusted`."""
     offset = found.K[:2, 2] - given.K[:2, 2]
     return np.array([np.log(found.fx / given.fx), offset[0] / given.fx, offset[1] / given.fy])

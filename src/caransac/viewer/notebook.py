@@ -1,4 +1,4 @@
-"""The report inside a notebook."""
+"""Show the report in a notebook."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from caransac.viewer.content import DrawnResult
 from caransac.viewer.report import write_report
 
 HEIGHT_PX = 820
-MOST_PX = 100_000  # more than any screen has
+MOST_PX = 100_000  # larger than any screen
 
 
 class InlineReport:
     """A report that notebooks display.
 
     Attributes:
-        page: the whole report in HTML.
-        height_px: how high it is in a notebook, in pixels.
+        page: the complete report in HTML.
+        height_px: height in a notebook, in pixels.
     """
 
     def __init__(self, page: str, height_px: int) -> None:
@@ -36,7 +36,7 @@ class InlineReport:
             temporary.write_text(self.page, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        # A frame of its own keeps the styles of the report and of the notebook apart.
+        # A separate frame isolates the styles of the report from those of the notebook.
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" width="100%" height="{self.height_px}" '
             'style="border:0" title="Two-view report"></iframe>'
@@ -57,21 +57,21 @@ def show(
     """Display the viewer's report in a notebook.
 
     Args:
-        result: what was estimated, successful or not.
-        points1: (N, 2) pixels in image 1, as given to the estimation.
+        result: the result, successful or not.
+        points1: (N, 2) pixels in image 1, as passed to the estimator.
         points2: (N, 2) pixels in image 2.
-        height_px: how high the report is, in pixels.
-        **shown: cameras, images and the rest, as in `caransac.viewer.write_report`.
+        height_px: height of the report in pixels.
+        **shown: cameras, images and other arguments of `caransac.viewer.write_report`.
 
     Returns:
-        None where IPython runs (Jupyter, Colab, ...), which then displays the report wherever in a cell the call is.
-        Elsewhere the report, which has ``_repr_html_()`` and ``save(path)``.
+        None in IPython (Jupyter, Colab, ...), which displays the report at once, wherever in a cell the call is.
+        Otherwise the report, which has ``_repr_html_()`` and ``save(path)``.
     """
     check_whole(height_px, "height_px", 1, MOST_PX)
     buffer = StringIO()
     write_report(buffer, result, points1, points2, **shown)
     report = InlineReport(buffer.getvalue(), int(height_px))
-    ipython = sys.modules.get("IPython")  # whoever runs in it has imported it
+    ipython = sys.modules.get("IPython")  # code that runs in IPython has imported it
     if ipython is None or ipython.get_ipython() is None:
         return report
     ipython.display.display(report)

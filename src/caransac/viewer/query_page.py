@@ -1,4 +1,4 @@
-"""A localised image as a page: what was found, and the inliers drawn on the image."""
+"""Show a localised image as a page: the result, and the inliers drawn on the image."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from caransac.plot.display import facts_of
 from caransac.results import AbsolutePoseResult
 from caransac.viewer.report import MAX_IMAGE_PX, encode_jpeg, fill_page
 
-MOST_DRAWN = 4000  # matches, the inliers first
-BINS = 20  # of the histogram
+MOST_DRAWN = 4000  # maximum number of matches; inliers come first
+BINS = 20  # number of bars of the histogram
 
 
 def write_query_page(
     path: Path, name: str, result: AbsolutePoseResult, image: NDArray[np.uint8] | None, size: tuple[int, int]
 ) -> Path:
-    """Write the page of a query; returns its path.
+    """Write the page of a query image and return its path.
 
     Args:
-        path: where to.
-        name: of the image.
-        result: what was found, successful or not.
-        image: (H, W, 3) uint8, RGB, or None to draw without.
+        path: where to write the page.
+        name: name of the image.
+        result: the result, successful or not.
+        image: (H, W, 3) uint8 RGB, or None to draw without it.
         size: (width, height) of the image in pixels.
     """
     data = "" if image is None else base64.b64encode(encode_jpeg(image, MAX_IMAGE_PX)).decode()
@@ -51,7 +51,7 @@ def write_query_page(
 
 
 def _facts(result: AbsolutePoseResult) -> dict[str, str]:
-    """Rows of the table of results, their values in HTML."""
+    """Return the rows of the table of results, with values in HTML."""
     rows = {name: f"<dd>{html.escape(value)}</dd>" for name, value in facts_of(result).items()}
     if result.R is None or result.t is None or result.centre is None:
         return rows
@@ -62,7 +62,7 @@ def _facts(result: AbsolutePoseResult) -> dict[str, str]:
 
 
 def _histogram(result: AbsolutePoseResult) -> str:
-    """The distances of the inliers as bars, with the threshold at the right."""
+    """Draw the distances of the inliers as bars. The right edge is the threshold."""
     off = np.linalg.norm(_reprojections(result) - result.points2d, axis=1)[result.inliers]
     counts = np.histogram(off, BINS, (0.0, result.max_error_px))[0]
     heights = counts / max(counts.max(), 1)
@@ -74,7 +74,7 @@ def _histogram(result: AbsolutePoseResult) -> str:
 
 
 def _marks(result: AbsolutePoseResult, longer: int) -> str:
-    """A group for each match: a circle at its pixel, of inliers a line to where its point is seen, and its figures."""
+    """Draw each match: a circle at its pixel, its values, and for inliers a line to the projected point."""
     radius, marks = max(longer / 300, 1.0), []
     probabilities = result.inliers.astype(float) if result.probabilities is None else result.probabilities
     seen = _reprojections(result)
@@ -92,7 +92,7 @@ def _marks(result: AbsolutePoseResult, longer: int) -> str:
 
 
 def _reprojections(result: AbsolutePoseResult) -> Array:
-    """(N, 2) where the camera sees the points; of use for inliers, which are in front of it."""
+    """Project the points (N, 2). The result is meaningful for inliers, which are in front of the camera."""
     if result.R is None or result.t is None or result.camera is None:
         return np.zeros_like(result.points2d)
     seen = result.points3d @ result.R.T + result.t

@@ -1,4 +1,4 @@
-"""Writing the report: the page, its styles and scripts, and the content, in one file."""
+"""Write the report: page, styles, scripts and content in one file."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ SCRIPTS = (
     "pointing.js",
     "turning.js",
     "viewer.js",
-)  # one scope, in this order
-MAX_IMAGE_PX = 1600  # on the long side: sharp on a large screen, and a report stays below a megabyte or two
+)  # all scripts share one scope and are loaded in this order
+MAX_IMAGE_PX = 1600  # longer side of images: sharp on a large screen, and the report stays below one or two megabytes
 JPEG_QUALITY = 82
 
 
@@ -64,38 +64,39 @@ def write_report(
     title: str = "",
     max_image_px: int | None = MAX_IMAGE_PX,
 ) -> Path | IO[Any]:
-    """Write one HTML file that shows an estimation; it opens in any browser, without a network.
+    """Write one HTML file that shows an estimation. It opens in any browser, without a network.
 
-    Estimated with ``Options(keep_trace=True)`` it shows every round; otherwise only the result.
+    The report shows every round if the estimate was made with ``Options(keep_trace=True)``, otherwise only the result.
 
     Args:
-        path: where to write it, or a file that is open for writing.
-        result: what was estimated, successful or not. Of what `caransac.estimate` returns, the homography is drawn
-            where that is the answer, else the estimate of the epipolar geometry.
-        points1: (N, 2) pixels in image 1, as given to the estimation. They are drawn with the centre of the top-left
-            pixel at (0, 0); nothing but the drawing depends on that.
+        path: path of the file, or a file that is open for writing.
+        result: the result, successful or not. If `caransac.estimate` answered with a homography, that is drawn,
+            otherwise its estimate of the epipolar geometry.
+        points1: (N, 2) pixels in image 1, as passed to the estimator. The drawing assumes that (0, 0) is the centre of
+            the top-left pixel.
         points2: (N, 2) pixels in image 2.
-        camera1: camera of image 1, as given to the estimation; None if it was unknown. Where it was uncertain or
-            unknown, the result's is drawn. With a fundamental matrix they are optional, and give the 3-D view.
+        camera1: camera of image 1, as passed to the estimator; None if it was unknown. If it was uncertain or unknown,
+            the camera of the result is drawn. For a fundamental matrix the cameras are optional; they enable the 3-D
+            view.
         camera2: camera of image 2.
-        camera_source1: where the camera of image 1 comes from, a few words to show, such as "from EXIF".
-        camera_source2: where the camera of image 2 comes from.
-        image1: (H, W) or (H, W, 3) uint8, RGB, or None for an empty frame. Needs OpenCV.
-        image2: image 2.
-        size1: (width, height) of image 1 in pixels; by default that of the image, of the camera, or of the points.
-            A failed estimation with an unknown camera needs it, or the image.
+        camera_source1: source of the camera of image 1 in a few words, such as "from EXIF".
+        camera_source2: source of the camera of image 2.
+        image1: (H, W) or (H, W, 3) uint8 RGB, or None for an empty frame. Images need OpenCV.
+        image2: image 2 in the same form.
+        size1: (width, height) of image 1 in pixels. By default, the size of the image, of the camera, or of a frame
+            around the points. A failed estimation with an unknown camera needs it, or the image.
         size2: size of image 2.
-        scores: (N,) one number per match, shown with it, or None.
-        title: a line above it all, plain text; control characters are shown as escapes.
-        max_image_px: pixels on the long side to which larger images are reduced in the report; None for full
-            resolution, which zooming and the loupes then show, in a file of many megabytes.
+        scores: (N,) one number to show per match, or None.
+        title: title of the report, plain text. Control characters are escaped.
+        max_image_px: longer side in pixels to which larger images are reduced; None for full resolution. Zooming and
+            the loupes then show all details, but the file has many megabytes.
 
     Returns:
         The path, or the file.
 
     Raises:
-        ValueError: an argument has the wrong shape or impossible values; the message names it.
-        ImportError: there are images and OpenCV is missing.
+        ValueError: an argument has a wrong shape or impossible values. The message names it.
+        ImportError: there are images, but OpenCV is missing.
     """
     if not isinstance(result, DrawnResult | GeometryResult):
         raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
@@ -119,14 +120,15 @@ def write_report(
     checked = None if scores is None else _reals(scores, "scores", (count,))
     content = describe(result, images, scores=checked, title=escape_controls(title), found=geometry)
     with delivering(path, ".html") as temporary:
-        text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")  # or a title could close its element
+        # Otherwise a title could close its HTML element.
+        text = json.dumps(content, allow_nan=False).replace("<", "\\u003c")
         page = fill_page("report.html", SCRIPTS, title or "Two-view report", content=text)
         temporary.write_text(page, encoding="utf-8")
     return Path(path) if isinstance(path, str | Path) else path
 
 
 def _drawn(result: DrawnResult | GeometryResult) -> DrawnResult:
-    """What is drawn of a result: of a plane or a rotation the homography, as its epipolar geometry is one of many."""
+    """Choose the result to draw: the homography for a plane or a rotation, whose epipolar geometry is ambiguous."""
     if not isinstance(result, GeometryResult):
         return result
     if result.H is None:
@@ -136,7 +138,7 @@ def _drawn(result: DrawnResult | GeometryResult) -> DrawnResult:
 
 
 def _trace_of_homographies(result: GeometryResult) -> tuple[Round, ...] | None:
-    """The rounds of a homography. Poses become the homographies of their rotations; F has none, and its rounds go."""
+    """Return the rounds as homographies. A pose becomes the homography of its rotation; rounds of F are dropped."""
     if result.trace is None or result.trace is not result.epipolar.trace:
         return result.trace
     if not isinstance(result.epipolar, RelativePoseResult) or result.camera1 is None or result.camera2 is None:
@@ -154,16 +156,17 @@ def _trace_of_homographies(result: GeometryResult) -> tuple[Round, ...] | None:
 
 
 def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tuple[Camera | None, Camera | None]:
-    """The cameras that belong to what is drawn."""
+    """Return the cameras that belong to the drawn result."""
     if not isinstance(result, HomographyResult):
         return result.camera1, result.camera2
     return (None, None) if geometry is None else (geometry.camera1, geometry.camera2)
 
 
 def fill_page(template: str, scripts: Sequence[str], title: str, **parts: str) -> str:
-    """Fill a template in one pass, so that nothing filled in is filled in again.
+    """Fill a template in one pass, so that inserted text is never interpreted as a placeholder.
 
-    Only the styles and scripts of this package may run: the policy names their hashes, and nothing may be loaded.
+    Only the styles and scripts of this package may run. The content security policy lists their hashes and forbids
+    loading anything.
     """
     styles, code = _resource("viewer.css"), "\n".join(_resource(name) for name in scripts)
     code = f'(() => {{\n"use strict";\n{code}}})();'
@@ -185,16 +188,16 @@ def _source_hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class _View:
-    """What the caller says of one of the images, and what the result does.
+    """One of the images, as described by the caller and by the result.
 
     Attributes:
-        number: "1" or "2", for errors.
-        camera: as given to the estimation, or None.
-        found: the result's camera, or None.
-        source: where the camera comes from; empty if nobody says.
-        image: its pixels, or None.
+        number: "1" or "2", for error messages.
+        camera: camera that was passed to the estimator, or None.
+        found: camera of the result, or None.
+        source: source of the camera; empty if unknown.
+        image: pixels, or None.
         size: (width, height), or None.
-        max_image_px: the long side of the picture, at most; None for any.
+        max_image_px: maximum length of the longer side of the picture; None for no limit.
     """
 
     number: str
@@ -206,7 +209,7 @@ class _View:
     max_image_px: int | None
 
     def draw(self, pixels: Array, *, assume: bool) -> DrawnImage:
-        """The image with points (n, 2); an unknown camera is what the estimation assumes, if wanted."""
+        """Return the image with points (n, 2). If `assume` is True, an unknown camera is the estimator's default."""
         shown = None if self.image is None else _checked_image(self.image, f"image{self.number}")
         given = None if self.camera is None else as_camera(self.camera, f"camera{self.number}")
         size = self._known_size(given, shown)
@@ -215,7 +218,7 @@ class _View:
             given = Camera.of_unknown_focal(*size)
         exact = given is not None and given.focal_deviation == 0
         camera = given if exact else self.found or given
-        if size is None:  # a principal point is near the middle
+        if size is None:  # a principal point is near the middle of the image
             size = _enclosing(pixels, np.zeros(2) if camera is None else 2 * camera.K[:2, 2])
         jpeg = None if shown is None else encode_jpeg(shown, self.max_image_px)
         focal = "" if camera is None else describe_focal(camera, None if self.camera is None else given, self.source)
@@ -231,7 +234,7 @@ class _View:
 
 
 def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:
-    """Size of an image that holds nearly all points; a few absurd ones shall not shrink the others."""
+    """Return the size of an image around nearly all points. A few extreme points must not shrink the others."""
     extent = np.percentile(pixels, 99.5, axis=0) if len(pixels) else np.array([640.0, 480.0])
     width, height = np.ceil(np.maximum(np.maximum(extent, at_least), 1.0)).astype(int).tolist()
     return width, height
@@ -253,7 +256,7 @@ def _checked_image(values: ArrayLike, name: str) -> NDArray[np.uint8]:
 
 
 def encode_jpeg(image: NDArray[np.uint8], max_image_px: int | None) -> bytes:
-    """Encode an image (H, W) or (H, W, 3), RGB, with at most so many pixels on its longer side."""
+    """Encode an image (H, W) or (H, W, 3) RGB as JPEG, with at most `max_image_px` pixels on its longer side."""
     try:
         import cv2
     except ImportError as error:
