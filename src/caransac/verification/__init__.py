@@ -1,4 +1,4 @@
-"""Geometric verification of the matches of a COLMAP database or of hloc's files, here or on a cluster."""
+"""Verify the matches of a COLMAP database or of hloc's files geometrically, on this machine or on a cluster."""
 
 from caransac.verification.colmap import ColmapDatabase
 from caransac.verification.executors import choose_workers, open_executor, verify

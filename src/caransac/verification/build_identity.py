@@ -1,4 +1,4 @@
-"""Which caransac this is, more exactly than its version says: trees between two releases share that."""
+"""Identify the build of caransac more exactly than its version: builds between two releases share a version."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import caransac
 from caransac.kernels import sources_digest
 
-DECIDING = (".py", ".npz", ".json")  # endings of the files that decide answers: code, weights and their cards
+DECIDING = (".py", ".npz", ".json")  # suffixes of the files that affect results: code, weights and their cards
 DIGITS = 12
 
 
 def build_identity() -> str:
-    """Version, and digests of the package's files and of the sources of its kernels.
+    """Return the version, and digests of the package's files and of the sources of its kernels.
 
-    Two installations of one identity give the same answers, but for what kinds of processors differ in.
+    Two installations with the same identity give the same results, except for differences between types of processors.
     """
     return f"{caransac.__version__}+{_digest()}.{sources_digest()[:DIGITS]}"
 
@@ -27,7 +27,7 @@ def _digest() -> str:
 
 
 def digest_of_package(folder: Path) -> str:
-    """Digest of the files of a package that decide its answers; line endings do not count."""
+    """Compute a digest of the files of a package that affect results. It ignores line endings."""
     digest = blake2b(digest_size=DIGITS // 2)
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).parts):
         if path.suffix in DECIDING and path.is_file():

@@ -1,4 +1,4 @@
-"""A Dask cluster as an executor."""
+"""Use a Dask cluster as an executor."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import contextmanager
 import caransac
 from caransac.verification.build_identity import build_identity
 
-# Texts: workers of another version may lack any function of ours.
+# Sent as text, because workers of another version may lack any function of ours.
 VERSION = "__import__('caransac').__version__"
 BUILD = "__import__('caransac.verification.build_identity', fromlist=['caransac']).build_identity()"
 
 
 @contextmanager
 def open_cluster(scheduler: str) -> Iterator[Executor]:
-    """The executor of a Dask cluster; where its address begins with ``tls://``, Dask's settings have the certificates.
+    """Open an executor on a Dask cluster. For ``tls://`` addresses, Dask's settings provide the certificates.
 
     Raises:
-        ImportError: Dask is missing, here or caransac there.
-        OSError: the cluster does not answer, runs other versions, is lost, or keeps losing a batch.
-        ValueError: the address is none.
+        ImportError: Dask is missing here, or caransac is missing on a worker.
+        OSError: the cluster does not answer, has other versions, is lost, or repeatedly loses a batch.
+        ValueError: the address is invalid.
     """
     try:
         from distributed import Client, KilledWorker
@@ -29,9 +29,10 @@ def open_cluster(scheduler: str) -> Iterator[Executor]:
     except ImportError as error:
         raise ImportError("a Dask cluster needs distributed: pip install 'caransac[cluster]'") from error
     try:
-        resolve_address(scheduler)  # first: a Client without an address to try waits for a minute in its destructor
+        # First, because a Client with an invalid address waits for a minute in its destructor.
+        resolve_address(scheduler)
         client = Client(scheduler, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has few types
-    except (TypeError, ValueError) as error:  # Dask's complaint about missing certificates is a TypeError
+    except (TypeError, ValueError) as error:  # Dask raises TypeError if certificates are missing
         raise ValueError(
             f"scheduler must be an address like tcp://host:8786, or tls://host:8786 with certificates in Dask's "
             f"settings, not {scheduler!r}: {error}"
@@ -46,18 +47,18 @@ def open_cluster(scheduler: str) -> Iterator[Executor]:
         except KilledWorker as error:
             raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
         except (CancelledError, ValueError) as error:
-            # Of a future that is lost with its scheduler, Dask at times finds no exception to unpack: a ValueError.
+            # If the scheduler is lost, Dask sometimes finds no exception to unpack for a future and raises ValueError.
             if isinstance(error, ValueError) and client.status == "running":
                 raise
             raise OSError(f"the connection to {scheduler} was lost: start it again, then continue") from error
 
 
 def check_versions(found: Mapping[str, object], wanted: str) -> None:
-    """Raise if a worker has no caransac, or another version or build.
+    """Raise if a worker has no caransac, or a different version or build.
 
     Args:
-        found: by the address of each worker its version, or the exception that asking for it raised.
-        wanted: the version here.
+        found: version of each worker by its address, or the exception that the query raised.
+        wanted: version of this process.
     """
     for address, version in found.items():
         if isinstance(version, ImportError):

@@ -1,6 +1,6 @@
-"""COLMAP's SQLite database: matches in, two-view geometries out. It needs no COLMAP.
+"""Read matches from COLMAP's SQLite database and write two-view geometries to it, without COLMAP.
 
-A pair's number is ``2147483647 * id1 + id2`` with ``id1 < id2``, and everything in the database is in that order.
+The number of a pair is ``2147483647 * id1 + id2`` with ``id1 < id2``. Everything in the database follows that order.
 Keypoints and cameras share one pixel convention (the centre of the first pixel is at 0.5, 0.5), so neither is shifted.
 """
 
@@ -48,13 +48,13 @@ from caransac.verification.pair_records import (
 from caransac.verification.provenance import UNRECORDED
 
 MAX_IMAGES = 2147483647
-POOLED_PAIRS = 60  # of a camera, at most: its focal length is then known to one per cent
-MIN_POOLED_MATCHES = 30  # of a pair
-CACHED_DESCRIPTORS = 64  # images whose descriptors are kept in memory, about 60 MB
-LONGEST_PARAMS = 256  # bytes: no camera has as many as 32 parameters
-SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number of this descriptor, and its length
+POOLED_PAIRS = 60  # maximum number of pairs per camera; they give the focal length to one per cent
+MIN_POOLED_MATCHES = 30  # minimum number of matches of a pair
+CACHED_DESCRIPTORS = 64  # number of images whose descriptors are kept in memory, about 60 MB
+LONGEST_PARAMS = 256  # bytes; no camera has 32 parameters
+SIFT, SIFT_LENGTH = 0, 128  # COLMAP's number for this descriptor, and its length
 OTHERWISE = "is not a COLMAP database, or it is corrupt ({error}): restore it, or extract and match again"
-# The tables that are read and written, and their keys; of these, descriptors need not be there.
+# Tables that are read or written, with their keys. The table of descriptors is optional.
 KEYS: Mapping[str, str | None] = {
     "cameras": "camera_id",
     "images": "image_id",
@@ -74,7 +74,7 @@ class _Image:
 
 
 class ColmapDatabase:
-    """A COLMAP database as a source of pairs, and the place their geometries go to."""
+    """A COLMAP database as a source of pairs and a store for their geometries."""
 
     def __init__(
         self,
@@ -89,30 +89,31 @@ class ColmapDatabase:
         strict: bool = True,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
-        """Open a database and see what is to be done.
+        """Open a database and find the pairs to verify.
 
         Args:
-            path: the database.
-            calibrated: "auto" asks for a pose where both focal lengths are known, from a prior or pooled over the pairs
-                of a camera, and for a fundamental matrix elsewhere; "always" trusts every camera, "never" none.
-            focal_deviation: relative standard deviation of prior focal lengths with "auto", 0 to trust them exactly;
-                None for that of EXIF.
-            write_focals: write pooled focal lengths into the cameras, as priors, when all pairs are verified, and k1 of
-                lenses that bend lines, as SIMPLE_RADIAL.
-            overwrite: verify all pairs again, or those that an unfinished run with the same settings and this option
-                has left. Each geometry is replaced when its successor is there.
-            ratio_from_descriptors: make ratios from the SIFT descriptors, as scores.
-            settings: what pairs are verified with, see `describe_settings`; it is stored with their geometries.
-            strict: raise for the first camera or pair that cannot be used; else only `read` does, for each such pair.
-            lock_timeout_s: seconds to wait for a database that another program is writing to.
+            path: path of the database.
+            calibrated: "auto" estimates a pose if both focal lengths are known, from a prior or pooled over the pairs
+                of a camera, and a fundamental matrix otherwise. "always" trusts every camera, "never" trusts none.
+            focal_deviation: relative standard deviation of prior focal lengths with "auto"; 0 trusts them exactly, None
+                means that of EXIF.
+            write_focals: whether to write pooled focal lengths into the cameras, as priors, after all pairs are
+                verified. Lenses with visible distortion become SIMPLE_RADIAL with k1.
+            overwrite: whether to verify all pairs again. After an interrupted run with the same settings and this
+                option, only the remaining pairs are verified. Each geometry is kept until the new one replaces it.
+            ratio_from_descriptors: whether to compute ratios from the SIFT descriptors and use them as scores.
+            settings: settings of the verification, see `describe_settings`. They are stored with the geometries.
+            strict: whether to raise for the first unusable camera or pair. Otherwise only `read` raises, for each such
+                pair.
+            lock_timeout_s: seconds to wait while another program writes to the database.
 
         Raises:
-            OSError: it is missing, locked or cannot be written to.
-            ValueError: it is no COLMAP database, or has nothing to verify; the message says what to do.
+            OSError: the database is missing, locked or cannot be written to.
+            ValueError: the file is not a COLMAP database or has no pairs to verify. The message says what to do.
         """
         check_calibrated(calibrated)
         self.path = as_path(path)
-        self.batch_size = 8 if ratio_from_descriptors else 16  # descriptors are large, where they must travel
+        self.batch_size = 8 if ratio_from_descriptors else 16  # smaller with descriptors, which are large to send
         self._descriptors_wanted = ratio_from_descriptors
         self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._camera(image_id).camera, self.path)
         self._descriptors = lru_cache(CACHED_DESCRIPTORS)(self._read_descriptors)
@@ -137,7 +138,7 @@ class ColmapDatabase:
 
     @property
     def kept(self) -> list[PairReport]:
-        """What is known of the pairs that were verified before."""
+        """Return the reports of pairs that were verified before."""
         return [
             PairReport.of(self._names(pair.key), pair.matches, pair.inliers or 0, pair.config or 0).with_focals(
                 *self.focals(pair.key)
@@ -147,21 +148,21 @@ class ColmapDatabase:
 
     @property
     def kept_settings(self) -> Mapping[str | None, int]:
-        """How many of these were verified with which settings; None stands for other software."""
+        """Count these pairs by their settings; None stands for other software."""
         return Counter(pair.settings for pair in self._kept)
 
     def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
-        """Use pooled focal lengths from here on."""
+        """Use pooled focal lengths from now on."""
         self.pooled = dict(found)
         self._cameras |= {number: self._cameras[number].pooled(estimate) for number, estimate in found.items()}
 
     def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
-        """What is known of the focal lengths of a pair."""
+        """Return the known focal lengths of a pair."""
         first, second = _split(key)
         return self._camera(first).focal, self._camera(second).focal
 
     def read(self, key: int) -> PairMatches:
-        """A pair with its matches."""
+        """Read a pair with its matches."""
         ids, names = _split(key), self._names(key)
         with naming_pair(names), explaining(self.path, OTHERWISE):
             self._check_images(key)
@@ -195,7 +196,7 @@ class ColmapDatabase:
         self._to_replace = ()
 
     def finish(self) -> None:
-        """Write pooled cameras where that is wanted: now, so that an interrupted run pools the same again."""
+        """Write pooled cameras if requested. This is last, so that an interrupted run can pool the same again."""
         used = {number: self._cameras[number].camera for number in self.pooled} if self._write_focals else {}
         rows = [
             (MODELS.index(camera.model), blob(np.array(camera.params)), number)
@@ -215,7 +216,7 @@ class ColmapDatabase:
         return self._connection.execute(command, values)
 
     def _check_tables(self) -> None:
-        """Raise if this is not a COLMAP database that we can read safely and write to."""
+        """Raise if this is not a COLMAP database that is safe to read and writable."""
         there = {name for (name,) in self._execute("SELECT name FROM sqlite_master")}
         wanted = [name for name in KEYS if self._descriptors_wanted or name != "descriptors"]
         if missing := [name for name in wanted if name not in there]:
@@ -224,7 +225,7 @@ class ColmapDatabase:
                 "one with COLMAP's feature extraction and matching"
             )
         check_schema(self._connection, {**KEYS, **OUR_KEYS}, self.path)
-        with transaction(self._connection):  # a locked or read-only database shows now, not after the first batch
+        with transaction(self._connection):  # detect a locked or read-only database now, not after the first batch
             pass
 
     def _image(self, image_id: int) -> _Image:
@@ -242,7 +243,7 @@ class ColmapDatabase:
         return self._image(first).name, self._image(second).name
 
     def _check_images(self, key: int) -> None:
-        """Raise what is wrong with the images of a pair."""
+        """Raise if the images of a pair are unusable."""
         for image_id in _split(key):
             if problem := self._camera(image_id).problem:
                 raise ValueError(f"{self.path}: {problem}")
@@ -252,7 +253,7 @@ class ColmapDatabase:
         return {image_id: _Image(str(name), camera_id) for image_id, name, camera_id in in_order(rows)}
 
     def _choose_unpooled(self) -> dict[int, UnknownCamera]:
-        """Cameras to pool the focal lengths of, over pairs that may be verified already: every run pools the same."""
+        """Choose cameras and pairs for pooling. Verified pairs are included, so that every run pools the same."""
         matches: dict[int, dict[int, int]] = {}
         counted = "SELECT pair_id, rows FROM matches WHERE typeof(rows) = 'integer' AND rows >= ? ORDER BY pair_id"
         for key, rows in in_order(self._execute(counted, MIN_POOLED_MATCHES)):
@@ -270,14 +271,15 @@ class ColmapDatabase:
         return chosen
 
     def _choose_pairs(self, overwrite: bool, settings: str) -> tuple[list[int], list[MatchedPair]]:
-        """Pairs to verify, and those that were verified before."""
+        """Return the pairs to verify, and those that were verified before."""
         pairs = list(self._table_of_geometries.read_pairs())
         if not pairs:
             raise ValueError(f"{self.path} has no matches: run feature matching first, for example exhaustive_matcher")
         if self._strict:
             for pair in pairs:
                 self._check_images(pair.key)
-        all_again = overwrite and not any(pair.outdated for pair in pairs)  # else a run that was to do so goes on
+        # Otherwise an interrupted overwriting run continues.
+        all_again = overwrite and not any(pair.outdated for pair in pairs)
         pending, kept = list[int](), list[MatchedPair]()
         for pair in pairs:
             if all_again or pair.outdated or not pair.is_verified or (overwrite and pair.settings != settings):
@@ -295,7 +297,7 @@ class ColmapDatabase:
         return found
 
     def _read_keypoints(self, image_id: int) -> Floats:
-        """Pixels (n, 2) of an image's keypoints."""
+        """Read the pixels (n, 2) of an image's keypoints."""
         what = f"keypoints of {self._images[image_id].name}: extract features again"
         points: Floats = np.ascontiguousarray(self._read_table("keypoints", image_id, np.float32, what)[:, :2])
         if points.shape[1] != 2:
@@ -305,7 +307,7 @@ class ColmapDatabase:
         return points
 
     def _read_descriptors(self, image_id: int) -> NDArray[np.uint8]:
-        """SIFT descriptors (n, 128) of an image."""
+        """Read the SIFT descriptors (n, 128) of an image."""
         columns = [name for _, name, *_ in self._execute("PRAGMA table_info(descriptors)")]
         kind = "type" if "type" in columns else str(SIFT)
         row = self._execute(f"SELECT {kind}, rows, cols FROM descriptors WHERE image_id = ?", image_id).fetchone()
@@ -317,10 +319,10 @@ class ColmapDatabase:
         return self._read_table("descriptors", image_id, np.uint8, f"descriptors of {name}: extract features again")
 
     def _read_table(self, table: str, number: int, dtype: Any, what: str) -> NDArray[Any]:
-        """The array (rows, cols) in a row of a table; (0, 2) where there is no such row."""
+        """Read the array (rows, cols) in a row of a table; (0, 2) if there is no such row."""
         try:
             found = read_blob(self._connection, table, KEYS[table] or "", number, np.dtype(dtype).itemsize)
-        except ValueError as error:  # SQLite keeps text and numbers in a column of blobs, too
+        except ValueError as error:  # SQLite also accepts text and numbers in a column of blobs
             raise ValueError(f"{self.path}: corrupt {what} ({error})") from error
         rows, cols, data = found or (0, 2, b"")
         return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(rows, cols)
@@ -331,7 +333,7 @@ def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
         raise FileNotFoundError(f"no such database: {path}")
     if not path.is_file():
         raise ValueError(f"{path} is not a file: give the path of COLMAP's database.db")
-    for place in (path, path.parent):  # SQLite keeps its journal beside the database
+    for place in (path, path.parent):  # SQLite writes its journal beside the database
         if not os.access(place, os.W_OK):
             raise PermissionError(f"{path} cannot be written to: {place} is read-only; copy the database elsewhere")
     with explaining(path, OTHERWISE):
@@ -339,5 +341,5 @@ def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
 
 
 def _split(key: int) -> tuple[int, int]:
-    """The images of a pair, the smaller number first."""
+    """Return the two images of a pair, the smaller number first."""
     return divmod(key, MAX_IMAGES)

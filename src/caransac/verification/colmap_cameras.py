@@ -1,4 +1,4 @@
-"""The cameras of a COLMAP database: what is known of their focal lengths, and from where."""
+"""Cameras of a COLMAP database: what is known about their focal lengths, and from which source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from caransac.camera import PARAMETERS, REFUSED, Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, usual_distortion
 from caransac.verification.pair_records import CalibrationPolicy, CameraFocal, ImageSize
 
-MODELS = (  # COLMAP's, by number
+MODELS = (  # COLMAP's camera models, by number
     "SIMPLE_PINHOLE",
     "PINHOLE",
     "SIMPLE_RADIAL",
@@ -42,10 +42,10 @@ class ColmapCamera:
     """A camera of the database.
 
     Attributes:
-        stored: as the database has it; None where that does not matter, or cannot be read without a need for it.
-        camera: as it is used; None where its focal length is unknown.
-        focal: what is known of its focal length.
-        problem: why it cannot be used; empty where it can.
+        stored: camera in the database; None if it is not needed or not readable.
+        camera: camera for the verification; None if its focal length is unknown.
+        focal: known focal length and its source.
+        problem: reason why the camera cannot be used; empty if it can.
     """
 
     stored: Camera | None = None
@@ -55,18 +55,18 @@ class ColmapCamera:
 
     @property
     def size(self) -> ImageSize | None:
-        """Size of its images; None where it is not to be used."""
+        """Size of the camera's images; None if it must not be used."""
         if self.stored is None or min(self.stored.width, self.stored.height) < 1:
             return None
         return self.stored.width, self.stored.height
 
     @property
     def awaits_pooling(self) -> bool:
-        """Whether its focal length may be found from its images."""
+        """Whether the focal length may be estimated from the camera's images."""
         return self.camera is None and self.size is not None
 
     def pooled(self, found: CameraEstimate) -> ColmapCamera:
-        """The camera with focal length and lens that its pairs agree on; without any it stays as it is."""
+        """Return the camera with the pooled focal length and lens, or itself if pooling found none."""
         if self.stored is None or found.focal_px is None or found.deviation is None:
             return self
         camera = self.stored.adjusted(found.focal_px / self.stored.mean_focal, (0.0, 0.0), found.deviation)
@@ -85,17 +85,17 @@ def read_cameras(
     *,
     strict: bool = True,
 ) -> dict[int, ColmapCamera]:
-    """The cameras by number.
+    """Read the cameras, by number.
 
     Args:
-        rows: camera_id, model, width, height, params, prior_focal_length of each.
+        rows: camera_id, model, width, height, params and prior_focal_length of each camera.
         calibrated: see `ColmapDatabase`.
-        focal_deviation: relative, of prior focal lengths; None for that of EXIF.
-        path: of the database, for messages.
-        strict: raise where a camera that is to be trusted cannot be read; else it has a `problem`.
+        focal_deviation: relative deviation of prior focal lengths; None for that of EXIF.
+        path: path of the database, for messages.
+        strict: whether to raise if a required camera cannot be read. Otherwise the camera gets a `problem`.
 
     Raises:
-        ValueError: such a camera, or the deviation does not go with the policy.
+        ValueError: a required camera cannot be read, or the deviation contradicts the policy.
     """
     if focal_deviation is not None:
         check_deviation(focal_deviation)
@@ -116,7 +116,7 @@ def read_cameras(
 def _choose(
     camera_id: int, stored: Sequence[Any], prior: bool, calibrated: CalibrationPolicy, prior_deviation: float
 ) -> ColmapCamera:
-    """A camera as the policy has it used; a ValueError if it cannot be read and must be."""
+    """Apply the calibration policy to a camera. Raise a ValueError if it is required but cannot be read."""
     if calibrated == "never":
         return ColmapCamera()
     if calibrated == "always":
@@ -124,23 +124,23 @@ def _choose(
         return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, 0.0, "given"))
     if prior:
         camera = read_camera(camera_id, *stored)
-        if not camera.is_fisheye:  # which are known exactly or not at all
+        if not camera.is_fisheye:  # fisheye cameras are known exactly or not at all
             camera = replace(camera, focal_deviation=prior_deviation)
         if (
             prior_deviation > 0 and camera.is_simple and camera.k1 == 0
-        ):  # COLMAP's start, which says nothing of the lens
+        ):  # COLMAP's initial value, not a measurement of the lens
             usual = usual_distortion(camera.mean_focal / max(camera.width, camera.height, 1))
             camera = replace(camera, distortion_deviation=usual)
         return ColmapCamera(camera, camera, CameraFocal(camera.mean_focal, camera.focal_deviation, "prior"))
     try:
         camera = read_camera(camera_id, *stored)
-    except ValueError:  # its focal length is not to be trusted, so that a lens we do not know is no error
+    except ValueError:  # the camera is not trusted anyway, so an unknown lens model is not an error
         return ColmapCamera()
     return ColmapCamera() if camera.is_fisheye else ColmapCamera(camera)
 
 
 def read_camera(camera_id: int, model: int, width: int, height: int, params: bytes) -> Camera:
-    """A camera of a row of the table; a ValueError where it is none that is known here."""
+    """Create a camera from a row of the table. Raise a ValueError if its model is unknown or invalid."""
     name = MODELS[model] if model in range(len(MODELS)) else f"number {model}"
     if name not in PARAMETERS:
         raise ValueError(

@@ -1,8 +1,8 @@
-"""The table of geometries in a COLMAP database, and two of our own beside it that COLMAP does not look at.
+"""The table of geometries in a COLMAP database, and two tables of our own, which COLMAP ignores.
 
-`two_view_geometries` does not say who made a row. `caransac_geometries` has a line for each one of ours, with the
-settings that it was verified with; its numbers of inliers and config tell whether the row is still the one that we
-wrote. A line is outdated if --overwrite is to replace the row: it stays until there is another, whatever happens.
+`two_view_geometries` does not record who wrote a row. `caransac_geometries` has an entry for each row of ours, with its
+settings. The number of inliers and the config in the entry show whether the row is still ours. An entry is outdated if
+--overwrite is going to replace its row. The row stays until the new one exists, whatever happens.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from caransac._support.sqlite_files import in_order
 from caransac.geometry import Array, quaternion_from_rotation
 from caransac.verification.pair_records import Config, PairGeometry
 
-# Older databases lack the last ones.
+# Older databases lack the last columns.
 COLUMNS = ("pair_id", "rows", "cols", "data", "config", "F", "E", "H", "qvec", "tvec")
 OUR_TABLES = (
     "CREATE TABLE IF NOT EXISTS caransac_settings (settings_id INTEGER PRIMARY KEY, settings TEXT UNIQUE NOT NULL)",
@@ -33,15 +33,15 @@ ORIGINS = (
 
 
 class MatchedPair(NamedTuple):
-    """A pair with matches, and what is known of its geometry.
+    """A pair with matches, and its geometry if there is one.
 
     Attributes:
-        key: the pair's number.
-        matches: how many it has.
-        inliers: of its geometry; None where there is none.
-        config: of its geometry; None where there is none.
-        settings: what that was verified with, None if not by us.
-        outdated: whether it is to be replaced.
+        key: number of the pair.
+        matches: number of matches.
+        inliers: number of inliers of the geometry; None if there is no geometry.
+        config: kind of the geometry; None if there is no geometry.
+        settings: settings of the verification; None if other software verified the pair.
+        outdated: whether the geometry is going to be replaced.
     """
 
     key: int
@@ -53,28 +53,28 @@ class MatchedPair(NamedTuple):
 
     @property
     def is_verified(self) -> bool:
-        """Whether it has a geometry; an undefined one is a place that some tool made for the verification to come."""
+        """Whether the pair has a geometry. An undefined one is only a placeholder that another tool wrote."""
         return self.config not in (None, Config.UNDEFINED)
 
 
 class GeometryTable:
-    """Reads and writes geometries, in the transactions of the caller."""
+    """Read and write geometries, within the caller's transactions."""
 
     def __init__(self, connection: sqlite3.Connection, settings: str) -> None:
-        """Look at the tables.
+        """Inspect the tables.
 
         Args:
-            connection: of the database.
-            settings: what geometries are going to be verified with.
+            connection: connection to the database.
+            settings: settings of the verification to come.
         """
         self._connection, self._settings = connection, settings
         there = connection.execute("PRAGMA table_info(two_view_geometries)")
         self._columns = [name for _, name, *_ in there if name in COLUMNS]
 
     def read_pairs(self) -> Iterator[MatchedPair]:
-        """All pairs with matches, in order."""
+        """Yield all pairs with matches, in order."""
         columns, tables, texts = "NULL, 0", FOUND, dict[int | None, str]()
-        if self._has_our_tables():  # the texts apart: a join would have the same long one in memory for every pair
+        if self._has_our_tables():  # settings are read separately; a join would copy the same long text for every pair
             columns, tables = "settings_id, outdated", ORIGINS
             texts = dict(
                 in_order(
@@ -89,7 +89,7 @@ class GeometryTable:
             yield MatchedPair(key, matches, inliers, config, texts.get(settings_id), bool(outdated))
 
     def mark_outdated(self, keys: Sequence[int]) -> None:
-        """Note that geometries are to be replaced."""
+        """Record that geometries are going to be replaced."""
         self._make_our_tables()
         self._connection.executemany(
             "INSERT OR REPLACE INTO caransac_geometries SELECT pair_id, NULL, rows, config, 1 FROM two_view_geometries"
@@ -98,7 +98,7 @@ class GeometryTable:
         )
 
     def write(self, found: Sequence[PairGeometry]) -> None:
-        """Write geometries, in place of those that are there."""
+        """Write geometries and replace existing ones."""
         settings_id = self._make_our_tables()
         names, places = ", ".join(self._columns), ", ".join("?" * len(self._columns))
         rows = [_as_row(geometry) for geometry in found]
@@ -112,7 +112,7 @@ class GeometryTable:
         )
 
     def forget_outdated(self) -> None:
-        """Note that nothing more is to be replaced."""
+        """Record that no geometry is left to be replaced."""
         if self._has_our_tables():
             self._connection.execute("DELETE FROM caransac_geometries WHERE outdated")
 
@@ -121,7 +121,7 @@ class GeometryTable:
         return there.fetchone() is not None
 
     def _make_our_tables(self) -> int:
-        """Make them as needed; returns the number of the settings."""
+        """Create our tables if they are missing. Return the number of the settings."""
         for command in OUR_TABLES:
             self._connection.execute(command)
         self._connection.execute("INSERT OR IGNORE INTO caransac_settings (settings) VALUES (?)", (self._settings,))
@@ -132,12 +132,12 @@ class GeometryTable:
 
 
 def blob(matrix: Array) -> bytes:
-    """An array as COLMAP stores it."""
+    """Return the bytes of an array in COLMAP's format."""
     return np.ascontiguousarray(matrix, "<f8").tobytes()
 
 
 def _as_row(found: PairGeometry) -> dict[str, Any]:
-    """Values of `COLUMNS` by name."""
+    """Return the values of `COLUMNS` by name."""
     qvec = None if found.R is None else quaternion_from_rotation(found.R)
     matrices = {"F": found.F, "E": found.E, "H": found.H, "qvec": qvec, "tvec": found.t}
     return {

@@ -1,4 +1,4 @@
-"""A COLMAP model to localise images in: its 3D points and their descriptors."""
+"""A COLMAP model for localisation: its 3D points and their descriptors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from caransac.verification.model_files import StoredCamera, read_cameras, read_p
 
 KEYS = {"cameras": "camera_id", "images": "image_id", "keypoints": "image_id", "descriptors": "image_id"}
 OTHERWISE = "is not a COLMAP database with features: {error}"
-PIXEL_CENTRE = 0.5  # of the top-left pixel in COLMAP; (0, 0) in OpenCV
+PIXEL_CENTRE = 0.5  # coordinate of the centre of the top-left pixel in COLMAP; OpenCV has 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Features:
 
     Attributes:
         points2d: (n, 2) pixels in COLMAP's convention.
-        vectors: (n, 128) RootSIFT descriptors of length one.
+        vectors: (n, 128) RootSIFT descriptors of unit length.
     """
 
     points2d: Array
@@ -42,13 +42,13 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class ColmapModel:
-    """A sparse model with the descriptors of its points.
+    """A sparse model with a descriptor for each point.
 
     Attributes:
         points3d: (n, 3) 3D points.
-        vectors: (n, 128) the mean descriptor of each, of length one.
-        database: the database that the model was made from.
-        cameras: refined cameras of the model, as its files have them, by their number in the database.
+        vectors: (n, 128) mean descriptor of each point, of unit length.
+        database: path of the database that the model was made from.
+        cameras: refined cameras of the model in the form of its files, by their number in the database.
     """
 
     points3d: Array
@@ -58,11 +58,11 @@ class ColmapModel:
 
     @classmethod
     def read(cls, folder: str | Path, database: str | Path) -> ColmapModel:
-        """A model of COLMAP's files, cameras and points3D, and the database with its features.
+        """Read a model from COLMAP's files cameras and points3D, and from the database with its features.
 
         Raises:
-            ValueError: the files are something else.
-            OSError: they are missing.
+            ValueError: a file is not what it should be.
+            OSError: a file is missing.
         """
         folder, database = as_path(folder, "folder"), as_path(database, "database")
         for path, what in ((folder, "folder of a model"), (database, "database")):
@@ -85,18 +85,18 @@ class ColmapModel:
 
     @property
     def camera(self) -> Camera | None:
-        """The camera of all images of the model, if they have only one."""
+        """Return the camera of the model if all images share one, otherwise None."""
         return read_camera(*next(iter(self.cameras.values()))) if len(self.cameras) == 1 else None
 
     def match(self, features: Features) -> tuple[Array, Array, Array]:
-        """Pixels (m, 2), points (m, 3) that look most alike, and the ratio (m,) to the second-nearest."""
+        """Match features to points. Return pixels (m, 2), points (m, 3) and ratios (m,) to the second-nearest point."""
         index2d, index3d, ratios_sq = match_vectors(features.vectors, self.vectors)
         return features.points2d[index2d], self.points3d[index3d], np.sqrt(ratios_sq)
 
     def stored(self, name: str) -> tuple[Features, Camera] | None:
-        """Features and camera of an image that the database has, by its name there; None if it has not.
+        """Return features and camera of an image in the database, by its name there; None if there is no such image.
 
-        The model's camera comes first: the reconstruction refined it with all its images.
+        The model's camera is preferred, because the reconstruction refined it with all its images.
         """
         with _open(self.database) as connection:
             row = connection.execute("SELECT image_id, camera_id FROM images WHERE name = ?", (name,)).fetchone()
@@ -116,7 +116,7 @@ class ColmapModel:
 
 
 def in_colmap_pixels(camera: Camera) -> Camera:
-    """A camera whose top-left pixel has its centre at (0, 0) as COLMAP has it, at (0.5, 0.5)."""
+    """Shift a camera from OpenCV's pixels, with (0, 0) as the first centre, to COLMAP's, with (0.5, 0.5)."""
     return camera.adjusted(1.0, (PIXEL_CENTRE, PIXEL_CENTRE), camera.focal_deviation)
 
 
@@ -128,7 +128,7 @@ def _open(database: Path) -> Iterator[Any]:
 
 
 def _read_descriptors(connection: Any, image_id: int, database: Path) -> NDArray[np.float32] | None:
-    """The descriptors (n, 128) of an image, as RootSIFT of length one."""
+    """Read the descriptors (n, 128) of an image, as RootSIFT of unit length."""
     with naming(f"{database}: table descriptors, image {image_id}"):
         blob = read_blob(connection, "descriptors", "image_id", image_id, 1)
         if blob is None:
@@ -141,7 +141,7 @@ def _read_descriptors(connection: Any, image_id: int, database: Path) -> NDArray
 
 
 def _camera_of(connection: Any, camera_id: int) -> Camera:
-    """A camera of the database: known to some per cent, or only by its size where there is no prior focal length."""
+    """Read a camera. Its prior focal length is accurate to a few per cent; without one, only its size is known."""
     command = "SELECT model, width, height, params, prior_focal_length FROM cameras WHERE camera_id = ?"
     row = connection.execute(command, (camera_id,)).fetchone()
     if row is None:

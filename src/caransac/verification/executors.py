@@ -1,4 +1,4 @@
-"""All pairs of a source through an executor, here or on a cluster."""
+"""Run all pairs of a source through an executor, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from caransac.verification.source import Source
 Value = TypeVar("Value")
 OnSkipped = Callable[[BadPairError], None]
 
-PAIRS_PER_WORKER = 32  # takes half a second: as long as a process takes to start
-BATCHES_PER_WORKER = 2  # one that it works on and one that waits for it
-MOST_DEATHS = 8  # of workers one after the other, with nothing done between: then it is not the pairs
-BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may begin with none and grow
+PAIRS_PER_WORKER = 32  # they take half a second, as long as the start of a process
+BATCHES_PER_WORKER = 2  # one that is being worked on, and one that waits
+MOST_DEATHS = 8  # consecutive deaths of workers without progress; more are not the fault of pairs
+BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may start with none and grow
 
 
 def verify(
@@ -41,26 +41,25 @@ def verify(
     on_skipped: OnSkipped | None = None,
     on_lost_worker: Callable[[str], None] | None = None,
 ) -> None:
-    """Verify all pending pairs of a source, and write each batch as soon as it is there.
+    """Verify all pending pairs of a source. Write each batch as soon as it is done.
 
-    Cameras whose focal lengths are unknown come first: each gets what its pairs agree on, if they do.
+    Cameras with unknown focal lengths come first: each gets the focal length that its pairs agree on, if they agree.
 
-    A batch whose worker process dies, or is stopped for ten seconds, is tried once more, pair by pair. A pair that then
-    loses its worker again is skipped, like one that cannot be read.
+    If a worker process dies or is stopped for ten seconds, its batch is tried again, pair by pair. A pair that loses
+    its worker again is skipped, like a pair that cannot be read.
 
-    Neither the executor nor the number of its workers changes any geometry. Where this stops early, by an error or an
-    interruption, the batches that were written stay, and another call does the rest.
+    The result depends neither on the executor nor on its number of workers. If the run stops early because of an error
+    or an interruption, finished batches are kept, and another call verifies the rest.
 
     Args:
-        source: the pairs; only the calling thread touches it.
-        executor: runs the batches: one of `open_executor`, or any other.
-        options: how to verify.
-        in_flight: batches that are read ahead at most.
-        on_batch: called with the geometries of every batch after it was written.
-        on_profiles: called with the number of pairs that were asked for the focal length of their camera, after each
-            batch.
-        on_skipped: called for each pair that cannot be read or verified; without it the first one ends the run.
-        on_lost_worker: called with a sentence for each worker process that ends before its batch does.
+        source: source of the pairs. It is used only in the calling thread.
+        executor: executor that runs the batches, from `open_executor` or any other.
+        options: options of the verification.
+        in_flight: maximum number of batches that are read ahead.
+        on_batch: called with the geometries of every batch after they are written.
+        on_profiles: called after each batch of pooling with the number of pairs whose focal lengths it profiled.
+        on_skipped: called for each pair that cannot be read or verified. Without it, the first such pair ends the run.
+        on_lost_worker: called with a sentence for each worker process that ends before its batch.
 
     Raises:
         BadPairError: a pair cannot be read or verified, and there is no `on_skipped`.
@@ -85,10 +84,10 @@ def pool_focals(
     on_profiles: Callable[[int], None] | None = None,
     on_lost_worker: Callable[[str], None] | None = None,
 ) -> dict[int, Floats]:
-    """Pool the focal lengths of the cameras of a source that are unknown, and let it use them; see `verify`.
+    """Pool the unknown focal lengths of the cameras of a source, and pass them to the source; see `verify`.
 
     Returns:
-        Ratios (n,) of the descriptors of pairs to verify, by their keys, as far as they were made on the way.
+        Ratios (n,) of the descriptors of pending pairs by key, for the pairs for which pooling computed them.
     """
     keys = [key for unknown in source.unpooled.values() for key in unknown.pairs]
     pending, ratios = frozenset(source.pending), dict[int, Floats]()
@@ -113,7 +112,7 @@ def pool_focals(
 
 
 def _pass_over(error: BadPairError) -> None:
-    """What becomes of a pair that cannot say anything about a focal length: it is told of when it is verified."""
+    """Ignore a pair that cannot be profiled. It is reported when it is verified."""
 
 
 def _run(
@@ -124,10 +123,10 @@ def _run(
     on_skipped: OnSkipped | None,
     on_lost_worker: Callable[[str], None] | None,
 ) -> Iterator[tuple[list[PairMatches], list[Value]]]:
-    """Batches and what a function says of their pairs, as they are done.
+    """Yield finished batches with the results of a function for their pairs.
 
-    Those whose worker died come again at the end, each pair by itself: a worker may have died of anything, and that one
-    pair killed it is only known when it does so again.
+    Batches whose worker died are repeated at the end, pair by pair. A worker can die for any reason; a pair is blamed
+    only if it kills a second worker.
     """
     again: list[list[PairMatches]] = []
     deaths = 0
@@ -155,14 +154,14 @@ def _run(
 
 
 def _for_workers(function: Callable[..., list[Value]], options: VerificationOptions) -> Callable[..., list[Value]]:
-    """A function of pairs, options and version, as it is sent to workers."""
+    """Bind options and build to a function of pairs, for sending it to workers."""
     return partial(function, options=options, build=build_identity())
 
 
 def _read_batches(
     source: Source, keys: Sequence[int], on_skipped: OnSkipped | None, ratios: dict[int, Floats]
 ) -> Iterator[list[PairMatches]]:
-    """Pairs in batches, with ratios that are known already; what cannot be read goes to `on_skipped`, or is raised."""
+    """Yield batches of pairs with known ratios. Unreadable pairs go to `on_skipped`, or raise if that is None."""
     for first in range(0, len(keys), source.batch_size):
         batch = []
         for key in keys[first : first + source.batch_size]:
@@ -178,9 +177,9 @@ def _read_batches(
 
 
 def choose_workers(workers: int, num_pairs: int) -> int:
-    """How many workers are worth their start, of those that may be: one for every `PAIRS_PER_WORKER` pairs.
+    """Choose the number of workers: one for every `PAIRS_PER_WORKER` pairs, and `workers` at most.
 
-    One is a thread of this process, so that a small job starts no process at all.
+    A single worker is a thread of this process, so a small job starts no process.
     """
     check_whole(workers, "workers", 1)
     check_whole(num_pairs, "num_pairs", 0)
@@ -189,20 +188,20 @@ def choose_workers(workers: int, num_pairs: int) -> int:
 
 @contextmanager
 def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """An executor, and how many batches to keep in flight on it.
+    """Open an executor. Yield it with the number of batches to keep in flight.
 
-    One worker is a thread. Several are processes: a third to a half of an estimate holds the interpreter lock, so
-    threads would keep two or three cores busy. They are spawned, so a script that calls this must do so under ``if
-    __name__ == "__main__":``.
+    One worker is a thread; several workers are processes. An estimate keeps the interpreter lock for a third to a half
+    of its time, so threads could use only two or three cores. Processes are spawned, so a script must call this under
+    ``if __name__ == "__main__":``.
 
     Args:
-        workers: workers on this machine.
-        scheduler: address of a Dask scheduler, ``tcp://host:8786`` or ``tls://host:8786``; it takes their place. Its
-            workers need caransac installed, in the same version.
+        workers: number of workers on this machine.
+        scheduler: address of a Dask scheduler, ``tcp://host:8786`` or ``tls://host:8786``, which replaces local
+            workers. Its workers need the same version of caransac.
 
     Raises:
         ImportError: Dask is missing.
-        OSError: workers keep dying, or the cluster does not answer, is lost, or keeps losing a batch.
+        OSError: workers die repeatedly, or the cluster does not answer, is lost, or repeatedly loses a batch.
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")

@@ -1,7 +1,7 @@
-"""hloc's HDF5 files: keypoints and matches in, matches that are inliers out.
+"""Read keypoints and matches from hloc's HDF5 files, and write the matches that are inliers.
 
-hloc puts the centre of the first pixel at (0, 0), COLMAP at (0.5, 0.5): intrinsics in COLMAP's terms are moved to
-hloc's pixels here, once, and everything after that is in hloc's pixels.
+hloc puts the centre of the first pixel at (0, 0), COLMAP at (0.5, 0.5). Intrinsics in COLMAP's convention are converted
+to hloc's pixels once, when they are read. All later steps use hloc's pixels.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from caransac.verification.pair_records import (
 )
 from caransac.verification.provenance import UNRECORDED
 
-MOST_KEYPOINTS = 2**32 - 1  # of an image: indices are kept in 32 bits
+MOST_KEYPOINTS = 2**32 - 1  # maximum per image, because indices have 32 bits
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two images in the order of their matches, and the group that holds these; empty where there is none."""
+    """Two images in the order of their matches, and the group of the matches; empty if there is none."""
 
     image1: str
     image2: str
@@ -50,11 +50,11 @@ class _Pair:
 
 
 class HlocFiles:
-    """hloc's files as a source of pairs, and a matches file that their geometries go to.
+    """hloc's files as a source of pairs, and a matches file for their geometries.
 
-    The output has hloc's layout: a group for every pair with `matches0` and `matching_scores0`, in which outliers are
-    unmatched, and beside them what hloc does not read: the matrices that are known of F, E, H, R and t, and the
-    attributes config, num_matches, confidence, ms and settings, an index into the file's `caransac_settings`.
+    The output has hloc's layout: one group per pair with `matches0` and `matching_scores0`, in which outliers are
+    unmatched. Each group also has data that hloc ignores: the known matrices among F, E, H, R and t, and the attributes
+    config, num_matches, confidence, ms and settings. The last is an index into the file's `caransac_settings`.
     """
 
     batch_size = 16
@@ -73,25 +73,25 @@ class HlocFiles:
         settings: str = UNRECORDED,
         strict: bool = True,
     ) -> None:
-        """Open the files and see what is to be done.
+        """Open the files and find the pairs to verify.
 
         Args:
-            features: keypoints, a group for every image.
-            matches: matches, a group for every pair.
-            pairs: two names per line.
-            out: where to write, at the end. Pairs that are in it already, or in what an unfinished run left beside it,
-                are kept.
-            cameras: intrinsics in COLMAP's terms, ``name MODEL width height params...`` per line; None for none.
-            calibrated: "never" ignores the cameras, "always" wants one for every image.
-            focal_deviation: relative standard deviation of the focal lengths of the cameras; 0 for exact.
-            overwrite: verify all pairs again, or those that an unfinished run with the same settings and this option
-                has left.
-            settings: what pairs are verified with, see `describe_settings`; it is stored with their geometries.
-            strict: raise for the first pair without matches; else only `read` does.
+            features: file of keypoints, one group per image.
+            matches: file of matches, one group per pair.
+            pairs: text file with two image names per line.
+            out: file to write at the end. Pairs that it contains already are kept, and also those in the work file of
+                an unfinished run.
+            cameras: file of intrinsics in COLMAP's convention, ``name MODEL width height params...`` per line, or None.
+            calibrated: "never" ignores the cameras, "always" requires one for every image.
+            focal_deviation: relative standard deviation of the cameras' focal lengths; 0 for exact ones.
+            overwrite: whether to verify all pairs again. After an interrupted run with the same settings and this
+                option, only the remaining pairs are verified.
+            settings: settings of the verification, see `describe_settings`. They are stored with the geometries.
+            strict: whether to raise for the first pair without matches. Otherwise only `read` raises.
 
         Raises:
-            OSError: a file is missing, or not HDF5.
-            ValueError: a file's content is not as it should be; the message says what to do.
+            OSError: a file is missing or is not HDF5.
+            ValueError: the content of a file is invalid. The message says what to do.
         """
         check_calibrated(calibrated)
         features, matches, pairs, out = (
@@ -109,7 +109,7 @@ class HlocFiles:
         names = _read_pairs(pairs)
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
-        with ExitStack() as opened:  # closed at once if something is wrong, else by `close`
+        with ExitStack() as opened:  # closed at once after an error, otherwise by `close`
             self._features = opened.enter_context(read_h5(features))
             self._matches = opened.enter_context(read_h5(matches))
             self._pairs = [self._find(*pair, strict) for pair in names]
@@ -119,13 +119,13 @@ class HlocFiles:
             self._opened = opened.pop_all()
         self._keypoints = KeypointCache(self._read_keypoints, self._cameras.get, matches)
         self.kept_settings: Mapping[str | None, int] = Counter(kept.settings for kept in self._kept.values())
-        self.unpooled: Mapping[int, UnknownCamera] = {}  # nothing tells which images are of one camera
+        self.unpooled: Mapping[int, UnknownCamera] = {}  # the files do not show which images share a camera
         self.pooled: Mapping[int, CameraEstimate] = {}
         self.pending: Sequence[int] = [i for i, pair in enumerate(self._pairs) if pair.group not in self._kept]
 
     @property
     def kept(self) -> list[PairReport]:
-        """What is known of the pairs that were verified before."""
+        """Return the reports of pairs that were verified before."""
         reports = []
         for pair in self._pairs:
             if (kept := self._kept.get(pair.group)) is not None:
@@ -135,10 +135,10 @@ class HlocFiles:
         return reports
 
     def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
-        """There is nothing to learn: no focal length is pooled."""
+        """Do nothing, because no focal length is pooled."""
 
     def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
-        """What is known of the focal lengths of a pair."""
+        """Return the known focal lengths of a pair."""
         pair = self._pairs[key]
         return self._focal(pair.image1), self._focal(pair.image2)
 
@@ -149,7 +149,7 @@ class HlocFiles:
         return CameraFocal(camera.mean_focal, camera.focal_deviation, "given")
 
     def read(self, key: int) -> PairMatches:
-        """A pair with its matches."""
+        """Read a pair with its matches."""
         pair = self._pairs[key]
         names = pair.image1, pair.image2
         with naming_pair(names):
@@ -170,11 +170,11 @@ class HlocFiles:
         )
 
     def write(self, found: Sequence[PairGeometry]) -> None:
-        """Keep geometries in the work file beside the output."""
+        """Store geometries in the work file beside the output."""
         self._output.write([(self._pairs[each.key].group, each) for each in found])
 
     def finish(self) -> None:
-        """Make the output, and remove the work file."""
+        """Write the output and remove the work file."""
         self._output.finish([pair.group for pair in self._pairs if pair.group], self._matches)
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class HlocFiles:
         self._opened.close()
 
     def _find(self, image1: str, image2: str, strict: bool) -> _Pair:
-        """The group of a pair's matches; like hloc, it may hold the pair the other way round, and then we do, too."""
+        """Find the group of a pair's matches. A pair in reverse order, which hloc allows, is returned in that order."""
         for first, second in ((image1, image2), (image2, image1)):
             group = "/".join(name.replace("/", "-") for name in (first, second))
             if group in self._matches:
@@ -199,7 +199,7 @@ class HlocFiles:
         )
 
     def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:
-        """Indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
+        """Read the indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
         if not pair.group:
             raise self._without_matches(pair)
         try:
@@ -211,18 +211,18 @@ class HlocFiles:
             ) from error
 
     def _image_size(self, name: str) -> ImageSize | None:
-        """Size of an image, where hloc has written it and it is to be used."""
+        """Return the size of an image if hloc stored it and it may be used, otherwise None."""
         group = self._features.group(name)
         size = group.array("image_size") if "image_size" in group else np.zeros(0)
         if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf":
             return None
         try:
             return as_size(np.floor(size), "image_size")
-        except ValueError:  # one that no image has
+        except ValueError:  # an impossible size
             return None
 
     def _read_keypoints(self, name: str) -> Floats:
-        """Keypoints (n, 2) of an image, in hloc's pixels."""
+        """Read the keypoints (n, 2) of an image, in hloc's pixels."""
         if name not in self._features or "keypoints" not in self._features.group(name):
             raise ValueError(f"{self._features.path}: no keypoints of {name}: extract its features first")
         try:
@@ -235,13 +235,13 @@ class HlocFiles:
 
 
 def _check_output(out: Path, *inputs: str | Path | None) -> None:
-    """Raise now what writing the output would raise at the end, and a ValueError if it would replace an input."""
+    """Raise now if the output cannot be written, or if it would replace an input."""
     check_no_input(out, inputs, "out:")
     check_writable(out)
 
 
 def _as_matches(group: UntrustedGroup) -> tuple[MatchIndices, Floats | None]:
-    """Indices (n, 2) of the matches in a pair's group, and their scores (n,) if there are any."""
+    """Return the indices (n, 2) of the matches in a group, and their scores (n,) if there are any."""
     partners = group.array("matches0")
     if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
         raise ValueError(f"matches0 must be (n,) indices, got {partners.shape} {partners.dtype}")
@@ -256,7 +256,7 @@ def _as_matches(group: UntrustedGroup) -> tuple[MatchIndices, Floats | None]:
 
 
 def read_cameras(path: Path) -> dict[str, Camera]:
-    """Cameras by image name, moved to hloc's pixels, of lines ``name MODEL width height params...`` in COLMAP's."""
+    """Read lines ``name MODEL width height params...``. Return cameras by image name, converted to hloc's pixels."""
     if not path.is_file():
         raise FileNotFoundError(f"--cameras: no such file: {path}")
     cameras = {}
@@ -278,7 +278,7 @@ def read_cameras(path: Path) -> dict[str, Camera]:
 
 
 def _read_pairs(path: Path) -> list[tuple[str, str]]:
-    """The pairs of a list, each once."""
+    """Read the pairs of a list, without duplicates."""
     if not path.is_file():
         raise FileNotFoundError(f"--pairs: no such file: {path}")
     pairs: dict[tuple[str, str], None] = {}

@@ -1,7 +1,7 @@
-"""The matches file that geometries of hloc's pairs go to, and the work file beside it that a run fills.
+"""The matches file for the geometries of hloc's pairs, and the work file beside it that is filled during a run.
 
-HDF5 files do not survive the death of their writer. So each batch goes into an SQLite file first, in one transaction,
-and the matches file is written from that at the end, whole or not at all.
+An HDF5 file is corrupt if its writer dies. Each batch therefore goes into an SQLite file first, in one transaction. The
+matches file is written from that at the end, atomically.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ ATTRIBUTES = ("settings", "config", "num_matches", "confidence", "ms")
 
 
 class KeptPair(NamedTuple):
-    """What is known of a pair that was verified before.
+    """Record of a pair that was verified before.
 
     Attributes:
-        settings: what it was verified with.
-        config: the kind of geometry.
-        num_matches: matches the pair had.
+        settings: settings of the verification.
+        config: kind of geometry.
+        num_matches: number of matches of the pair.
         confidence: probability that the geometry is right, or None.
-        ms: milliseconds it took.
-        inliers: how many matches are right.
+        ms: duration in milliseconds.
+        inliers: number of inliers.
     """
 
     settings: str
@@ -60,17 +60,17 @@ class HlocOutput:
     """The matches file and its work file."""
 
     def __init__(self, out: Path, settings: str, *, overwrite: bool) -> None:
-        """See what is there.
+        """Read existing files.
 
         Args:
-            out: the matches file.
-            settings: what pairs are verified with; it is stored with them.
-            overwrite: take nothing from `out`, and from the work file only what a run with these settings left that
-                was to overwrite, too.
+            out: path of the matches file.
+            settings: settings of the verification, which are stored with the pairs.
+            overwrite: whether to ignore `out`. The work file is then used only if an interrupted run with the same
+                settings and this option left it.
 
         Raises:
-            OSError: a file that is there cannot be read.
-            ValueError: it is something else.
+            OSError: an existing file cannot be read.
+            ValueError: an existing file is not what it should be.
         """
         self.out, self.work, self._settings = out, Path(f"{out}.partial"), settings
         self._connection: sqlite3.Connection | None = None
@@ -85,7 +85,7 @@ class HlocOutput:
             self._kept = {name: pair for name, pair in kept.items() if pair.settings == settings}
 
     def kept(self, names: Iterable[str]) -> dict[str, KeptPair]:
-        """What is known of those of the groups that were verified before; a ValueError if others made them."""
+        """Return the groups that were verified before. Raise a ValueError if other software wrote one of them."""
         kept = {name: self._kept[name] for name in names if name in self._kept}
         if not self._replaces and self.out.exists():
             with read_h5(self.out) as file:
@@ -96,7 +96,7 @@ class HlocOutput:
         return kept
 
     def write(self, found: Sequence[tuple[str, PairGeometry]]) -> None:
-        """Put the geometries of groups into the work file, all or none."""
+        """Write the geometries of groups to the work file in one transaction."""
         marks = ", ".join("?" * (len(ATTRIBUTES) + len(SHAPES) + 3))
         with explaining(self.work, OTHERWISE):
             connection = self._open_work()
@@ -110,11 +110,11 @@ class HlocOutput:
         self._starts_anew = False
 
     def finish(self, names: Iterable[str], matches: UntrustedGroup) -> None:
-        """Make the matches file, of all groups that were verified, and remove the work file.
+        """Write the matches file with all verified groups, and remove the work file.
 
         Args:
-            names: of the groups.
-            matches: the h5 file that holds them with all their matches.
+            names: names of the groups.
+            matches: h5 file with all matches of these groups.
         """
         with ExitStack() as opened:
             file = opened.enter_context(replacing_h5(self.out))
@@ -144,7 +144,7 @@ class HlocOutput:
             self._connection = None
 
     def _is_matches_file(self) -> bool:
-        """Whether there is a file whose groups stay where there are no others; one to be replaced may be anything."""
+        """Return True if `out` is a file whose other groups are kept. A file to be replaced may have any format."""
         if not self.out.exists():
             return False
         if not self._replaces:
@@ -154,7 +154,7 @@ class HlocOutput:
         return bool(h5py.is_hdf5(self.out))
 
     def _read_row(self, name: str) -> sqlite3.Row | None:
-        """What the work file has of a group."""
+        """Read the row of a group from the work file."""
         if not self.work.exists():
             return None
         with explaining(self.work, OTHERWISE):
@@ -174,7 +174,7 @@ class HlocOutput:
         return self._connection
 
     def _read_work(self) -> tuple[bool, dict[str, KeptPair]]:
-        """Whether the run was to overwrite, and what it did."""
+        """Return whether the earlier run was overwriting, and its results."""
         connection = self._open_work()
         run = connection.execute("SELECT overwrite FROM run").fetchone()
         rows = connection.execute(f"SELECT name, {', '.join(ATTRIBUTES)}, inliers FROM geometries")
@@ -182,7 +182,7 @@ class HlocOutput:
         return bool(run and run["overwrite"]), kept
 
     def _read_group(self, name: str, group: UntrustedGroup, texts: Sequence[str]) -> KeptPair:
-        """What is known of a pair in the matches file."""
+        """Read the record of a pair from the matches file."""
         attributes = group.attrs
         try:
             return KeptPair(
@@ -201,7 +201,7 @@ class HlocOutput:
 
 
 def _as_kept(settings: Any, config: Any, num_matches: Any, confidence: Any, ms: Any, inliers: Any) -> KeptPair:
-    """What a row of the work file says of a pair; a TypeError if that cannot be."""
+    """Create a record from a row of the work file. Raise a TypeError if its values are impossible."""
     numbers = [num_matches, ms, inliers] if confidence is None else [num_matches, ms, inliers, confidence]
     if not isinstance(settings, str) or config not in list(Config) or not all(is_real(number) for number in numbers):
         raise TypeError(f"a row with {config}, {num_matches}, {inliers}")
@@ -209,7 +209,7 @@ def _as_kept(settings: Any, config: Any, num_matches: Any, confidence: Any, ms: 
 
 
 def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
-    """A row of the work file."""
+    """Return a row of the work file."""
     matrices = (getattr(found, each) for each in SHAPES)
     return (
         name,
@@ -225,7 +225,7 @@ def _as_row(name: str, found: PairGeometry, settings: str) -> tuple[Any, ...]:
 
 
 def _write_group(group: Any, row: sqlite3.Row, source: UntrustedGroup) -> None:
-    """Write the group of a pair: that of the source, without the outliers, and the geometry."""
+    """Write the group of a pair: a copy of the source without outliers, and the geometry."""
     if len(row["matches"]) % 8 or any(row[name] and len(row[name]) != 8 * math.prod(SHAPES[name]) for name in SHAPES):
         raise TypeError("arrays of other shapes")
     inliers = np.frombuffer(row["matches"], "<u4").reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Keypoints of images, as their pairs need them: read and freed of lens distortion once for each image."""
+"""Keypoints for pairs of images. Each image is read and undistorted only once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from caransac.verification.pair_records import MatchIndices
 Points = Floats | Array
 ImageKey = TypeVar("ImageKey")
 
-CACHED_IMAGES = 512  # whose keypoints are kept in memory: about 20 MB
-# To remove the distortion of 8,000 keypoints takes 10 ms, as long as to verify a pair: worth 160 MB.
+CACHED_IMAGES = 512  # number of images whose keypoints are kept in memory, about 20 MB
+# Undistorting 8,000 keypoints takes 10 ms, as long as verifying a pair, so caching is worth 160 MB.
 CACHED_UNDISTORTED = 2048
 
 
 class KeypointCache(Generic[ImageKey]):
-    """The keypoints of the images of a source, those used last in memory.
+    """Cache of keypoints of the images of a source.
 
     Attributes:
-        pixels: the pixels (n, 2) of an image's keypoints, as they are in the source.
-        camera: an image's camera, None where it is unknown.
-        matches_file: where the matches come from, for the message about one that cannot be.
+        pixels: function that returns the pixels (n, 2) of an image's keypoints in the source.
+        camera: function that returns an image's camera, or None if it is unknown.
+        matches_file: path of the file of matches, for messages.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class KeypointCache(Generic[ImageKey]):
     def matched(
         self, images: tuple[ImageKey, ImageKey], names: tuple[str, str], matches: MatchIndices
     ) -> tuple[Points, Points, tuple[Camera, Camera] | None]:
-        """The points and cameras of `PairMatches`.
+        """Return the points and cameras for `PairMatches`.
 
         Args:
             images: both images.
@@ -49,11 +49,11 @@ class KeypointCache(Generic[ImageKey]):
             matches: (n, 2) indices of the matched keypoints.
 
         Returns:
-            Pixels (n, 2) in image 1 and (n, 2) in image 2, and the cameras. Where both are known, points and cameras
-            are free of distortion; else the pixels are as they were read, and there are no cameras.
+            Pixels (n, 2) in image 1, pixels (n, 2) in image 2, and the cameras. If both cameras are known, points and
+            cameras are undistorted. Otherwise the pixels are unchanged and the cameras are None.
 
         Raises:
-            ValueError: a match names a keypoint that is not there.
+            ValueError: a match refers to a keypoint that does not exist.
         """
         camera1, camera2 = (self.camera(image) for image in images)
         cameras = None if camera1 is None or camera2 is None else (camera1.pinhole, camera2.pinhole)
@@ -69,6 +69,6 @@ class KeypointCache(Generic[ImageKey]):
         return points[0], points[1], cameras
 
     def _undistort(self, image: ImageKey) -> Points:
-        """Keypoints (n, 2) of an image in the pixels of a perfect lens; NaN where the distortion has no inverse."""
+        """Undistort the keypoints (n, 2) of an image; NaN if the distortion cannot be inverted."""
         pixels, camera = self.pixels(image), self.camera(image)
         return camera.undistort_pixels(pixels.astype(float)) if camera is not None and camera.is_distorted else pixels

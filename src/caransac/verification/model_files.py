@@ -1,6 +1,6 @@
-"""The files of a COLMAP model that localisation reads: points3D and cameras, binary or text.
+"""Read the files points3D and cameras of a COLMAP model, binary or text, for localisation.
 
-They may come from anybody. They are read here because pycolmap does not return from some files that are cut off.
+The files may come from anybody. pycolmap never returns from some truncated files, so they are read here.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from caransac.geometry import Array
 from caransac.verification.colmap_cameras import MODELS
 
 COUNT = Struct("<Q")
-POINT = Struct("<Q3d11xQ")  # number, place, (colour and error), length of the track
-CAMERA = Struct("<IiQQ")  # number, model, width, height; parameters follow
-NUM_REFUSED = {"RAD_TAN_THIN_PRISM_FISHEYE": 16, "EQUIRECTANGULAR": 2}  # parameters of models that `Camera` has not
+POINT = Struct("<Q3d11xQ")  # number, position, (colour and error), length of the track
+CAMERA = Struct("<IiQQ")  # number, model, width, height; the parameters follow
+# Number of parameters of models that `Camera` does not support.
+NUM_REFUSED = {"RAD_TAN_THIN_PRISM_FISHEYE": 16, "EQUIRECTANGULAR": 2}
 
 StoredCamera = tuple[int, int, int, int, bytes]  # arguments of `read_camera`
 
 
 def read_points(folder: Path) -> tuple[Array, NDArray[np.int64]]:
-    """Return the points (n, 3) of a model, and their observations (m, 3), image by image: image, keypoint, row.
+    """Return the points (n, 3) of a model, and observations (m, 3) ordered by image: (image, keypoint, point row).
 
     Raises:
-        OSError: there is no such file.
-        ValueError: it is something else, or cut off; the message names it.
+        OSError: the file does not exist.
+        ValueError: the file is invalid or truncated. The message names it.
     """
     points = sorted(_records(folder, "points3D", _point_at, _point_of), key=itemgetter(0))
     if not any(len(track) for *_, track in points):
@@ -54,9 +55,10 @@ def read_cameras(folder: Path) -> dict[int, StoredCamera]:
 def _records(
     folder: Path, name: str, read_at: Callable[[bytes, int], tuple[Any, int]], read_line: Callable[[list[str]], Any]
 ) -> Iterator[Any]:
-    """Yield the records of a binary file, or of a text if there is none.
+    """Yield the records of a binary file, or of a text file if there is no binary one.
 
-    `read_at` returns the record at a place of the data and its end, `read_line` the record of the words of a line.
+    `read_at` returns the record at a position of the data and its end. `read_line` converts the words of a line to a
+    record.
     """
     path = folder / f"{name}.bin"
     if path.is_file():

@@ -1,4 +1,4 @@
-"""What goes into the verification of a pair of images, and what comes out: plain records that can be pickled."""
+"""Input and output of the verification of a pair: plain records that can be pickled."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ CalibrationPolicy = Literal["auto", "always", "never"]
 FocalSource = Literal["given", "prior", "pooled", "unknown"]
 ImageSize = tuple[int, int]  # width, height
 MatchIndices = NDArray[np.uint32]
-# Wider than what is found with the noise of most keypoints: a reconstruction can drop matches, but bring none back. At
-# 3 px it has as many points in three images or more as with COLMAP's verification at 4 px, and smaller errors
-# (`caransac-lab study real-databases`).
+# Wider than the noise of most keypoints requires: a reconstruction can drop matches but cannot recover them. At 3 px it
+# has as many points in three or more images as with COLMAP's verification at 4 px, and smaller errors (`caransac-lab
+# study real-databases`).
 MAX_ERROR_PX = 3.0
-# Least confidence of a pair with known focal lengths. One scene of eight decided: kitchen, for training. Below 0.2,
-# wrong poses mislead COLMAP's global mapper there. At 0.35, its incremental mapper loses 7 of 24 images, because the
-# matches of doubtful pairs are right. With unknown focal lengths, it loses as many at 0.2, so that no pair is rejected.
+# Minimum confidence of a pair with known focal lengths. One of eight scenes decided: the training scene kitchen. Below
+# 0.2, wrong poses mislead COLMAP's global mapper there. At 0.35, its incremental mapper loses 7 of 24 images, because
+# the matches of doubtful pairs are right. With unknown focal lengths it loses as many at 0.2, so no pair is rejected.
 MIN_CONFIDENCE = 0.2
 
 
 def check_calibrated(calibrated: str) -> None:
-    """Raise a ValueError for a word that `CalibrationPolicy` does not have."""
+    """Raise a ValueError if the value is not one of `CalibrationPolicy`."""
     if calibrated not in get_args(CalibrationPolicy):
         raise ValueError(f"calibrated must be one of {', '.join(get_args(CalibrationPolicy))}, not {calibrated!r}")
 
 
 class Config(IntEnum):
-    """What kind of geometry a pair has, with COLMAP's numbers."""
+    """Kind of geometry of a pair, with COLMAP's numbers."""
 
     UNDEFINED = 0
     DEGENERATE = 1
@@ -46,12 +46,12 @@ class Config(IntEnum):
     PLANAR = 4
     PANORAMIC = 5
     PLANAR_OR_PANORAMIC = 6
-    WATERMARK = 7  # this and later ones only COLMAP has
+    WATERMARK = 7  # only COLMAP uses this and later values
     MULTIPLE = 8
     CALIBRATED_RIG = 9
 
 
-# The matrices and vectors of a geometry, and which of them each kind has; only COLMAP has the other kinds.
+# Matrices and vectors of a geometry, and those that each kind has. Only COLMAP uses the other kinds.
 SHAPES: Mapping[str, tuple[int, ...]] = {"F": (3, 3), "E": (3, 3), "H": (3, 3), "R": (3, 3), "t": (3,)}
 DETERMINED: Mapping[Config, frozenset[str]] = {
     Config.DEGENERATE: frozenset(),
@@ -64,7 +64,7 @@ DETERMINED: Mapping[Config, frozenset[str]] = {
 
 
 class BadPairError(ValueError):
-    """A pair that cannot be read: its `names`, and what is wrong with it."""
+    """A pair that cannot be read. It has the `names` of the images, and the reason."""
 
     def __init__(self, names: tuple[str, str], problem: str) -> None:
         super().__init__(problem)
@@ -82,13 +82,13 @@ def naming_pair(names: tuple[str, str]) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationOptions:
-    """How pairs are verified.
+    """Options of the verification of pairs.
 
     Attributes:
-        estimation: options of the estimator; every pair derives a seed of its own from their seed and its names.
-        min_inliers: a pair with fewer is degenerate. The default is COLMAP's.
-        min_confidence: a pair whose confidence is lower is degenerate; from 0 to 1. None for 0.2 if the focal lengths
-            of a pair are known, and for 0 if not.
+        estimation: options of the estimator. The seed of each pair is derived from their seed and the image names.
+        min_inliers: minimum number of inliers; a pair with fewer is degenerate. The default is COLMAP's.
+        min_confidence: minimum confidence, from 0 to 1; a pair below it is degenerate. None means 0.2 for pairs with
+            known focal lengths and 0 for other pairs.
     """
 
     estimation: Options = field(default_factory=lambda: Options(max_error_px=MAX_ERROR_PX))
@@ -96,14 +96,14 @@ class VerificationOptions:
     min_confidence: float | None = None
 
     def __post_init__(self) -> None:
-        self.policy(calibrated=True)  # which checks what it has
+        self.policy(calibrated=True)  # validates the values
         if not isinstance(self.estimation, Options):
             raise ValueError(f"estimation must be a caransac.Options, not {type(self.estimation).__name__}")
         if self.min_confidence and self.estimation.method != "ca-ransac":
             raise ValueError(f"min_confidence needs method 'ca-ransac'; {self.estimation.method!r} gives no confidence")
 
     def policy(self, *, calibrated: bool) -> GeometryPolicy:
-        """What is accepted of pairs with known focal lengths, or of others."""
+        """Return the acceptance policy of pairs with known focal lengths, or of other pairs."""
         usual = MIN_CONFIDENCE if calibrated else 0.0
         least = usual if self.min_confidence is None else self.min_confidence
         return GeometryPolicy(min_inliers=self.min_inliers, min_confidence=least)
@@ -114,21 +114,21 @@ class PairMatches:
     """A pair of images with its matches.
 
     Attributes:
-        key: the pair's number in its source.
+        key: number of the pair in its source.
         image1: name of image 1.
         image2: name of image 2.
         matches: (n, 2) indices of the matched keypoints.
-        points1: (n, 2) pixels of the matched keypoints in image 1. Where there are cameras they are free of lens
-            distortion, and NaN where that cannot be removed: such a match is never an inlier.
+        points1: (n, 2) pixels of the matched keypoints in image 1. If there are cameras, the points are undistorted, or
+            NaN if that is impossible. A match with NaN is never an inlier.
         points2: (n, 2) pixels in image 2.
-        cameras: both cameras, without distortion and in the points' pixel convention; None where a focal length is
+        cameras: both cameras, without distortion, in the pixel convention of the points; None if a focal length is
             unknown.
-        image_sizes: of both images, for a pair without cameras; None where they are unknown or not to be used.
-        same_camera: whether both images were taken by one camera; None where that is to be decided.
+        image_sizes: sizes of both images for a pair without cameras; None if they are unknown or must not be used.
+        same_camera: whether one camera took both images; None to let the estimator decide.
         scores: (n,) one number per match, or None.
-        score_kind: what the scores are.
-        descriptors: of the matched keypoints of image 1 (n, d) and of all keypoints of image 2 (m, d), to make ratios
-            from; None otherwise.
+        score_kind: kind of the scores.
+        descriptors: (n, d) descriptors of the matched keypoints of image 1 and (m, d) of all keypoints of image 2, for
+            computing ratios; or None.
     """
 
     key: int
@@ -152,28 +152,28 @@ class PairMatches:
             raise ValueError("cameras must have no distortion: remove it from the points, once for each image")
 
     def with_ratios(self, ratios: Floats) -> PairMatches:
-        """The pair with the ratios (n,) of its descriptors in their place."""
+        """Return the pair with the ratios (n,) instead of its descriptors."""
         return replace(self, scores=ratios, score_kind="ratio", descriptors=None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairGeometry:
-    """What verification found out about a pair. Matrices are None where they are not determined.
+    """Result of the verification of a pair. Matrices that are not determined are None.
 
     Attributes:
-        key: the pair's number in its source.
+        key: number of the pair in its source.
         image1: name of image 1.
         image2: name of image 2.
-        config: the kind of geometry, which says what of the matrices is determined.
-        matches: (k, 2) the inliers; none of a degenerate pair.
-        num_matches: matches the pair had.
-        confidence: probability that the geometry is right, or None from the classical methods.
-        elapsed_ms: milliseconds it took.
+        config: kind of geometry, which determines which matrices exist.
+        matches: (k, 2) inliers; empty for a degenerate pair.
+        num_matches: number of matches of the pair.
+        confidence: probability that the geometry is right, or None with the classical methods.
+        elapsed_ms: duration in milliseconds.
         F: (3, 3) fundamental matrix of pixels, ``x2^T F x1 = 0``.
         E: (3, 3) essential matrix.
-        H: (3, 3) homography of pixels, ``x2 ~ H x1``, where one explains the inliers.
+        H: (3, 3) homography of pixels, ``x2 ~ H x1``, if one explains the inliers.
         R: (3, 3) rotation, ``x2 = R x1 + t``.
-        t: (3,) translation of length one; zero between images that differ only by a rotation.
+        t: (3,) translation of unit length; zero if the images differ only by a rotation.
     """
 
     key: int
@@ -206,13 +206,12 @@ class PairGeometry:
 
 @dataclass(frozen=True)
 class CameraFocal:
-    """What is known of the focal length of a camera before its pairs are verified.
+    """Prior knowledge of the focal length of a camera.
 
     Attributes:
-        focal_px: the focal length in pixels; None where it is unknown.
-        deviation: its relative standard deviation, 0 for exact; None where it is unknown.
-        source: "given" and trusted as it is, "prior" of EXIF or the like, "pooled" over pairs of its images,
-            or "unknown".
+        focal_px: focal length in pixels; None if it is unknown.
+        deviation: relative standard deviation, 0 for exact; None if it is unknown.
+        source: "given" (exact), "prior" (e.g. from EXIF), "pooled" (over pairs of the camera's images) or "unknown".
     """
 
     focal_px: float | None
@@ -225,8 +224,8 @@ class UnknownCamera:
     """A camera whose focal length is unknown.
 
     Attributes:
-        image_size: of its images.
-        pairs: keys of pairs of its images that may show it.
+        image_size: size of the camera's images.
+        pairs: keys of pairs of its images from which the focal length may be estimated.
     """
 
     image_size: ImageSize
@@ -235,24 +234,24 @@ class UnknownCamera:
 
 @dataclass(frozen=True)
 class PairReport:
-    """A line of the report: what became of a pair. One that an earlier run verified may lack what only that run knew.
+    """Report of one pair. Reports of pairs from an earlier run may be incomplete.
 
     Attributes:
         image1: name of image 1.
         image2: name of image 2.
-        matches: matches the pair had.
-        inliers: how many of them are right.
+        matches: number of matches.
+        inliers: number of inliers.
         ratio: ``inliers / matches``.
         confidence: probability that the geometry is right.
-        config: the kind of geometry, in small letters.
-        ms: milliseconds it took.
-        focal1: focal length in pixels that was assumed for image 1, None where it is unknown.
-        focal_deviation1: its relative standard deviation.
-        focal_source1: where it comes from, see `CameraFocal`.
-        focal2: the same of image 2.
-        focal_deviation2: its relative standard deviation.
-        focal_source2: where it comes from.
-        problem: why it was skipped; empty of others.
+        config: kind of geometry, in lower case.
+        ms: duration in milliseconds.
+        focal1: assumed focal length of image 1 in pixels, None if it is unknown.
+        focal_deviation1: relative standard deviation of `focal1`.
+        focal_source1: source of `focal1`, see `CameraFocal`.
+        focal2: assumed focal length of image 2 in pixels, None if it is unknown.
+        focal_deviation2: relative standard deviation of `focal2`.
+        focal_source2: source of `focal2`.
+        problem: reason for skipping the pair; empty otherwise.
     """
 
     image1: str
@@ -281,18 +280,18 @@ class PairReport:
         confidence: float | None = None,
         ms: float | None = None,
     ) -> PairReport:
-        """The line of these figures."""
+        """Create a report from these values."""
         name = Config(config).name.lower() if config in list(Config) else f"config {config}"
         return cls(*names, matches, inliers, inliers / max(matches, 1), confidence, name, ms)
 
     @classmethod
     def of_skipped(cls, error: BadPairError) -> PairReport:
-        """The line of a pair that cannot be read."""
+        """Create the report of a pair that cannot be read."""
         return cls(*error.names, 0, 0, 0.0, None, "skipped", None, problem=str(error))
 
     @classmethod
     def of_geometry(cls, found: PairGeometry) -> PairReport:
-        """The line of a pair just verified."""
+        """Create the report of a pair that was just verified."""
         return cls.of(
             (found.image1, found.image2),
             found.num_matches,
@@ -303,7 +302,7 @@ class PairReport:
         )
 
     def with_focals(self, focal1: CameraFocal, focal2: CameraFocal) -> PairReport:
-        """The line with what was known of the cameras."""
+        """Return the report with the focal lengths of the cameras."""
         return replace(
             self,
             focal1=focal1.focal_px,

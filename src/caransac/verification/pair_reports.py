@@ -1,4 +1,4 @@
-"""What became of each pair, one line per pair, as CSV or Parquet."""
+"""Write reports as CSV or Parquet, one line per pair."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGITS = {"ratio": 4, "confidence": 4, "ms": 2, "focal1": 2, "focal2": 2} | dict
 
 
 def check_pair_reports_path(path: Path, inputs: Iterable[Path]) -> None:
-    """Raise now what writing the reports would raise at the end of a long run, and if it would replace an input."""
+    """Raise now if the reports cannot be written, or if they would replace an input."""
     check_no_input(path, inputs, "report:")
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"report: {path} must end in .csv or .parquet")
@@ -29,13 +29,13 @@ def check_pair_reports_path(path: Path, inputs: Iterable[Path]) -> None:
 
 
 def write_pair_reports(path: Path, reports: Sequence[PairReport]) -> None:
-    """Write one line per pair, sorted by image names; the ending chooses the format.
+    """Write one line per pair, sorted by image names. The suffix selects the format.
 
-    A pair that an earlier run verified is described by what the database says. Its confidence and time are taken from
-    the file that is replaced, if that one has them, and are left empty otherwise.
+    For a pair from an earlier run, the values come from the database. Its confidence and duration come from the report
+    file that is replaced; they are empty if that file does not have them.
 
-    Names of images are those of the data, but for control characters, which are written as escapes: a name can neither
-    forge a line nor steer a terminal. A name that begins like a formula of a spreadsheet stays as it is.
+    Image names are written unchanged, except that control characters are escaped. A name can therefore neither forge a
+    line nor control a terminal. A name that looks like a spreadsheet formula stays unchanged.
     """
     before = _read(path) if path.exists() else {}
     lines = [_complete(line, before.get((line["image1"], line["image2"]))) for line in map(_as_line, reports)]
@@ -54,12 +54,12 @@ def write_pair_reports(path: Path, reports: Sequence[PairReport]) -> None:
 
 
 def _as_line(report: PairReport) -> dict[str, Any]:
-    """A report as a line, its texts without control characters."""
+    """Convert a report to a line. Control characters in its texts are escaped."""
     return {name: escape_controls(value) if isinstance(value, str) else value for name, value in asdict(report).items()}
 
 
 def _complete(line: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """A line with what the file before knew of it where it tells of the same outcome."""
+    """Complete a line from the previous file if both report the same outcome."""
     same = ("matches", "inliers", "config")
     if line["ms"] is None and before is not None and all(str(before[name]) == str(line[name]) for name in same):
         line |= {name: _number(before[name]) for name in ("confidence", "ms")}
@@ -70,7 +70,7 @@ def _complete(line: dict[str, Any], before: dict[str, Any] | None) -> dict[str, 
 
 
 def _number(value: Any) -> float | None:
-    """What the file before says of a figure; None where it says nothing, or nonsense."""
+    """Return a number from the previous file, or None if it is missing or invalid."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -78,7 +78,7 @@ def _number(value: Any) -> float | None:
 
 
 def _read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Lines of a file by image names; none of a file that is something else."""
+    """Read the lines of a file by image names; no lines if the file is not a report."""
     lines: Iterable[dict[str, Any]]
     if path.suffix == ".parquet":
         arrow, parquet = _parquet()

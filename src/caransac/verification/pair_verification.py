@@ -1,4 +1,4 @@
-"""The verification of pairs: pure functions that any worker can run."""
+"""Verify pairs, with pure functions that any worker can run."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from caransac.verification.pair_records import Config, PairGeometry, PairMatches
 
 
 def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[PairGeometry]:
-    """Verify pairs one after the other; what a worker does, if it has that build of caransac."""
+    """Verify pairs one after the other, in a worker. Raise if the worker has another build of caransac."""
     _check_build(build)
     return [verify_pair(pair, options) for pair in _until_interrupted(pairs)]
 
 
 class FocalProfile(NamedTuple):
-    """What a pair says about its camera.
+    """Information of a pair about its camera.
 
     Attributes:
-        profile: see `profile_camera`; None where it says nothing.
-        ratios: (n,) of its descriptors, for the verification to come, as they take long to make; None without any.
+        profile: profile of the focal length, see `profile_camera`; None if there is none.
+        ratios: (n,) ratios of the descriptors, kept for the verification because they are slow to compute, or None.
     """
 
     profile: CameraProfile | None
@@ -45,20 +45,20 @@ class FocalProfile(NamedTuple):
 
 
 def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[FocalProfile]:
-    """What pairs of one camera each say about its focal length; see `verify_batch`."""
+    """Profile the focal lengths of pairs whose images share a camera; see `verify_batch`."""
     _check_build(build)
     return [_profile(pair, options) for pair in _until_interrupted(pairs)]
 
 
 def _check_build(build: str) -> None:
-    """Raise if another build asks: workers of a cluster may come at any time."""
+    """Raise if the caller has another build. Workers of a cluster may join at any time."""
     if build != build_identity():
         here = f"{build_identity()} on {platform.node()}"
         raise OSError(f"a worker has caransac {here}, and this is {build}: they must be the same")
 
 
 def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
-    """The pairs; a worker that is a thread stops between two of them."""
+    """Yield the pairs. A worker thread stops between two pairs after an interruption."""
     for pair in pairs:
         interrupts.check()
         yield pair
@@ -81,32 +81,32 @@ def _profile(pair: PairMatches, options: VerificationOptions) -> FocalProfile:
 
 
 def _with_ratios(pair: PairMatches) -> PairMatches:
-    """The pair with the ratios of its descriptors, if it has such, in their place."""
+    """Return the pair with ratios instead of descriptors, if it has descriptors."""
     if pair.descriptors is None:
         return pair
     return pair.with_ratios(match_ratios(*pair.descriptors, pair.matches[:, 1]))
 
 
 def verify_pair(pair: PairMatches, options: VerificationOptions) -> PairGeometry:
-    """Verify a pair. The geometry depends only on the pair and the options, not on where or in which order it runs."""
+    """Verify a pair. The result depends only on the pair and the options, not on the worker or the order."""
     return estimate_pair(pair, options)[0]
 
 
 def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[PairGeometry, EpipolarResult]:
-    """What `verify_pair` finds in a pair, and the estimate of its epipolar geometry."""
+    """Return the result of `verify_pair` and the estimate of the epipolar geometry."""
     started = time.perf_counter()
     pair, policy = _with_ratios(pair), options.policy(calibrated=pair.cameras is not None)
     estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
     usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
     found = _estimate(pair, usable, estimation)
-    # A plane, or a camera that only turned, has no epipolar geometry to be sure of: its homography counts.
+    # For a plane or a pure rotation, the epipolar geometry is ambiguous, and the homography counts.
     plane = None if found.degeneracy is None else estimate_homography(**_arguments(pair, usable), options=estimation)
     if plane is not None and not policy.accepts(plane):
         plane = None
     if plane is not None or policy.accepts(found):
         answer: Result = found if plane is None else plane
         if plane is not None and policy.accepts(found) and found.num_inliers > plane.num_inliers:
-            answer = found  # what lies off the plane counts, too
+            answer = found  # points off the plane count, too
         inliers = usable[answer.inliers]
         config, matrices = _describe(found, plane)
     else:
@@ -126,12 +126,12 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
 
 
 def pair_seed(seed: int, image1: str, image2: str) -> int:
-    """A seed for a pair of images, from the seed of the run and the images' names."""
+    """Derive the seed of a pair from the seed of the run and the image names."""
     return int.from_bytes(blake2b(f"{seed}\n{image1}\n{image2}".encode(), digest_size=8).digest(), "little")
 
 
 def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> EpipolarResult:
-    """Estimate from the matches `rows` (m,) of a pair."""
+    """Estimate the geometry from the matches `rows` (m,) of a pair."""
     matches = _arguments(pair, rows) | {"options": options}
     cameras = _fitting_cameras(pair.cameras, (matches["points1"], matches["points2"]))
     if cameras is not None:
@@ -145,21 +145,21 @@ def _estimate(pair: PairMatches, rows: NDArray[np.intp], options: Options) -> Ep
 def _fitting_cameras(
     cameras: tuple[Camera, Camera] | None, points: tuple[Array, Array]
 ) -> tuple[Camera, Camera] | None:
-    """Cameras, without sizes that their points contradict: a wrong camera must not end the verification."""
+    """Drop camera sizes, or the cameras, if the points contradict them. A wrong camera does not stop the run."""
     if cameras is not None and any(map(misfit, cameras, points)):
         cameras = replace(cameras[0], width=0, height=0), replace(cameras[1], width=0, height=0)
     return None if cameras is None or any(map(misfit, cameras, points)) else cameras
 
 
 def _sizes_fit(pair: PairMatches, rows: NDArray[np.intp]) -> bool:
-    """Whether the images are of the size that a collection says: one that is not must not end the verification."""
+    """Return True if all points are inside the images. Wrong sizes are ignored; they do not stop the run."""
     assert pair.image_sizes is not None
     points = pair.points1[rows], pair.points2[rows]
     return all(contains(size, each) for size, each in zip(pair.image_sizes, points, strict=True))
 
 
 def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """The matches `rows` (m,) of a pair as arguments of the estimators."""
+    """Return the matches `rows` (m,) of a pair as arguments of the estimators."""
     return {
         "points1": pair.points1[rows],
         "points2": pair.points2[rows],
@@ -169,7 +169,7 @@ def _arguments(pair: PairMatches, rows: NDArray[np.intp]) -> dict[str, Any]:
 
 
 def _describe(found: EpipolarResult, plane: HomographyResult | None) -> tuple[Config, dict[str, Array]]:
-    """The kind of geometry of a pair, and its matrices by their names in `PairGeometry`."""
+    """Return the kind of geometry of a pair, and its matrices by their names in `PairGeometry`."""
     homography = {} if plane is None or plane.H is None else {"H": plane.H}
     if isinstance(found, FundamentalResult):
         assert found.F is not None
@@ -177,7 +177,7 @@ def _describe(found: EpipolarResult, plane: HomographyResult | None) -> tuple[Co
 
     assert found.E is not None and found.R is not None and found.t is not None
     assert found.camera1 is not None and found.camera2 is not None
-    camera1, camera2 = found.camera1, found.camera2  # refined, where they were uncertain
+    camera1, camera2 = found.camera1, found.camera2  # refined if they were uncertain
     if homography and found.degeneracy == "rotation":
         R = rotation_from_homography(homography["H"], camera1.K, camera2.K)
         H = camera2.K @ R @ np.linalg.inv(camera1.K)

@@ -1,4 +1,4 @@
-"""With what pairs were verified: a text that is stored with their geometries, so that a change is noticed."""
+"""Describe the settings of a verification. The text is stored with the geometries, so that changes are noticed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import caransac
 from caransac._support.untrusted import parse_json
 from caransac.verification.pair_records import VerificationOptions
 
-UNRECORDED = ""  # the settings of somebody who did not tell them
+UNRECORDED = ""  # settings of callers who did not pass any
 
 
 def describe_settings(options: VerificationOptions, **further: object) -> str:
-    """All that a geometry depends on beside the pair itself, as JSON.
+    """Return, as JSON, everything that a geometry depends on besides the pair itself.
 
     Args:
-        options: how pairs are verified.
-        further: how a source reads them.
+        options: options of the verification.
+        further: options of the source.
     """
     settings: dict[str, Any] = {"caransac": caransac.__version__, **asdict(options), **further}
     settings |= settings.pop("estimation")
@@ -27,16 +27,16 @@ def describe_settings(options: VerificationOptions, **further: object) -> str:
 
 
 def changed_settings(before: str, now: str) -> list[str]:
-    """Names of the settings in which two texts of `describe_settings` differ."""
+    """Return the names of the settings that differ between two texts of `describe_settings`."""
     one, other = (_read(text) for text in (before, now))
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 def describe_kept(kept: Mapping[str | None, int], now: str) -> list[str]:
-    """Lines about pairs that were verified before, and not as they would be now.
+    """Describe pairs that were verified before with other settings, in lines of text.
 
     Args:
-        kept: pairs by the settings they were verified with; None for those of other software.
+        kept: number of pairs by their settings; None for other software.
         now: the settings of this run.
     """
     lines = []
@@ -54,7 +54,7 @@ def describe_kept(kept: Mapping[str | None, int], now: str) -> list[str]:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Settings by name; none of a text that is something else."""
+    """Parse settings by name; none if the text is invalid."""
     try:
         settings = parse_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the runner needs to know of the place that pairs come from."""
+"""Interface between the runner and a source of pairs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from caransac.verification.pair_records import CameraFocal, PairGeometry, PairMa
 
 
 class Source(Protocol):
-    """Where pairs come from and geometries go to. Only the process that opened it uses it."""
+    """A source of pairs and store of geometries. Only the process that opened it uses it."""
 
     @property
     def batch_size(self) -> int:
-        """Pairs that go to a worker at once and are then written together."""
+        """Number of pairs that are sent to a worker, and later written, together."""
         ...
 
     @property
@@ -24,44 +24,44 @@ class Source(Protocol):
 
     @property
     def kept(self) -> Sequence[PairReport]:
-        """What is known of the pairs that were verified before."""
+        """Reports of the pairs that were verified before."""
         ...
 
     @property
     def kept_settings(self) -> Mapping[str | None, int]:
-        """How many of these were verified with which settings; None stands for other software."""
+        """Number of these pairs by their settings; None stands for other software."""
         ...
 
     @property
     def unpooled(self) -> Mapping[int, UnknownCamera]:
-        """Cameras whose focal lengths are unknown, by number, as far as they have pairs that may show it."""
+        """Cameras by number whose focal lengths are unknown and that have pairs for estimating them."""
         ...
 
     @property
     def pooled(self) -> Mapping[int, CameraEstimate]:
-        """What was found out about the focal lengths of these."""
+        """Estimated focal lengths of these cameras, by number."""
         ...
 
     def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
-        """Use pooled focal lengths from here on; called once, before any pair is verified."""
+        """Use pooled focal lengths from now on. Called once, before any pair is verified."""
         ...
 
     def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
-        """What is known of the focal lengths of a pair."""
+        """Return the known focal lengths of a pair."""
         ...
 
     def read(self, key: int) -> PairMatches:
-        """A pair; a `BadPairError` if it cannot be read."""
+        """Read a pair. Raise a `BadPairError` if that is impossible."""
         ...
 
     def write(self, found: Sequence[PairGeometry]) -> None:
-        """Keep the geometries of a batch, all or none."""
+        """Store the geometries of a batch in one transaction."""
         ...
 
     def finish(self) -> None:
-        """Called once, after the last pair."""
+        """Finish the run. Called once, after the last pair."""
         ...
 
     def close(self) -> None:
-        """Called once, whatever happened."""
+        """Close the source. Called once, even after errors."""
         ...
