@@ -144,8 +144,8 @@ class CameraTuning:
             the matches as well as a k1, the k1 is not accepted. Without slack, pairs of one phone seemed to have k1 of
             -0.15 to 0.19.
         k1_difference: deviation of the difference of k1 between two images of one camera.
-        lens_matches: maximum number of matches that lenses are fitted to. The most likely ones are used, because few of
-            many are right.
+        lens_matches: maximum number of matches that lenses are fitted to. The most likely ones are used. That
+            saves a seventh of the time with 8000 matches, and changes no accuracy.
         lens_evidence: minimum logarithm of the Bayes factor at which a k1 is accepted. On validation scenes with
             undistorted lenses, ALIKED loses 0.6 AUC@5 at 5 and nothing at 10.
     """
