@@ -1,4 +1,4 @@
-// Zeros for the kernels, where packs do not straddle lines of the cache.
+// Zero-initialised memory for the kernels, aligned so that packs do not straddle cache lines.
 #pragma once
 
 #include <cstddef>

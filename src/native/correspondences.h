@@ -10,23 +10,23 @@
 
 namespace caransac {
 
-// Columns in double and in single precision, padded with NaN: padding scores nothing. Never changes once Python has it,
-// so that any number of threads may read it. A point of image 1 matches one of image 2, or one in space: the columns
-// are u1, v1, u2, v2 and, in space, w2.
+// Columns in double and in single precision, padded with NaN, which scores zero. An object never changes after Python
+// has it, so any number of threads may read it. A point of image 1 matches a point of image 2 or a point in space: the
+// columns are u1, v1, u2, v2 and, in space, w2.
 class Correspondences {
   public:
-    // points1: n x 2 finite coordinates; points2: n x dimensions, which are two in an image and three in space.
+    // points1: n x 2 finite coordinates. points2: n x dimensions; dimensions is two in an image and three in space.
     Correspondences(const double* points1, const double* points2, int n, int dimensions = 2);
     Correspondences(const Correspondences& other);
     Correspondences(Correspondences&& other) = default;
-    // Some of them, in the given order. index: numbers from 0 to size() - 1.
+    // A subset in the given order. index: numbers from 0 to size() - 1.
     Correspondences subset(const std::vector<int>& index) const;
-    // Moves all of them while they are made: map(c, value) is the new value of column c.
+    // Transforms all coordinates during construction: map(c, value) is the new value of column c.
     template <class Map>
     void map(Map map) {
         for (int c = 0; c < columns_; ++c) fill(c, [=, from = column(doubles_, c)](int i) { return map(c, from[i]); });
     }
-    // Moves all points of an image, 0 or 1: move(u, v) changes the coordinates of one.
+    // Transforms all points of image 0 or 1: move(u, v) changes the coordinates of one point.
     template <class Move>
     void map_image(int image, Move move) {
         double *const u = column(doubles_, 2 * image), *const v = column(doubles_, 2 * image + 1);
@@ -36,7 +36,7 @@ class Correspondences {
     }
 
     int size() const { return n_; }
-    int dimensions() const { return columns_ - 2; }  // of what image 1 is matched with
+    int dimensions() const { return columns_ - 2; }  // of the points that image 1 is matched with
     Columns<double> columns() const { return view(doubles_); }
     Columns<float> single_columns() const { return view(floats_); }
 
@@ -66,8 +66,8 @@ class Correspondences {
     std::unique_ptr<float[]> floats_;
 };
 
-// Whether a model can be fitted to point i: meaningful coordinates are of the order of one, and one that is infinite
-// would make every cost infinite.
+// Whether a model can be fitted to point i. Meaningful coordinates are of the order of one, and an infinite one would
+// make every cost infinite.
 inline bool is_usable(const Columns<double>& points, int i) {
     constexpr double kFarthest = 1e6;
     return std::abs(points.u1[i]) < kFarthest && std::abs(points.v1[i]) < kFarthest &&

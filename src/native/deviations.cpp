@@ -25,7 +25,7 @@ Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double 
 }
 
 Eigen::MatrixXd with_prior(Eigen::MatrixXd information, const Prior& prior) {
-    constexpr double kSure = 1e12;  // information about what is held fixed
+    constexpr double kSure = 1e12;  // information about a fixed degree of freedom
     for (Eigen::Index k = 0; k < prior.rows(); ++k) {
         if (!std::isinf(prior(k, k))) continue;
         information.row(k).setZero();
@@ -79,7 +79,7 @@ void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, 
     const Eigen::VectorXd by_row = carried.cwiseProduct(slopes).rowwise().sum().cwiseProduct(as_vector(weights));
     std::vector<double> influence(n);
     for (Eigen::Index row = 0; row < by_row.size(); ++row)
-        if (!std::isnan(by_row[row])) influence[row / numbers] += by_row[row];  // nothing could be sorted by NaN
+        if (!std::isnan(by_row[row])) influence[row / numbers] += by_row[row];  // NaN cannot be sorted
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
     count = std::min(count, n);

@@ -1,4 +1,4 @@
-// How far noise moves what a model says: the covariance of its degrees of freedom, carried over.
+// Propagates noise to the output of a model, by the covariance of its degrees of freedom.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,12 @@
 
 namespace caransac {
 
-// Degrees of freedom x numbers, residuals x degrees of freedom, and degrees of freedom x degrees of freedom.
+// Matrices: degrees of freedom x outputs, residuals x degrees of freedom, degrees of freedom x degrees of freedom.
 using Rates = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Slopes = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Prior = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Signed residuals, padded(n) of them, and their derivatives by a model's degrees of freedom.
+// Signed residuals, padded(n) of them, and their derivatives with respect to the degrees of freedom.
 template <class Manifold>
 Slopes residual_slopes(const Manifold& at, const Columns<double>& points, double* residuals) {
     if constexpr (std::is_same_v<Manifold, RayManifold>) {
@@ -28,7 +28,7 @@ Slopes residual_slopes(const Manifold& at, const Columns<double>& points, double
     }
 }
 
-// The same of absolute poses, whose residuals are of two numbers: 2 n of them, and as many rows.
+// The same for absolute poses, whose residuals have two components: 2 n residuals and 2 n rows.
 template <int kDof>
 Slopes residual_slopes(const AbsoluteManifold<kDof>& at, const Columns<double>& points, double* residuals) {
     Slopes slopes(2 * points.n, kDof);
@@ -40,42 +40,43 @@ struct Deviations {
     double all, supported;
 };
 
-// The functions up to `deviations` know no kind of model, so that they are compiled once.
+// The functions up to `deviations` do not depend on the kind of model, so that they are compiled once.
 
-// Information, at noise one, about a model's degrees of freedom, at a variance of the residuals, and a prior on top of
-// it; infinity on the prior's diagonal holds a degree of freedom fixed. It can be inverted.
+// Adds a prior to the unit-noise information about a model's degrees of freedom, for a given variance of the residuals.
+// Infinity on the prior's diagonal fixes a degree of freedom. The result is invertible.
 Eigen::MatrixXd regular_information(const Eigen::MatrixXd& at_noise_one, double variance, const Prior& prior);
 
-// Information about a model's degrees of freedom, and a prior on top of it, as above.
+// The same for information that already includes the variance of the residuals.
 Eigen::MatrixXd with_prior(Eigen::MatrixXd information, const Prior& prior);
 
 double largest_deviation(const Eigen::MatrixXd& information, const Rates& rates);
 
-// Every weight so many times in a row.
+// Repeats every weight `times` times.
 std::vector<double> repeated(const std::vector<double>& weights, int times);
 
-// Takes points whose derivatives are too long, or no numbers, out of these and of the weights.
+// Removes points whose derivatives are too large or NaN from the derivatives and the weights.
 void drop_absurd(Slopes& slopes, std::vector<double>& weights);
 
-// Information, at noise one, of points with weights and derivatives of their residuals.
+// Information, for unit noise, of points with weights and derivatives of their residuals.
 Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& weights);
 
-// How the degrees of freedom follow residuals that have moved so far, to first order.
+// Change of the degrees of freedom, to first order, when the residuals change.
 Eigen::VectorXd response_of(const Slopes& slopes, const std::vector<double>& weights, const Eigen::VectorXd& moved,
                             double variance, const Prior& prior);
 
-// Takes the `count` points of the largest influence, of equal ones the first, out of the weights and of the information
-// at noise one. A point has so many numbers in its residual, one row of slopes for each.
+// Removes the `count` points of the largest influence from the weights and from the unit-noise information; the first
+// come first among equals. A point has `numbers` components in its residual, with one row of slopes each.
 void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, int numbers,
                       std::vector<double>& weights, Eigen::MatrixXd& at_noise_one);
 
-// Largest standard deviation of what a model says, given how that moves with the model's degrees of freedom.
-//   weights:  of the points that the model was fitted to
-//   rates:    degrees of freedom x numbers
-//   variance: of the residuals
-//   prior:    information about the degrees of freedom that does not come from the points
-//   dropped:  so many points of the largest influence may agree by chance: `supported` is the deviation without them.
-//             Homographies have none dropped.
+// Largest standard deviation of the output of a model, given the derivatives of the output with respect to the degrees
+// of freedom.
+//   weights:  weights of the points that the model was fitted to
+//   rates:    degrees of freedom x outputs
+//   variance: variance of the residuals
+//   prior:    information about the degrees of freedom from other sources than the points
+//   dropped:  number of points of the largest influence that may agree by chance. `supported` is the deviation
+//             without them. Homographies drop none.
 template <class Manifold>
 Deviations deviations(const Manifold& at, const Columns<double>& points, std::vector<double> weights,
                       const Rates& rates, double variance, const Prior& prior, int dropped) {
@@ -84,7 +85,7 @@ Deviations deviations(const Manifold& at, const Columns<double>& points, std::ve
         const double all = largest_deviation(regular_information(at_noise_one, variance, prior), rates);
         return {all, all};
     } else {
-        std::vector<double> residuals(2 * static_cast<size_t>(padded(points.n)));  // of one number or two
+        std::vector<double> residuals(2 * static_cast<size_t>(padded(points.n)));  // one or two components
         Slopes slopes = residual_slopes(at, points, residuals.data());
         const int numbers = points.n > 0 ? static_cast<int>(slopes.rows() / points.n) : 1;
         weights = repeated(weights, numbers);
@@ -92,14 +93,15 @@ Deviations deviations(const Manifold& at, const Columns<double>& points, std::ve
         Eigen::MatrixXd at_noise_one = information_of(slopes, weights);
         const auto information = [&] { return regular_information(at_noise_one, variance, prior); };
         const double all = largest_deviation(information(), rates);
-        for (const int part : {dropped - dropped / 2, dropped / 2})  // points hide behind each other
+        // In two steps, because influential points can mask each other.
+        for (const int part : {dropped - dropped / 2, dropped / 2})
             drop_influential(information(), slopes, part, numbers, weights, at_noise_one);
         return {all, largest_deviation(information(), rates)};
     }
 }
 
-// How a model's degrees of freedom follow its points, of as many weights, to where they moved: to first order. Points
-// whose residuals are no numbers there take no part. Variance and prior as above.
+// Change of a model's degrees of freedom, to first order, when its points move. Points whose residuals are NaN after
+// the move are ignored. Variance and prior as above.
 template <class Manifold>
 Eigen::VectorXd response(const Manifold& at, const Columns<double>& points, const Columns<double>& moved,
                          std::vector<double> weights, double variance, const Prior& prior) {

@@ -1,4 +1,4 @@
-// Relative poses of cameras whose focal lengths and principal points are only nearly known.
+// Relative poses of cameras whose focal lengths and principal points are only approximately known.
 #pragma once
 
 #include "hot/points.h"
@@ -6,12 +6,11 @@
 
 namespace caransac {
 
-// A camera relative to the one that points were normalised with: what that took for (u, v) is really the ray
-// ((u - x) / scale, (v - y) / scale, 1) with scale = exp(log_scale), the ratio of the true focal length to the assumed
-// one.
+// A camera relative to the one that normalised the points: a normalised point (u, v) is really the ray ((u - x) /
+// scale, (v - y) / scale, 1). scale = exp(log_scale) is the true focal length divided by the assumed one.
 struct Intrinsics {
     double log_scale = 0, x = 0, y = 0;
-    Matrix3 inverse() const;  // of [[scale, 0, x], [0, scale, y], [0, 0, 1]]
+    Matrix3 inverse() const;  // inverse of [[scale, 0, x], [0, scale, y], [0, 0, 1]]
 };
 
 struct FocalPose {
@@ -19,7 +18,7 @@ struct FocalPose {
     Intrinsics camera1, camera2;
 };
 
-// As Python has them: 18 numbers, the rows of [R | t | a1 | a2] with a = (log_scale, x, y) of each camera.
+// Layout in Python: 18 numbers, the rows of [R | t | a1 | a2] with a = (log_scale, x, y) of each camera.
 FocalPose read_focal_pose(const double* from);
 void write_focal_pose(const FocalPose& model, double* to);
 

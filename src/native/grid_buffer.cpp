@@ -6,19 +6,20 @@
 namespace caransac {
 namespace {
 
-constexpr double kPerCell = 1.5;   // points in a cell on average, and
-constexpr double kAspect = 3;      // its height in widths: the fastest of some when looking for eight
-constexpr double kExtent = 2;      // in spreads: nearly all points lie within this of the centre
+constexpr double kPerCell = 1.5;  // average number of points in a cell
+// Height of a cell divided by its width: the fastest of several values in searches for eight neighbours.
+constexpr double kAspect = 3;
+constexpr double kExtent = 2;      // half the size of the grid in spreads; nearly all points are inside
 constexpr double kFarthest = 1e9;  // coordinates saturate here, so that no squared distance overflows
 
-// Where most of the numbers are.
+// Range of most of the numbers.
 struct Interval {
     double low = kExtent, high = -kExtent;
     void include(double value) {
         low = std::min(low, std::max(value, -kExtent));
         high = std::max(high, std::min(value, kExtent));
     }
-    double length() const { return std::max(high - low, 0.01); }  // not zero: points may lie on a line
+    double length() const { return std::max(high - low, 0.01); }  // positive, because points may lie on a line
 };
 
 double saturated(double value) { return std::clamp(value, -kFarthest, kFarthest); }
@@ -40,8 +41,8 @@ GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, 
     const int rows = static_cast<int>(vertical.length() * rows_per_unit) + 1;
     const size_t cells = static_cast<size_t>(columns) * rows;
 
-    // Counts two places on: sums of them are where cells start one place on, and stepping through each cell while it is
-    // filled moves that to where it belongs.
+    // Counts are stored two places further on, so that their sums are the starts of cells one place further on. Filling
+    // a cell advances its start, which moves it to its final place.
     start_.reset(new int[cells + 2]());
     const std::unique_ptr<int[]> cell(new int[n]);
     for (int i = 0; i < n; ++i) {

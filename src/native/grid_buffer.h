@@ -1,4 +1,4 @@
-// Makes a grid, and owns its arrays.
+// Builds a grid and owns its arrays.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace caransac {
 
-// Sorts (x, y) of one image, and carries along where the points are in the other image; z and other_z are null but in
-// space.
+// Sorts the points (x, y) of one image together with their matches in the other image. z and other_z are null except
+// for points in space.
 class GridBuffer {
   public:
     GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n,

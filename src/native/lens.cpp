@@ -29,7 +29,7 @@ double Lens::unbend(double radius) const {
     for (int step = 0; step < kMostSteps; ++step) {
         const double bent = curve_.k1 * ray * ray, change = (ray * (1 + bent) - radius) / (1 + 3 * bent);
         ray -= change;
-        if (std::abs(change) <= 1e-8 * ray) break;  // the next one would be its square
+        if (std::abs(change) <= 1e-8 * ray) break;  // convergence is quadratic
     }
     return ray;
 }

@@ -1,4 +1,4 @@
-// Lenses that bend straight lines: the radial distortion x' = x (1 + k1 |x|^2), COLMAP's SIMPLE_RADIAL.
+// Lenses with radial distortion: x' = x (1 + k1 |x|^2), COLMAP's SIMPLE_RADIAL.
 #pragma once
 
 #include "correspondences.h"
@@ -6,13 +6,13 @@
 
 namespace caransac {
 
-// One lens. Points beyond 0.9 of the radius where the polynomial folds back are bent on along its tangent there, so
-// that every point has its place.
+// One lens. Beyond 0.9 of the radius at which the polynomial folds back, the tangent at that radius is used instead, so
+// that every point has an image.
 class Lens {
   public:
     explicit Lens(double k1);
     const LensCurve& curve() const { return curve_; }
-    double bend(double radius) const;    // distance from the middle of a ray in the image
+    double bend(double radius) const;    // distance of a ray from the centre in the image
     double unbend(double radius) const;  // the inverse
 
   private:
@@ -24,7 +24,7 @@ struct Lenses {
     double k1[2] = {0, 0};
 };
 
-// Rays seen through some lenses as rays seen through others: the same pixels.
+// Converts rays seen through some lenses to rays seen through others, for the same pixels.
 Correspondences change_lenses(const Correspondences& rays, const Lenses& from, const Lenses& to);
 
 }  // namespace caransac

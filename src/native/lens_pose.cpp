@@ -12,12 +12,12 @@
 namespace caransac {
 namespace {
 
-// Distances depend on the degrees of freedom through the entries of a matrix and the lenses: sums over points are taken
-// of these, and what they say of the degrees of freedom follows once.
+// Distances depend on the degrees of freedom only through the entries of a matrix and the lenses. Sums over points are
+// computed for these, and converted to the degrees of freedom once.
 constexpr int kEntries = 9;
 using Chain = Eigen::Matrix<double, kLensNumbers, LensManifold::kDof>;
 
-constexpr double kStrongest = 1.0;  // of lenses: rays through stronger ones make no sense
+constexpr double kStrongest = 1.0;  // maximum strength of lenses; rays through stronger ones are meaningless
 
 struct System {
     double cost;
@@ -25,7 +25,7 @@ struct System {
     LensManifold::Delta gradient;
 };
 
-// Points as their distances from the middle of the image, and the directions to them.
+// Points as distances from the image centre and directions to them.
 class SeenPoints {
   public:
     SeenPoints(const Columns<double>& rays, const double* weights, const Lenses& lenses, int most) {
@@ -42,15 +42,15 @@ class SeenPoints {
             for (int image = 0; image < 2; ++image) {
                 const double u = from[image][0][i], v = from[image][1][i], radius = std::sqrt(u * u + v * v);
                 columns_[3 * image][k] = Lens(lenses.k1[image]).bend(radius);
-                columns_[3 * image + 1][k] = radius > 0 ? u / radius : 1;  // of the middle, any direction
+                columns_[3 * image + 1][k] = radius > 0 ? u / radius : 1;  // any direction at the centre
                 columns_[3 * image + 2][k] = radius > 0 ? v / radius : 0;
             }
         }
     }
     int size() const { return size_; }
 
-    // The cost of a model as its degrees of freedom change; that of least squares, whose value is not told, if the
-    // scale of the loss is infinite.
+    // The cost of a model as a function of its degrees of freedom. If the scale of the loss is infinite, it is least
+    // squares and the value of the cost is not computed.
     System linearise(const LensManifold& at, double loss_scale) const {
         const SeenColumns seen{{column(0), column(3)}, {column(1), column(4)}, {column(2), column(5)}, size_};
         const LensCurve lenses[2] = {Lens(at.lenses().k1[0]).curve(), Lens(at.lenses().k1[1]).curve()};
@@ -90,7 +90,7 @@ System linearise(const LensManifold& at, const SeenPoints& points, const Lenses&
             system.hessian.col(k).setZero();
             system.gradient[k] = 0;
         }
-    // The prior: of focal lengths and principal points as without lenses, then of the lenses.
+    // The prior: focal lengths and principal points as without lenses, then the lenses.
     constexpr int kFocal = FocalManifold::kDof;
     FocalManifold::Delta focal_gradient = system.gradient.head<kFocal>();
     Eigen::Matrix<double, kFocal, kFocal> focal_hessian = system.hessian.topLeftCorner<kFocal, kFocal>();

@@ -1,4 +1,4 @@
-// Relative poses of cameras whose focal lengths, principal points and lenses are only nearly known.
+// Relative poses of cameras whose focal lengths, principal points and lenses are only approximately known.
 #pragma once
 
 #include "focal_pose.h"
@@ -9,10 +9,10 @@ namespace caransac {
 
 struct LensPose {
     FocalPose focal_pose;
-    Lenses lenses;  // in the unit of the rays: those of the cameras that these were normalised with
+    Lenses lenses;  // in the unit of the rays, relative to the cameras that normalised them
 };
 
-// The pose, then log_scale, x, y of either camera, then k1 of either lens: thirteen degrees of freedom.
+// Thirteen degrees of freedom: the pose, then log_scale, x, y of each camera, then k1 of each lens.
 class LensManifold {
   public:
     static constexpr int kDof = kLensPoseDof, kFirstLens = FocalManifold::kDof;
@@ -29,13 +29,13 @@ class LensManifold {
     Lenses lenses_;
 };
 
-// Refines a model by Levenberg-Marquardt on the robust Sampson cost of what the rays are through its lenses.
-//   rays:    as seen through `model.lenses`, with weights, n numbers
-//   given:   the lenses that the prior is about
+// Refines a model by Levenberg-Marquardt on the robust Sampson cost of the rays through its lenses.
+//   rays:    rays as seen through `model.lenses`, with n weights
+//   given:   lenses that the prior refers to
 RefineReport refine_lens_pose(LensPose& model, const Columns<double>& rays, const double* weights, const Lenses& given,
                               const RefineOptions& options);
 
-// J^T W J of the residuals: what rays, as seen through the model's lenses, say about it at noise one.
+// J^T W J of the residuals: the information of the rays, as seen through the model's lenses, for unit noise.
 LensManifold::Square lens_information(const LensPose& model, const Columns<double>& rays, const double* weights);
 
 }  // namespace caransac

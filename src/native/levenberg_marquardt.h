@@ -13,12 +13,12 @@ struct RefineReport {
     double initial_cost, cost;
 };
 
-// Moves a model to where its cost is least; no step is taken that does not lower it.
-//   linearise: a model -> its system: cost, and the halves of its gradient and Hessian
+// Minimises the cost of a model. Only steps that lower the cost are taken.
+//   linearise: maps a model to its system: cost, and the halves of its gradient and Hessian
 template <class Manifold, class Linearise>
 RefineReport levenberg_marquardt(Manifold& model, const RefineOptions& options, Linearise linearise) {
-    constexpr double kMinStep = 1e-12;  // shorter ones change nothing
-    // Damping is relative to the diagonal; the floor, relative to the trace, is for what has no curvature at all.
+    constexpr double kMinStep = 1e-12;  // shorter steps change nothing
+    // Damping is relative to the diagonal. The floor, relative to the trace, is for directions without curvature.
     constexpr double kFirstDamping = 1e-4, kMinDamping = 1e-10, kMaxDamping = 1e8, kFloor = 1e-12;
     auto system = linearise(model);
     RefineReport report{system.cost, system.cost};
@@ -29,7 +29,7 @@ RefineReport levenberg_marquardt(Manifold& model, const RefineOptions& options, 
         damped.diagonal() += damping * damped.diagonal() + Manifold::Delta::Constant(floor);
         const typename Manifold::Delta delta = -damped.ldlt().solve(system.gradient);
         const double length = delta.norm();
-        if (!(length > kMinStep)) break;  // converged, or not a number
+        if (!(length > kMinStep)) break;  // converged, or NaN
         const Manifold candidate = model.retract(delta);
         const auto next = linearise(candidate);
         if (!(next.cost < system.cost)) {

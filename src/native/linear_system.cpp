@@ -14,13 +14,13 @@ Eigen::Matrix<double, kDof, kDof> symmetric(const double* upper_triangle) {
     return matrix;
 }
 
-// The normal equations of the points with the prior of the manifold.
+// The normal equations of the points plus the prior of the manifold.
 template <class Manifold>
 LinearSystem<Manifold::kDof> with_prior(const NormalEquations& of_points, const Manifold& at,
                                         const RefineOptions& options) {
     LinearSystem<Manifold::kDof> system{of_points.cost, symmetric<Manifold::kDof>(of_points.hessian),
                                         Eigen::Map<const typename Manifold::Delta>(of_points.gradient)};
-    // The packed logarithm makes any number of what is none, and such a cost could be the lowest.
+    // The packed logarithm returns a finite number for NaN, and such a cost could be the lowest.
     if (!system.gradient.allFinite()) system.cost = std::numeric_limits<double>::quiet_NaN();
     at.add_prior(options, system.cost, system.gradient, system.hessian);
     return system;
@@ -43,7 +43,7 @@ LinearSystem<kDof> reprojection(const AbsoluteManifold<kDof>& at, const Weighted
     return with_prior(raw, at, options);
 }
 
-// Adds one way's normal equations in the nine entries of its matrix, by the chain rule.
+// Adds the normal equations of one direction in the nine entries of its matrix, by the chain rule.
 void add_way(const TransferSums& sums, const HomographyManifold::Basis& basis, LinearSystem<kHomographyDof>& system) {
     Eigen::Matrix<double, 9, 9> by_entries = Eigen::Matrix<double, 9, 9>::Zero();
     const Eigen::Matrix3d ones = symmetric<3>(sums.moments[0]), p = symmetric<3>(sums.moments[1]),

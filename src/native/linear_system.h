@@ -1,4 +1,5 @@
-// The robust cost of a model next to a point of its manifold, to second order: what every step of refinement solves.
+// The robust cost of a model near a point of its manifold, to second order: the system that each refinement step
+// solves.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,16 @@
 
 namespace caransac {
 
-// Correspondences and their weights, packed into columns of their own.
+// Correspondences and their weights, packed into separate columns.
 class WeightedPoints {
   public:
-    // The given points of a set; no weights are ones. Keeps its memory from one call to the next.
+    // Sets the given points; without weights, all are one. Reuses its memory between calls.
     void gather(const Columns<double>& points, const double* weights, const int* index, int count);
     Columns<double> columns() const {
         return {column(1), column(2), column(3), column(4), count_, in_space_ ? column(5) : nullptr};
     }
     const double* weights() const { return column(0); }
-    // The points in single precision, once they have been rounded to it.
+    // The points in single precision, rounded on first use.
     void round() { rounded_.assign(data_.begin(), data_.end()); }
     Columns<float> single_columns() const {
         const size_t stride = padded(count_);
@@ -34,7 +35,7 @@ class WeightedPoints {
     bool in_space_ = false;
 };
 
-// The cost at a point of a manifold, of points and prior, and the halves of its gradient and Hessian there.
+// The cost of points and prior at a point of a manifold, and the halves of its gradient and Hessian.
 template <int kDof>
 struct LinearSystem {
     double cost = 0;
@@ -42,7 +43,7 @@ struct LinearSystem {
     Eigen::Matrix<double, kDof, 1> gradient = Eigen::Matrix<double, kDof, 1>::Zero();
 };
 
-// A new kind of model has one more of these.
+// A new kind of model adds one overload.
 LinearSystem<kPoseDof> linearise(const PoseManifold& at, const WeightedPoints& points, const RefineOptions& options);
 LinearSystem<kFundamentalDof> linearise(const FundamentalManifold& at, const WeightedPoints& points,
                                         const RefineOptions& options);

@@ -20,7 +20,7 @@ void set_column(Eigen::MatrixBase<Derived>& jacobian, int column, const Matrix3&
     jacobian.col(column) = Eigen::Map<const Eigen::Matrix<double, 9, 1>>(derivative.data());
 }
 
-// Makes a step leave one number as it is.
+// Fixes one degree of freedom.
 template <class Delta, class Square>
 void hold(int at, Delta& gradient, Square& hessian) {
     hessian.row(at).setZero();
@@ -59,7 +59,8 @@ FundamentalManifold::FundamentalManifold(const Matrix3& fundamental) {
     const Eigen::JacobiSVD<Eigen::Matrix3d> svd(fundamental, Eigen::ComputeFullU | Eigen::ComputeFullV);
     u_ = svd.matrixU();
     v_ = svd.matrixV();
-    // The third singular vectors meet the zero of the diagonal, so their signs are free to make proper rotations.
+    // The third singular vectors correspond to the zero of the diagonal, so their signs can be chosen to make proper
+    // rotations.
     if (u_.determinant() < 0) u_.col(2) = -u_.col(2);
     if (v_.determinant() < 0) v_.col(2) = -v_.col(2);
     s_ = svd.singularValues()[1] / svd.singularValues()[0];
@@ -70,8 +71,8 @@ Matrix3 FundamentalManifold::matrix() const {
 }
 
 FundamentalManifold::Jacobian FundamentalManifold::jacobian() const {
-    // The derivatives of U diag(1, s, 0) V^T, products of columns of U and V: turning about an axis mixes the other
-    // two.
+    // The derivatives of U diag(1, s, 0) V^T are products of columns of U and V: a rotation about one axis mixes the
+    // other two.
     const auto product = [&](int i, int j) -> Matrix3 { return u_.col(i) * v_.col(j).transpose(); };
     Jacobian jacobian;
     set_column(jacobian, 0, s_ * product(2, 1));
@@ -95,7 +96,7 @@ FocalManifold::Jacobian FocalManifold::jacobian() const {
     const PoseManifold::Jacobian by_pose = pose_.jacobian();
     for (int k = 0; k < PoseManifold::kDof; ++k)
         set_column(jacobian, k, inverse2.transpose() * Eigen::Map<const Matrix3>(by_pose.col(k).data()) * inverse1);
-    // d A^-1 = -A^-1 dA A^-1, and dA is scale diag(1, 1, 0) for log_scale, a unit in the last column for x and y.
+    // d A^-1 = -A^-1 dA A^-1. dA is scale diag(1, 1, 0) for log_scale, and a unit in the last column for x and y.
     const auto change = [](const Intrinsics& camera, int k) {
         Matrix3 change = Matrix3::Zero();
         if (k == 0)
@@ -196,7 +197,8 @@ TwoWayHomography HomographyManifold::both_ways() const {
     return model;
 }
 
-// The columns but the first of the reflection that maps the first axis to the matrix: an orthonormal basis across it.
+// An orthonormal basis perpendicular to the matrix: the reflection that maps the first axis to it, without its first
+// column.
 HomographyManifold::Basis HomographyManifold::forth() const {
     const Eigen::Map<const Eigen::Matrix<double, 9, 1>> h(matrix_.data());
     Eigen::Matrix<double, 9, 1> v = h;

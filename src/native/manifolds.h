@@ -1,4 +1,4 @@
-// Models as points of manifolds: what a small step in each of their degrees of freedom does.
+// Models as points of manifolds: the effect of a small step in each degree of freedom.
 #pragma once
 
 #include "absolute_pose.h"
@@ -9,10 +9,10 @@
 
 namespace caransac {
 
-// How surely the intrinsics of two cameras are known: what is added to the cost for the squares of log_scale and of (x,
-// y) of either camera, and for the squares of their differences between the cameras. Infinity holds a camera's fixed.
-// The same for k1 of either lens, of models that have lenses: for the square of what it is more than given.
-// Absolute poses have one camera, the first, and `k1_given` is what its lens was given as.
+// Prior information about the intrinsics of two cameras: weights of the squares of log_scale and of (x, y) of each
+// camera, and of the squares of their differences between the cameras. Infinity fixes a value. For models with lenses,
+// also the weight of the squared difference of k1 from its given value. Absolute poses have only the first camera;
+// `k1_given` is the given value of its lens.
 struct IntrinsicsPrior {
     double log_scale[2] = {0, 0}, centre[2] = {0, 0};
     double log_scale_difference = 0, centre_difference = 0;
@@ -21,17 +21,16 @@ struct IntrinsicsPrior {
 
 struct RefineOptions {
     Loss loss = Loss::kCauchy;
-    double loss_scale = 1;       // same unit as the points
-    double max_residual_sq = 0;  // use only points below it at the start, in front of the cameras; 0 takes all
+    double loss_scale = 1;       // in the unit of the points
+    double max_residual_sq = 0;  // use only points below it at the start that are in front of the cameras; 0 uses all
     int max_steps = 25;
-    int max_points = 0;                        // use evenly spread ones when more qualify; 0 for no limit
-    double min_decrease = 1e-7;                // relative decrease of the cost below which a step is the last
-    Precision precision = Precision::kDouble;  // of the steps; single for models that will be refined again
-    IntrinsicsPrior intrinsics;                // of models that have any
+    int max_points = 0;                        // if more points qualify, use evenly spread ones; 0 for no limit
+    double min_decrease = 1e-7;                // stop after a step that lowers the cost by less than this fraction
+    Precision precision = Precision::kDouble;  // precision of the steps; single for models that will be refined again
+    IntrinsicsPrior intrinsics;                // used by models with intrinsics
 };
 
-// R and t on SO(3) x S^2, five degrees of freedom. The translation's tangent plane is spanned by the columns of
-// `tangent`.
+// R and t on SO(3) x S^2, five degrees of freedom. The columns of `tangent` span the tangent plane of the translation.
 class PoseManifold {
   public:
     static constexpr int kDof = kPoseDof;
@@ -42,7 +41,7 @@ class PoseManifold {
     Matrix3 matrix() const { return essential_from_pose(pose_); }
     Jacobian jacobian() const;                       // of matrix(), row by row, at delta = 0
     PoseManifold retract(const Delta& delta) const;  // (rotation vector on the left, translation tangent)
-    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // none
+    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // no prior
 
   private:
     Pose pose_;
@@ -60,7 +59,7 @@ class FundamentalManifold {
     Matrix3 matrix() const;
     Jacobian jacobian() const;
     FundamentalManifold retract(const Delta& delta) const;  // (rotation of U, rotation of V, s), rotations on the right
-    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // none
+    void add_prior(const RefineOptions&, double&, Delta&, Eigen::Matrix<double, kDof, kDof>&) const {}  // no prior
 
   private:
     FundamentalManifold(const Matrix3& u, const Matrix3& v, double s) : u_(u), v_(v), s_(s) {}
@@ -68,7 +67,7 @@ class FundamentalManifold {
     double s_;
 };
 
-// A relative pose, and the intrinsics of both cameras: eleven degrees of freedom.
+// A relative pose and the intrinsics of both cameras: eleven degrees of freedom.
 class FocalManifold {
   public:
     static constexpr int kDof = kFocalPoseDof;
@@ -79,7 +78,7 @@ class FocalManifold {
     FocalPose model() const { return {pose_.pose(), camera1_, camera2_}; }
     Matrix3 matrix() const { return matrix_of(model()); }
     Jacobian jacobian() const;
-    FocalManifold retract(const Delta& delta) const;  // (pose, then log_scale, x, y of either camera)
+    FocalManifold retract(const Delta& delta) const;  // (pose, then log_scale, x, y of each camera)
 
     // Adds the prior to a cost, and to the halves of its gradient and Hessian.
     void add_prior(const RefineOptions& options, double& cost, Delta& gradient,
@@ -90,7 +89,7 @@ class FocalManifold {
     Intrinsics camera1_, camera2_;
 };
 
-// An absolute pose, six degrees of freedom, or ten with the intrinsics of its camera.
+// An absolute pose: six degrees of freedom, or ten with the intrinsics of its camera.
 template <int kDegrees>
 class AbsoluteManifold {
   public:
@@ -107,7 +106,7 @@ class AbsoluteManifold {
     AbsolutePose model_;
 };
 
-// Homographies of Frobenius norm one: eight degrees of freedom, the directions across the matrix.
+// Homographies of Frobenius norm one: eight degrees of freedom, perpendicular to the matrix.
 class HomographyManifold {
   public:
     static constexpr int kDof = kHomographyDof;

@@ -1,5 +1,5 @@
-// The kinds of models, and the verbs that every kind has: read, write, score, rank, settle after steps on its manifold.
-// A new kind of model is one struct here and one `linearise` in linear_system.h.
+// The kinds of models and their common operations: read, write, score, rank, normalise after steps on the manifold. A
+// new kind of model is one struct here and one `linearise` in linear_system.h.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace caransac {
 
-// What the kinds of epipolar models share: all of them are measured by the Sampson distance to a matrix.
+// Common part of epipolar models: all are measured by the Sampson distance to a matrix.
 template <class Kind>
 struct Epipolar {
-    static constexpr int kDimensions = 2;  // of what image 1 is matched with
+    static constexpr int kDimensions = 2;  // of the points that image 1 is matched with
     template <class Model>
     static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
         kernels().residuals_sq(Kind::matrix(model).data(), points, out);
@@ -29,14 +29,14 @@ struct Epipolar {
     }
 };
 
-// What poses share: a point behind a camera scores nothing.
+// Common part of poses: a point behind a camera scores zero.
 template <class Kind>
 struct Oriented : Epipolar<Kind> {
     template <class Model>
     static void msac_scores(const Model& model, const Columns<double>& points, double max_error_sq, float* out) {
         kernels().pose_scores(Kind::matrix(model).data(), rays_of(model), points, max_error_sq, out);
     }
-    // The same in single precision, to compare models by.
+    // The same in single precision, for comparing models.
     template <class Model, class Points>
     static void rough_scores(const Model& model, const Points& points, double max_error_sq, float* out) {
         kernels().rough_pose_scores(Kind::matrix(model).data(), rays_of(model), points.single_columns(), max_error_sq,
@@ -116,7 +116,7 @@ struct Homographies {
     static Model settled(const Manifold& at) { return at; }
 };
 
-// Rows [R | t] of relative poses of rays all around.
+// Rows [R | t] of relative poses of omnidirectional rays.
 struct RayPoses {
     static constexpr int kDimensions = 2, kColumns = 4;
     using Model = RayManifold;
@@ -146,7 +146,7 @@ struct RayPoses {
     }
 };
 
-// x = R X + t of points in space, measured by the distance in the image. Rows [R | t] or, with the intrinsics of the
+// x = R X + t for points in space, measured by the distance in the image. Rows [R | t] or, with the intrinsics of the
 // camera, [R | t | a | b].
 template <int kRowLength, int kDegrees>
 struct Absolutes {

@@ -19,8 +19,8 @@ RightMatches right_matches(std::vector<double> distances, double near, int dimen
     const auto beyond = std::count_if(volumes.begin(), volumes.end(), [&](double v) { return v >= 0.5 * all; });
     const double wrong = 2 * static_cast<double>(beyond), right = found - wrong;
     if (!(right >= 1)) return {0, near};
-    // The first of them, by size, up to which half of the right ones lie: the rank of a smaller one plus the wrong ones
-    // up to it is too low, so that ranks rise to it from below.
+    // Finds the smallest distance below which half of the inliers lie. The rank of a smaller distance plus its expected
+    // outliers is too low, so the ranks approach the solution from below.
     double rank = 0.5 * right, reached = 0;
     auto from = volumes.begin();
     while (true) {
@@ -51,7 +51,7 @@ double width(const double* u, const double* v, int n, int most) {
     }
     const Eigen::Matrix2d axes = Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d>(moments).eigenvectors();
     std::vector<double> lengths[2];
-    for (int axis = 0; axis < 2; ++axis)  // across the region first
+    for (int axis = 0; axis < 2; ++axis)  // first across the region
         for (size_t i = 0; i < x.size(); ++i)
             lengths[axis].push_back(std::abs(x[i] * axes(0, axis) + y[i] * axes(1, axis)));
     return median(std::move(lengths[0])) / std::max(median(std::move(lengths[1])), 1e-12);

@@ -1,4 +1,4 @@
-// How far right matches are from a model.
+// Distances of inliers from a model.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@ struct RightMatches {
     double count, median;
 };
 
-// How many of the distances are more than wrong matches would have, and their median. Wrong matches are as frequent at
-// any distance (of one dimension; the area grows with the square), right ones are closer than half of `near`.
+// Number of distances in excess of those expected from outliers, and their median. Outliers have a uniform density (in
+// one dimension; in two, the area grows with the square). Inliers are closer than half of `near`.
 RightMatches right_matches(std::vector<double> distances, double near, int dimensions);
 
-// Width of a region of points in its lengths, by medians across and along it: little for a line. At most `most` points,
-// evenly spread among all, are asked.
+// Width of a region of points divided by its length, by medians across and along it; small for a line. Uses up to
+// `most` points, evenly spread among all.
 double width(const double* u, const double* v, int n, int most);
 
 }  // namespace caransac

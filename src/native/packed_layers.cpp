@@ -6,7 +6,7 @@
 namespace caransac {
 namespace {
 
-// The panels of kPadding columns that the kernels read, zero beyond the last column.
+// Panels of kPadding columns for the kernels, zero beyond the last column.
 AlignedFloats panels(const float* matrix, size_t rows, size_t columns) {
     AlignedFloats result(rows * padded(static_cast<int>(columns)));
     for (size_t i = 0; i < rows; ++i)

@@ -1,4 +1,4 @@
-// Layers of networks with their memory, as the kernels read them.
+// Layers of networks and their memory, in the layout of the kernels.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace caransac {
 
-// A layer as its weights are stored: weight (inputs x outputs), row by row, and bias (outputs).
+// A layer in the layout of weights files: weight (inputs x outputs), row by row, and bias (outputs).
 struct PlainLayer {
     const float *weight, *bias;
     int inputs, outputs;
@@ -24,7 +24,7 @@ class PackedLayers {
     Layers view() const { return {layers_.data(), static_cast<int>(layers_.size())}; }
 
   private:
-    std::vector<AlignedFloats> memory_;  // each stays in place when the vector of them grows
+    std::vector<AlignedFloats> memory_;  // the floats stay in place when this vector grows
     std::vector<Layer> layers_;
 };
 

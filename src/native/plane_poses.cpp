@@ -18,13 +18,13 @@ Eigen::Matrix3d columns_of(const Vector3& first, const Vector3& second) {
     return columns;
 }
 
-// The rotation nearest to one that rounding has changed.
+// The nearest rotation to a matrix that rounding has changed.
 Matrix3 nearest_rotation(const Eigen::Matrix3d& matrix) {
     const Eigen::JacobiSVD<Eigen::Matrix3d> svd(matrix, Eigen::ComputeFullU | Eigen::ComputeFullV);
     return svd.matrixU() * svd.matrixV().transpose();
 }
 
-// The side of a plane through the centre of camera 1, of the given normal, on which most points are: 1 or -1.
+// The side, 1 or -1, of a plane through the centre of camera 1 with the given normal that has most points.
 double side_of(const Vector3& normal, const Columns<double>& points) {
     std::vector<double> heights;
     for (int i = 0; i < points.n; ++i)
@@ -44,7 +44,7 @@ std::vector<Pose> poses_from_homography(const Matrix3& homography, const Columns
     const Vector3 smallest = squares.eigenvectors().col(0), middle = squares.eigenvectors().col(1),
                   largest = squares.eigenvectors().col(2);
     for (const double sign : {1.0, -1.0}) {
-        // Directions in the plane keep their lengths and angles: h turns them as the camera does.
+        // Directions in the plane keep their lengths and angles: h rotates them like the camera.
         const Vector3 u =
             (std::sqrt(std::max(1 - low, 0.0)) * largest + sign * std::sqrt(std::max(high - 1, 0.0)) * smallest) /
             std::sqrt(high - low);

@@ -17,7 +17,7 @@ struct Pose {
     Vector3 translation;
 };
 
-// Poses as Python has them: 12 numbers, the rows of [R | t].
+// Layout of poses in Python: 12 numbers, the rows of [R | t].
 Pose read_pose(const double* from);
 void write_pose(const Pose& pose, double* to);
 
@@ -29,10 +29,10 @@ Matrix3 essential_from_pose(const Pose& pose);
 // The rotation nearest to a matrix.
 Matrix3 nearest_rotation(const Matrix3& matrix);
 
-// The rotation next to one that many steps have rounded: cheaper.
+// The nearest rotation to one that has accumulated rounding errors; cheaper.
 Matrix3 rotation_near(const Matrix3& rotation);
 
-// The mean of poses that are close to each other, with weights that are not all zero; its translation has length one.
+// The mean of similar poses with weights that are not all zero; its translation has unit length.
 Pose mean_pose(const std::vector<Pose>& poses, const std::vector<double>& weights);
 
 }  // namespace caransac

@@ -13,7 +13,7 @@ Vector3 ray_at(Real u, Real v) {
     return {factor * u, factor * v, 1 - 0.5 * radius_sq};
 }
 
-// x2^T E x1 of two rays, and the squared norm of its gradient along both spheres.
+// x2^T E x1 of two rays, and the squared norm of its gradient on both spheres.
 struct Terms {
     Vector3 x1, x2, line1, line2;
     double c, gradient;
@@ -32,11 +32,11 @@ struct Terms {
 bool in_front(const Pose& pose, const Terms& terms) {
     const Vector3 turned = pose.rotation * terms.x1;
     const double both = turned.dot(terms.x2), at = turned.dot(pose.translation), xt = terms.x2.dot(pose.translation);
-    return both * xt - at >= 0 && xt - both * at >= 0;  // infinity counts as in front
+    return both * xt - at >= 0 && xt - both * at >= 0;  // points at infinity count as in front
 }
 
 double score(double residual_sq, double max_error_sq) {
-    return residual_sq < max_error_sq ? 1 - residual_sq / max_error_sq : 0;  // 0 of what is no number
+    return residual_sq < max_error_sq ? 1 - residual_sq / max_error_sq : 0;  // 0 for NaN
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Relative poses of cameras that see all around: rays on the unit sphere, and angles between them and epipolar planes.
+// Relative poses of omnidirectional cameras: rays on the unit sphere, and their angles to epipolar planes.
 #pragma once
 
 #include "manifolds.h"
 
 namespace caransac {
 
-// A pose whose points are rays as Lambert's azimuthal projection has them: at twice the sine of half the angle to the
-// axis, of equal area, so that all of a sphere fits into a disc of radius two.
+// A pose whose points are rays in Lambert's azimuthal equal-area projection. The radius is twice the sine of half the
+// angle to the axis, so that the whole sphere fits into a disc of radius two.
 class RayManifold {
   public:
     static constexpr int kDof = PoseManifold::kDof;
@@ -21,13 +21,13 @@ class RayManifold {
     PoseManifold pose_;
 };
 
-// Squared angles (radians, to first order) of n points to a pose.
+// Squared angles (in radians, to first order) between n points and a pose.
 void ray_residuals_sq(const RayManifold& model, const Columns<double>& points, double* out);
 
-// MSAC scores of them, 0 for a point behind a camera: where a ray meets that of the other image backwards.
+// MSAC scores of the points; 0 behind a camera, that is, if a ray meets the other one backwards.
 void ray_scores(const RayManifold& model, const Columns<double>& points, double max_error_sq, float* out);
 
-// Total consensus, whatever is behind.
+// Total consensus; points behind a camera are included.
 double ray_consensus(const RayManifold& model, const Columns<float>& points, double max_error_sq);
 
 // Signed angles (n) and their derivatives (n x dof).

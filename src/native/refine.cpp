@@ -7,13 +7,14 @@
 namespace caransac {
 namespace {
 
-// Writes where something is true of 0 to n - 1, ascending, and returns how often that is; index has room for n + 1.
+// Writes the numbers from 0 to n - 1 for which is_true holds, ascending, and returns their count; index has room for n
+// + 1.
 template <class Predicate>
 int where(int n, int* index, Predicate is_true) {
     int count = 0;
     for (int i = 0; i < n; ++i) {
         index[count] = i;
-        count += is_true(i);  // no branch: nobody could predict it
+        count += is_true(i);  // no branch, because it would be unpredictable
     }
     return count;
 }
@@ -30,12 +31,12 @@ Refiner::Refiner(const Columns<double>& points, const double* weights, const Ref
     std::iota(index_.begin(), index_.end(), 0);
 }
 
-// Selects the usable points that have a score.
+// Selects the usable points that have a positive score.
 void Refiner::select_scored() {
     count_ = where(usable_.columns().n, index_.data(), [scores = scores_.data()](int i) { return scores[i] > 0; });
 }
 
-// The selected points, or evenly spread ones among them when there are too many.
+// The selected points, or evenly spread ones among them if there are too many.
 const WeightedPoints& Refiner::thinned() {
     const int most = options_.max_points;
     if (most > 0 && count_ > most) {

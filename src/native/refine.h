@@ -8,12 +8,12 @@
 
 namespace caransac {
 
-// Refines one model after the other on the same points. Points without a positive weight or with absurd coordinates
-// take no part. The cost never rises: no step is taken that does not lower it, and none at all when fewer points than
-// degrees of freedom take part. A fundamental matrix comes back with rank two and norm one in any case.
+// Refines several models on the same points. Points without a positive weight or with extreme coordinates are ignored.
+// The cost never rises: only steps that lower it are taken, and none if fewer points than degrees of freedom remain. A
+// fundamental matrix is always returned with rank two and norm one.
 class Refiner {
   public:
-    // points: columns, read only here; weights: n numbers or null for ones.
+    // points: columns, read only here; weights: n numbers, or null for ones.
     Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options);
 
     // Kind: one of model_kinds.h.
@@ -34,12 +34,12 @@ class Refiner {
         return report;
     }
 
-    // J^T W J of the residuals at a point of a manifold, dof x dof: what the points say about it, at noise one.
+    // J^T W J of the residuals at a point of a manifold, dof x dof: the information of the points, for unit noise.
     template <class Manifold>
     Eigen::Matrix<double, Manifold::kDof, Manifold::kDof> information(const Manifold& at) const {
         RefineOptions without_loss;
         without_loss.loss = Loss::kTruncated;
-        without_loss.loss_scale = 1e50;  // all residuals count in full
+        without_loss.loss_scale = 1e50;  // all residuals count fully
         return linearise(at, usable_, without_loss).hessian;
     }
 
@@ -49,8 +49,8 @@ class Refiner {
 
     RefineOptions options_;
     WeightedPoints usable_, selected_;
-    std::vector<int> index_;  // of the usable points, the first of them those selected for the current model
-    int count_ = 0;           // of those
+    std::vector<int> index_;  // indices of the usable points; those selected for the current model come first
+    int count_ = 0;           // number of selected points
     std::vector<float> scores_;
 };
 

@@ -10,18 +10,18 @@
 namespace caransac {
 namespace {
 
-// Where most of the numbers are, and how long a cell is there.
+// Range of most of the numbers, and the length of a cell in it.
 struct Interval {
     double low, cell;
     Interval(const double* values, int n) {
-        constexpr int kAsked = 1024;  // at most twice as many tell
+        constexpr int kAsked = 1024;  // number of values in the estimate; between this and twice as many are used
         std::vector<double> some;
         for (int i = 0; i < n; i += std::max(n / kAsked, 1)) some.push_back(values[i]);
         low = ranked(some, some.size() / 100);
         cell = std::max(ranked(some, 99 * some.size() / 100) - low, 1e-12) / Regions::kPerSide;
     }
     int index(double value) const {
-        const double offset = (value - low) / cell;  // not a number where lengths overflow: the first cell then
+        const double offset = (value - low) / cell;  // NaN if lengths overflow; then it is the first cell
         return offset > 0 ? static_cast<int>(std::min(offset, Regions::kPerSide - 1.0)) : 0;
     }
 };
@@ -44,11 +44,12 @@ Regions::Regions(const Correspondences& correspondences, std::vector<float> weig
 }
 
 double Regions::spread_consensus(const float* msac_scores) const {
-    const std::unique_ptr<int[]> supporting(new int[size() + 1]);  // no zeros: most are overwritten
+    // Uninitialised, because most entries are overwritten.
+    const std::unique_ptr<int[]> supporting(new int[size() + 1]);
     int count = 0;
     for (int i = 0; i < size(); ++i) {
         supporting[count] = i;
-        count += msac_scores[i] > 0;  // no branch: nobody could predict it
+        count += msac_scores[i] > 0;  // no branch, because it would be unpredictable
     }
     double totals[2][kPerImage] = {};
     for (int k = 0; k < count; ++k) {

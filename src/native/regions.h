@@ -1,4 +1,4 @@
-// The cells of a grid over each image: where the evidence for a model lies, and what each match counts there.
+// The cells of a grid over each image, for counting where the evidence for a model lies.
 #pragma once
 
 #include <vector>
@@ -7,22 +7,22 @@
 
 namespace caransac {
 
-// The cell of every correspondence in either image, of a grid with kPerSide rows and columns over where most points
-// are: between the first and the last percentile of the coordinates of some of them.
+// The cell of every correspondence in each image. The grid has kPerSide rows and columns and covers most points: it
+// extends from the first to the last percentile of the coordinates of a subset.
 class Regions {
   public:
     static constexpr int kPerSide = 16, kPerImage = kPerSide * kPerSide;
-    // weights: what each match counts, not negative; one for every correspondence. sharpness: how much less a score
-    // that is not the largest counts, see `spread_consensus`.
+    // weights: weight of each correspondence, not negative. sharpness: how fast the count of a match falls with its
+    // score, see `spread_consensus`.
     Regions(const Correspondences& correspondences, std::vector<float> weights, double sharpness);
 
     int size() const { return static_cast<int>(cells_[0].size()); }
     const int* cells(int image) const { return cells_[image].data(); }
 
-    // Consensus that counts evidence all over the images for more than a cluster of it, and close matches for more than
-    // near ones: the sum, over the cells of both images, of the square root of the total of w / (1 + sharpness (1 - s))
-    // in each, over the matches of weight w and MSAC score s > 0. With s = 1 - r^2 / T^2 that is Cauchy's kernel of
-    // scale T / sqrt(sharpness). msac_scores: size() scores of a model, not negative.
+    // Consensus that prefers evidence all over the images to a cluster, and close matches to distant ones: the sum of
+    // the square roots of the totals in the cells of both images. A match of weight w and MSAC score s > 0 adds w / (1
+    // + sharpness (1 - s)) to its cell. With s = 1 - r^2 / T^2 this is Cauchy's kernel of scale T / sqrt(sharpness).
+    // msac_scores: size() scores of a model, not negative.
     double spread_consensus(const float* msac_scores) const;
 
   private:

@@ -1,4 +1,4 @@
-// What a round of the loop decides about models: which are promising, which to attend to, how large the noise is.
+// Decisions of a round of the loop: which models are promising, which to attend to, and how large the noise is.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::vector<typename Kind::Model> promising(std::vector<typename Kind::Model> mo
     return models;
 }
 
-// Consensus of each model as `Regions::spread_consensus` counts it.
+// Consensus of each model by `Regions::spread_consensus`.
 template <class Kind>
 std::vector<double> spread_consensus(const std::vector<typename Kind::Model>& models,
                                      const Correspondences& correspondences, double max_error, const Regions& regions) {
@@ -57,14 +57,15 @@ std::vector<double> spread_consensus(const std::vector<typename Kind::Model>& mo
     return totals;
 }
 
-// The first `count` models, by decreasing `spread_consensus`, whose scores differ: their cosines are below `same`.
+// The first `count` models, by decreasing `spread_consensus`, whose scores differ: the cosine of any two is below
+// `same`.
 template <class Kind>
 std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind::Model>& models,
                                                 const Correspondences& correspondences, double max_error,
                                                 const Regions& regions, int count, double same) {
     const int m = static_cast<int>(models.size());
     const size_t stride = padded(correspondences.size());
-    const std::unique_ptr<float[]> scores(new float[m * stride]);  // no zeros: all are overwritten
+    const std::unique_ptr<float[]> scores(new float[m * stride]);  // uninitialised, because all entries are overwritten
     std::vector<double> totals(m);
     for (int i = 0; i < m; ++i) {
         Kind::rough_scores(models[i], correspondences, max_error * max_error, scores.get() + i * stride);
@@ -75,7 +76,8 @@ std::vector<typename Kind::Model> most_distinct(const std::vector<typename Kind:
 }
 
 // The mean of the poses whose translation is closer than `reach` to that of the first, weighted by a power of their
-// `spread_consensus`: their errors differ, and that of the mean is smaller. The first one where none has any consensus.
+// `spread_consensus`. Their errors differ, so the error of the mean is smaller. Returns the first pose if none has any
+// consensus.
 template <class Kind>
 Pose mean_of_agreeing(const std::vector<Pose>& poses, const Correspondences& correspondences, double max_error,
                       const Regions& regions, double reach, double exponent) {

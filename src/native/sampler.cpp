@@ -18,7 +18,7 @@ bool contains(const int* begin, int count, int value) {
     return std::find(begin, begin + count, value) != begin + count;
 }
 
-// `size` distinct positions in 0 .. n - 1 by Floyd's algorithm: `size` random numbers, never a retry.
+// `size` distinct positions in 0 .. n - 1 by Floyd's algorithm: `size` random numbers, no retries.
 void distinct_positions(RandomStream& random, int n, int size, int* positions) {
     for (int i = 0; i < size; ++i) {
         const int last = n - size + i, candidate = random.below(last + 1);
@@ -46,8 +46,8 @@ void sample_uniform(const int* pool, int pool_size, int size, std::uint64_t seed
 
 void sample_prosac(const int* pool, int pool_size, int size, std::uint64_t seed, std::uint64_t first, int count,
                    double horizon, int* samples) {
-    // The expected number of uniform samples that fall inside a prefix of n points (T_n in the paper), and the sample
-    // at which the prefix grows beyond n (T'_n).
+    // The expected number of uniform samples inside a prefix of n points (T_n in the paper), and the sample at which
+    // the prefix grows beyond n (T'_n).
     int n = size;
     double expected = horizon;
     for (int i = 0; i < size; ++i) expected *= static_cast<double>(size - i) / (pool_size - i);

@@ -13,8 +13,8 @@ namespace caransac {
 
 namespace {
 
-// The bits of a number that is not negative rise with it. The first of them, exponent and four bits of the mantissa,
-// name its bucket.
+// The bits of non-negative numbers have the same order as the numbers. The leading bits (exponent and four bits of the
+// mantissa) select the bucket.
 constexpr int kMantissaBits = 19, kBuckets = 1 << (31 - kMantissaBits);
 
 std::uint32_t bits_of(float value) {
@@ -35,11 +35,11 @@ std::vector<int> largest(const float* values, int n, int count) {
     std::vector<std::uint32_t> bits(n);
     int sizes[kBuckets] = {};
     for (int i = 0; i < n; ++i) ++sizes[(bits[i] = bits_of(values[i])) >> kMantissaBits];
-    int bucket = kBuckets - 1, above = 0;  // the bucket of the smallest that is chosen, and how many are above it
+    int bucket = kBuckets - 1, above = 0;  // the bucket of the smallest chosen number, and the count above it
     while (above + sizes[bucket] < count) above += sizes[bucket--];
     std::vector<std::uint32_t> ranked(sizes[bucket] + 1);
     int size = 0;
-    for (const std::uint32_t each : bits) {  // here and below without branches, which nobody could predict
+    for (const std::uint32_t each : bits) {  // no branches here and below, because they would be unpredictable
         ranked[size] = each;
         size += static_cast<int>(each >> kMantissaBits) == bucket;
     }
@@ -47,7 +47,7 @@ std::vector<int> largest(const float* values, int n, int count) {
     const auto last = ranked.begin() + (count - above - 1);
     std::nth_element(ranked.begin(), last, ranked.end(), std::greater<std::uint32_t>());
     const std::uint32_t least = *last;
-    auto ties = std::count(ranked.begin(), last + 1, least);  // of the equal ones, so many are chosen
+    auto ties = std::count(ranked.begin(), last + 1, least);  // number of chosen ones among equals
     std::vector<int> index(count + 1);
     int chosen = 0;
     for (int i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// Which of many points, and which of many models, are worth more work.
+// Selection of points and models for more work.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,15 @@
 
 namespace caransac {
 
-// Indices of the `count` largest of n numbers, ascending, of equal ones the first; all where there are no more.
-// Negative numbers and NaN count as zero.
+// Indices of the `count` largest of n numbers, ascending; among equals, the first ones. All indices if there are no
+// more than that. Negative numbers and NaN count as zero.
 std::vector<int> largest(const float* values, int n, int count);
 
-// Indices of all numbers, the largest first, of equal ones the first.
+// Indices of all numbers, the largest first; among equals, the first one first.
 std::vector<int> largest_first(const std::vector<double>& values);
 
-// The first `count` rows of scores, in the given order, whose cosine with every one chosen before is below `same`. Rows
-// have n scores each, `stride` apart.
+// The first `count` rows of scores, in the given order, whose cosine with every previously chosen row is below `same`.
+// Rows have n scores each and are `stride` apart.
 std::vector<int> distinct_rows(const float* rows, size_t stride, int n, const std::vector<int>& order, int count,
                                double same);
 

@@ -11,7 +11,7 @@ namespace {
 constexpr double kLargestScore = 1.5, kPi = 3.14159265358979323846;
 constexpr int kBlock = 64;  // scores at a time: the compiler packs loops over them
 
-// The sine and the cosine of an angle from 0 to pi, to 1e-11: their series around a right angle.
+// The sine and the cosine of an angle from 0 to pi, accurate to 1e-11: their series around a right angle.
 inline void sine_and_cosine(double angle, double& sine, double& cosine) {
     const double t = angle - 0.5 * kPi, t2 = t * t;
     double even = 1, odd = 1;  // 1 - t^2 / 2! + ... and 1 - t^2 / 3! + ...
@@ -32,7 +32,7 @@ void lift_block(const double* values, int n, int stride, float* out) {
             float* row = out + static_cast<size_t>(i) * stride;
             row[k] = static_cast<float>(sine[i]);
             row[kScoreFrequencies + k] = static_cast<float>(cosine[i]);
-            // Twice the angle, at a fraction of the cost of its sine and cosine.
+            // Doubles the angle, which is much cheaper than computing sine and cosine again.
             const double doubled = 2 * sine[i] * cosine[i];
             cosine[i] = (cosine[i] - sine[i]) * (cosine[i] + sine[i]);
             sine[i] = doubled;

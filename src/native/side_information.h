@@ -1,4 +1,4 @@
-// What is known about a match before any model is tried, as numbers the state network reads.
+// Known facts about a match before any model is tried, as inputs of the state network.
 #pragma once
 
 #include "hot/neighbours.h"
@@ -12,12 +12,12 @@ constexpr int kSideInformation = kScoreFeatures + kNeighbourFeatures;
 
 enum class ScoreKind { kRatio, kConfidence };
 
-// Numbers from 0 to 1.5, others cut to that, lifted to sines and cosines of rising frequency: the first
-// kFourierFeatures columns of n rows of `stride` numbers.
+// Lifts numbers, clipped to 0 .. 1.5, to sines and cosines of increasing frequency: the first kFourierFeatures columns
+// of n rows of `stride` numbers.
 void lift(const double* values, int n, int stride, float* out);
 
-// Scores, or none, lifted to sines and cosines of rising frequency, and which kind they are: the first columns of n
-// rows of kSideInformation numbers. Zero without scores.
+// Lifts scores to sines and cosines of increasing frequency, and adds their kind: the first columns of n rows of
+// kSideInformation numbers. All are zero without scores.
 void lift_scores(const double* scores, ScoreKind kind, int n, float* out);
 
 }  // namespace caransac

@@ -8,16 +8,16 @@
 namespace caransac {
 namespace {
 
-constexpr double kSpreadInMedians = 1.6;  // of points all over an image
-constexpr double kFarthest = 1e100;       // coordinates saturate here: a spread may be as small as a number can be
-constexpr int kEnough = 2048;             // evenly spread points tell the median of many more
-constexpr double kSmallestSpread = 1e-6;  // pixels; below, all points are one
-constexpr size_t kFew = 64;               // values that std::nth_element is as fast for
-constexpr int kMostPasses = 64;           // a few suffice but for values that were made to need many
+constexpr double kSpreadInMedians = 1.6;  // for points all over an image
+constexpr double kFarthest = 1e100;       // coordinates saturate here, because a spread may be extremely small
+constexpr int kEnough = 2048;             // this many evenly spread points give the median of many more
+constexpr double kSmallestSpread = 1e-6;  // pixels; below it, all points count as one
+constexpr size_t kFew = 64;               // for so few values, std::nth_element is as fast
+constexpr int kMostPasses = 64;           // a few suffice except for adversarial values
 
 double median_of(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
-// About the value of a rank, by nine values: their least, median or largest.
+// Estimate of the value of a rank from nine values: their minimum, median or maximum.
 double pivot_of(const double* values, size_t n, size_t rank) {
     double some[9];
     for (size_t i = 0; i < 9; ++i) some[i] = values[(i + 1) * n / 10];
@@ -27,15 +27,15 @@ double pivot_of(const double* values, size_t n, size_t rank) {
     return median_of(third(0), third(3), third(6));
 }
 
-// Mean of the numbers of two ranks that are next to each other, or one. Quickselect from memory to memory, without the
-// branches of std::nth_element that nobody can predict: a quarter of its time.
+// Mean of the values of two adjacent ranks, or the value of one rank. Quickselect from memory to memory, without the
+// unpredictable branches of std::nth_element: it takes a quarter of the time.
 double mean_of_ranks(std::vector<double> values, size_t low, size_t high) {
     std::vector<double> others(values.size());
     double *from = values.data(), *to = others.data();
     size_t n = values.size();
     for (int pass = 0; pass < kMostPasses && n > kFew; ++pass) {
         const double pivot = pivot_of(from, n, low);
-        size_t below = 0, end = n;  // those below the pivot come first, the others last
+        size_t below = 0, end = n;  // values below the pivot come first, the others last
         for (size_t i = 0; i < n; ++i) {
             const double value = from[i];
             const bool less = value < pivot;
@@ -43,7 +43,7 @@ double mean_of_ranks(std::vector<double> values, size_t low, size_t high) {
             below += less;
             end -= !less;
         }
-        if (below == 0 || (low < below && below <= high)) break;  // nothing is told apart, or the two in the middle are
+        if (below == 0 || (low < below && below <= high)) break;  // no progress, or the two ranks are separated
         std::swap(from, to);
         if (high < below) {
             n = below;
@@ -87,7 +87,8 @@ Correspondences in_spreads(const Correspondences& correspondences, const Spread 
     Correspondences moved = correspondences;
     moved.map([=](int column, double value) {
         const Spread& spread = spreads[column < 2 ? 0 : 1];
-        const double shifted = column < 4 ? value - spread.centre[column % 2] : value;  // in space, that is centred
+        // Points in space are centred already.
+        const double shifted = column < 4 ? value - spread.centre[column % 2] : value;
         const double scaled = spread.size > 0 ? shifted / spread.size : shifted;
         return std::clamp(scaled, -kFarthest, kFarthest);
     });

@@ -1,4 +1,4 @@
-// Where the points of an image are, whatever a few absurd ones do.
+// Robust centre and spread of the points of an image.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace caransac {
 
-// The median of values, of which there are some: the mean of the two in the middle where their number is even.
+// The median of a non-empty set of values: the mean of the two middle values if their number is even.
 double median(std::vector<double> values);
 
 // The value of a rank, 0 for the smallest.
@@ -21,16 +21,16 @@ struct Spread {
 
 Spread spread_of(const double* u, const double* v, int n);
 
-// The points of either image relative to their centre, in spreads; as they are where the spread vanishes.
+// The points of each image relative to their centre, in spreads; unchanged if the spread is zero.
 Correspondences in_spreads(const Correspondences& correspondences, const Spread spreads[2]);
 
-// Pixels become points of the order of one: (pixel - centre) * scale, of the columns u1, v1, u2, v2.
+// Normalisation of pixels to the order of one: (pixel - centre) * scale for the columns u1, v1, u2, v2.
 struct Normalisation {
     double centre[4] = {0, 0, 0, 0}, scale = 1;
 };
 
-// Each image is centred but both are scaled alike: distances in an image then only change their unit. Medians, because
-// a single absurd match would otherwise squeeze all others into a point.
+// Each image is centred, but both have the same scale, so that only the unit of distances changes. Medians are used
+// because a single extreme match would otherwise shrink all others to a point.
 Normalisation normalisation_of(const Correspondences& pixels);
 
 }  // namespace caransac

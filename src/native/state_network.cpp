@@ -8,7 +8,7 @@
 namespace caransac {
 namespace {
 
-constexpr double kSmallestTotal = 1e-6;  // of the scores, where no model has any
+constexpr double kSmallestTotal = 1e-6;  // minimum total of the scores, for the case that no model has any
 
 using RowFloats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -16,10 +16,10 @@ std::vector<PlainLayer> without_last(const std::vector<PlainLayer>& layers) {
     return {layers.begin(), layers.end() - 1};
 }
 
-// Eigen's fast product takes memory from the stack, of which some threads have little.
+// Eigen's fast product allocates on the stack, which is small in some threads.
 RowMatrix product(const RowMatrix& a, const RowMatrix& b) { return a.lazyProduct(b); }
 
-// A layer without an activation; its skip connection, if it has one, is part of the weight.
+// A layer without an activation; a skip connection is part of the weight.
 AffineMap affine(const PlainLayer& layer) {
     AffineMap map{Eigen::Map<const RowFloats>(layer.weight, layer.inputs, layer.outputs).cast<double>(),
                   Eigen::Map<const RowFloats>(layer.bias, 1, layer.outputs).cast<double>()};
@@ -27,7 +27,7 @@ AffineMap affine(const PlainLayer& layer) {
     return map;
 }
 
-// The last hidden layer of the digest of a match that no model explains: (1 x outputs).
+// The last hidden layer of the digest of a match without scores: (1 x outputs).
 RowMatrix digest_without_scores(const StateParts& parts) {
     const PackedLayers packed(without_last(parts.digest));
     const Layers network = packed.view();

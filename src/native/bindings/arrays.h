@@ -1,4 +1,4 @@
-// Arrays between Python and the kernels: shapes in the signatures, memory handed over without a copy, checked lengths.
+// Arrays between Python and the kernels: shapes in the signatures, memory passed without a copy, checked lengths.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,8 +18,8 @@ namespace caransac {
 
 namespace nb = nanobind;
 
-// nanobind copies arrays of another type or order. Arrays must be aligned: those of callers are made so where they are
-// checked.
+// nanobind copies arrays of another type or order. Arrays must be aligned; the Python code that checks callers' arrays
+// ensures it.
 template <class T, class... Shape>
 using In = nb::ndarray<const T, nb::shape<Shape{}...>, nb::c_contig, nb::device::cpu>;
 template <int N>
@@ -32,7 +32,7 @@ using Points = In<double, Any, Dim<2>>;
 using Numbers = In<double, Any>;
 using Indices = In<int, Any>;
 
-// Hands a vector's memory to numpy.
+// Passes a vector's memory to numpy without a copy.
 template <class T>
 Out<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     auto owned = std::make_unique<std::vector<T>>(std::move(values));
@@ -41,7 +41,7 @@ Out<T> to_numpy(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     return Out<T>(data, shape, owner);
 }
 
-// Memory for numpy that nobody has written to: zeros that are overwritten would cost as much as a narrow layer.
+// Uninitialised memory for numpy: zeros that are overwritten would cost as much time as a narrow layer.
 template <class T>
 class Buffer {
   public:
@@ -61,19 +61,19 @@ inline void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-// The kernels count in 32 bits; arrays a hundredth of their range are a mistake anyway.
+// The kernels count in 32 bits. Arrays longer than one per cent of that range are a mistake anyway.
 inline int count_of(size_t length) {
     require(length <= 20'000'000, "arrays must not have more than 20 million rows");
     return static_cast<int>(length);
 }
 
-// Kernels of points in space read a column that others lack.
+// Kernels for points in space read a column that other problems lack.
 inline void require_dimensions(const Correspondences& correspondences, int dimensions) {
     require(correspondences.dimensions() == dimensions,
             dimensions == 3 ? "correspondences must match points in space" : "correspondences must match two images");
 }
 
-// Indices copied, and then checked: nobody can change them in between.
+// Copies indices before it checks them, so that nobody can change them in between.
 template <class Array>
 std::vector<int> checked_indices(const Array& indices, int end, const char* message) {
     std::vector<int> copied(indices.data(), indices.data() + indices.size());
@@ -81,7 +81,7 @@ std::vector<int> checked_indices(const Array& indices, int end, const char* mess
     return copied;
 }
 
-// One file for each topic.
+// One function for each file of bindings.
 void bind_correspondences(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_refine_options(nb::module_& m);

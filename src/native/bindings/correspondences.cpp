@@ -15,9 +15,9 @@ namespace {
 
 using namespace nb::literals;
 
-// A NaN would reach every kernel, and an index made of it lies outside of any array.
+// A NaN would reach every kernel, and an index computed from it could lie outside any array.
 bool all_finite(const double* values, int n) {
-    double sum = 0;  // of zeros, and NaN once an entry is not finite
+    double sum = 0;  // stays zero, and becomes NaN if an entry is not finite
     for (int i = 0; i < n; ++i) sum += 0 * values[i];
     return sum == 0;
 }
@@ -34,13 +34,13 @@ Correspondences pack(const Points& points1, const Points& points2) {
     const int n = count_of(points1.shape(0));
     LockRelease release;
     Correspondences packed(points1.data(), points2.data(), n);
-    const Columns<double> own = packed.columns();  // of which, unlike of the arrays, nobody else can change an entry
+    const Columns<double> own = packed.columns();  // our copy; other threads can change the caller's arrays
     require(all_finite(own.u1, n) && all_finite(own.v1, n), "points1 must be finite");
     require(all_finite(own.u2, n) && all_finite(own.v2, n), "points2 must be finite");
     return packed;
 }
 
-// Points of an image, and the points in space that they match.
+// Points of an image, and the matching points in space.
 Correspondences pack_space(const Points& points2d, const In<double, Any, Dim<3>>& points3d) {
     require(points2d.shape(0) == points3d.shape(0), "points2d and points3d must have the same length");
     const int n = count_of(points2d.shape(0));
@@ -58,7 +58,7 @@ Correspondences subset(const Correspondences& self, const Indices& index) {
     return self.subset(checked_indices(index, self.size(), "index must hold indices of correspondences"));
 }
 
-// The points (n, 2) of an image, 0 or 1; (n, 3) in space.
+// The points (n, 2) of image 0 or 1, or (n, 3) in space.
 Out<double> points(const Correspondences& self, int image) {
     const Columns<double> from = self.columns();
     const double* const columns[2][3] = {{from.u1, from.v1, nullptr}, {from.u2, from.v2, from.w2}};
@@ -72,7 +72,7 @@ Out<double> points(const Correspondences& self, int image) {
     return std::move(result).to_numpy({n, dimensions});
 }
 
-// Of either image, a row: the centre, and the spread around it.
+// One row per image: the centre, and the spread around it.
 Out<double> spreads(const Correspondences& self) {
     Buffer<double> result(6);
     {
@@ -95,7 +95,7 @@ Correspondences points_in_spreads(const Correspondences& self, const In<double, 
     return moved;
 }
 
-// Normalised image coordinates of pixels. intrinsics: fx, fy, cx, cy of either camera, a row.
+// Normalised image coordinates of pixels. intrinsics: one row (fx, fy, cx, cy) per camera.
 Correspondences calibrate(const Points& pixels1, const Points& pixels2, const In<double, Dim<2>, Dim<4>>& intrinsics) {
     double focal[4], centre[4];
     for (int c = 0; c < 4; ++c) {
@@ -110,7 +110,7 @@ Correspondences calibrate(const Points& pixels1, const Points& pixels2, const In
     return points;
 }
 
-// Pixels as points of the order of one, the centres of both images, and the scale.
+// Pixels normalised to the order of one, the centres of both images, and the scale.
 std::tuple<Correspondences, Out<double>, double> normalise(const Points& pixels1, const Points& pixels2) {
     Correspondences points = pack(pixels1, pixels2);
     Normalisation by;

@@ -1,4 +1,4 @@
-// Networks and what they read.
+// Networks and their inputs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -27,7 +27,7 @@ using LayerIn =
 using LayersIn = std::vector<LayerIn>;
 using StatesOut = std::pair<Out<float>, Out<float>>;  // states (n, width) and probabilities (n,)
 
-// The layers of a network of so many inputs, which must fit together.
+// Checks that the layers of a network with `inputs` inputs fit together, and returns them.
 std::vector<PlainLayer> checked_layers(size_t inputs, const LayersIn& layers) {
     std::vector<PlainLayer> result;
     for (const auto& [weight, bias, activation, residual] : layers) {
@@ -68,7 +68,7 @@ Out<float> mlp_rows(const std::vector<StridedMatrix>& x, const LayersIn& layers)
     return std::move(result).to_numpy({static_cast<size_t>(rows), outputs});
 }
 
-// What the kernels take for granted of a part whose end is joined to what follows.
+// Checks what the kernels assume about a part whose last layer is merged with the next part.
 void require_joinable(const std::vector<PlainLayer>& layers) {
     require(layers.size() >= 2, "message and digest must have hidden layers");
     require(layers.back().activation == Activation::kNone, "message and digest must end without an activation");
@@ -96,7 +96,7 @@ void make_state_network(StateNetwork* self, const LayersIn& init, const LayersIn
     new (self) StateNetwork(parts);
 }
 
-// Memory of its own for either, as a caller may keep the probabilities and drop the states.
+// Separate memory for states and probabilities, because a caller may keep one and drop the other.
 class StateBuffers {
   public:
     StateBuffers(size_t n, size_t width) : n_(n), width_(width), states_(n * width), probabilities_(n) {}
@@ -163,7 +163,7 @@ Out<float> fourier_features(const Numbers& values) {
     return std::move(result).to_numpy({n, static_cast<size_t>(kFourierFeatures)});
 }
 
-// The lifted scores, and the features of the neighbours of points in spreads.
+// Lifted scores, and neighbour features of points in units of their spread.
 Out<float> side_information(const Correspondences& correspondences, const std::optional<Numbers>& scores,
                             ScoreKind score_kind) {
     const size_t n = correspondences.size();

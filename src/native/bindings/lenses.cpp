@@ -1,4 +1,4 @@
-// Lenses that are only nearly known: rays through others, and poses refined with them.
+// Lenses that are only approximately known: conversion of rays, and refinement of poses with lenses.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
@@ -35,7 +35,7 @@ Correspondences rays_through(const Correspondences& rays, const TwoNumbers& from
     return change_lenses(rays, before, after);
 }
 
-// The refined model, k1 of its lenses, and the cost before and after.
+// The refined model, k1 of its lenses, and the cost before and after refinement.
 std::tuple<Out<double>, TwoNumbers, TwoNumbers> refine(const ModelIn<FocalPoses>& model, const TwoNumbers& k1,
                                                        const Correspondences& rays, const Numbers& weights,
                                                        const TwoNumbers& given, const RefineOptions& options) {

@@ -8,12 +8,12 @@
 
 namespace caransac {
 
-// Releases the lock for the length of a block.
+// Releases the lock for the duration of a block.
 //
-// When the interpreter ends, a daemon thread that asks for the lock again must not get it. Before version 3.14 Python
-// ends such a thread by pthread_exit, which glibc does by unwinding its stack, and that ends the process with an abort
-// where it meets a function that is noexcept, as nanobind's are. Here the thread waits for the end of the process
-// instead, as later versions of Python have it.
+// When the interpreter exits, a daemon thread must not get the lock again. Before version 3.14, Python ends such a
+// thread by pthread_exit. glibc implements that by unwinding the stack, which aborts the process at a noexcept
+// function, such as nanobind's. Here the thread waits for the end of the process instead, as in later versions of
+// Python.
 class LockRelease {
   public:
     LockRelease() : state_(PyEval_SaveThread()) {}
@@ -22,7 +22,7 @@ class LockRelease {
     ~LockRelease() {
         try {
             PyEval_RestoreThread(state_);
-        } catch (...) {  // the unwinding: no C++ exception comes out of Python; to leave this block would abort, too
+        } catch (...) {  // only unwinding, as Python throws no C++ exceptions; leaving this block would abort, too
             for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
         }
     }

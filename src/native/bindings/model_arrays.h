@@ -1,4 +1,4 @@
-// Models as arrays of Python: rows of three times as many columns as their kind has.
+// Models as arrays of Python, with shape (..., 3, columns of their kind).
 #pragma once
 
 #include <utility>

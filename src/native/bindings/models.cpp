@@ -1,4 +1,4 @@
-// What can be done with models, the same verbs for every kind of them: score, rank, refine, differentiate.
+// Operations on models, the same for every kind: score, rank, refine, differentiate.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -20,8 +20,8 @@ namespace {
 
 using namespace nb::literals;
 
-// One row of n numbers per model: fill(model, columns, out) writes padded(n) of them. What it writes beyond a row is
-// overwritten by the next, and behind the last there is room.
+// Returns one row of n numbers per model: fill(model, columns, out) writes padded(n) of them. The padding of a row is
+// overwritten by the next row; the last row has extra room.
 template <class Kind, class Real, class Fill>
 Out<Real> rows(const Models<Kind>& models, const Correspondences& correspondences, Fill fill) {
     require_dimensions(correspondences, Kind::kDimensions);
@@ -136,7 +136,7 @@ Out<double> mean_of_agreeing_poses(const Models<Kind>& poses, const Corresponden
     return std::move(mean).to_numpy({3, Kind::kColumns});
 }
 
-// How many points are closer to a model than wrong ones would be, and their median distance.
+// Number of points that are closer to a model than outliers would be, and their median distance.
 template <class Kind>
 std::pair<double, double> right_matches_of(const ModelIn<Kind>& model, const Correspondences& correspondences,
                                            double near, int dimensions) {
@@ -148,7 +148,7 @@ std::pair<double, double> right_matches_of(const ModelIn<Kind>& model, const Cor
     return {found.count, found.median};
 }
 
-// A copy of weights, checked: nobody can change them in between.
+// Copies weights before it checks them, so that nobody can change them in between.
 std::vector<double> checked_weights(const Numbers& weights, const Correspondences& correspondences) {
     require(weights.shape(0) == static_cast<size_t>(correspondences.size()),
             "weights must have one entry for every correspondence");
@@ -158,7 +158,7 @@ std::vector<double> checked_weights(const Numbers& weights, const Correspondence
     return own;
 }
 
-// Refined models, and the cost (m, 2) before and after.
+// Refined models, and their cost (m, 2) before and after.
 template <class Kind>
 std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Correspondences& correspondences,
                                             const RefineOptions& options, const std::optional<Numbers>& weights) {
@@ -180,7 +180,7 @@ std::tuple<Out<double>, Out<double>> refine(const Models<Kind>& models, const Co
     return {std::move(refined).to_numpy({m, 3, Kind::kColumns}), std::move(costs).to_numpy({m, 2})};
 }
 
-// What weighted points say about the parameters of a model's manifold, at noise one: (dof, dof).
+// Information of weighted points about the degrees of freedom of a model, for unit noise: (dof, dof).
 template <class Kind>
 Out<double> information(const ModelIn<Kind>& model, const Correspondences& correspondences, const Numbers& weights) {
     using Manifold = typename Kind::Manifold;
@@ -200,7 +200,7 @@ Out<double> information(const ModelIn<Kind>& model, const Correspondences& corre
 template <int kSize>
 using Square = In<double, Dim<kSize>, Dim<kSize>>;
 
-// Largest deviations of what a model says, by all points and without the most influential ones.
+// Largest deviation of the model's output, with all points and without the most influential ones.
 template <class Kind>
 std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const Correspondences& correspondences,
                                              const Numbers& weights,
@@ -219,7 +219,7 @@ std::pair<double, double> outcome_deviations(const ModelIn<Kind>& model, const C
     return {found.all, found.supported};
 }
 
-// How a model's degrees of freedom follow its points to where they moved: (dof).
+// Change (dof) of a model's degrees of freedom when its points move.
 template <class Kind>
 Out<double> response_to(const ModelIn<Kind>& model, const Correspondences& correspondences,
                         const Correspondences& moved, const Numbers& weights, double variance,
@@ -240,7 +240,7 @@ Out<double> response_to(const ModelIn<Kind>& model, const Correspondences& corre
     return std::move(result).to_numpy({kDof});
 }
 
-// Signed residuals (n) and their derivatives (n x dof) by the parameters of a model's manifold.
+// Signed residuals (n) and their derivatives (n x dof) with respect to the degrees of freedom.
 template <class Kind>
 std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const Correspondences& correspondences) {
     using Manifold = typename Kind::Manifold;
@@ -257,7 +257,7 @@ std::tuple<Out<double>, Out<double>> jacobian(const ModelIn<Kind>& model, const 
     return {std::move(residuals).to_numpy({n}), std::move(derivatives).to_numpy({n, Manifold::kDof})};
 }
 
-// Differences (n x 2) in the image and their derivatives (n x 2 x dof) by the parameters of a model's manifold.
+// Differences (n x 2) in the image and their derivatives (n x 2 x dof) with respect to the degrees of freedom.
 template <class Kind>
 std::tuple<Out<double>, Out<double>> reprojection_jacobian(const ModelIn<Kind>& model,
                                                            const Correspondences& correspondences) {
@@ -282,7 +282,7 @@ Out<double> plane_poses(const ModelIn<Homographies>& model, const Correspondence
     return write_models<Poses>(poses);
 }
 
-// Models steps (..., dof) away.
+// Models after steps (..., dof).
 template <class Kind>
 Out<double> retract(const ModelIn<Kind>& model, const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& steps) {
     using Manifold = typename Kind::Manifold;
@@ -328,7 +328,7 @@ nb::class_<Kind> bind_kind(nb::module_& m, const char* name, const char* doc) {
         .def_static("retract", &retract<Kind>, "model"_a, "steps"_a);
 }
 
-// Kinds whose residual is one number also have its derivatives.
+// Kinds whose residual is a single number also provide its derivatives.
 template <class Kind>
 nb::class_<Kind> bind_epipolar(nb::module_& m, const char* name, const char* doc) {
     return bind_kind<Kind>(m, name, doc)

@@ -4,15 +4,15 @@
 
 NB_MODULE(_native, m) {
     using namespace caransac;
-    // nanobind asks for the lock of the main interpreter when it frees arrays: elsewhere that would wait for ever.
+    // nanobind takes the lock of the main interpreter when it frees arrays. In another interpreter that would wait
+    // forever.
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
         throw nb::import_error(
             "caransac works in the main interpreter alone, not in a subinterpreter: use threads or processes, and "
             "under "
             "mod_wsgi the setting WSGIApplicationGroup %{GLOBAL}");
     }
-    nb::set_leak_warnings(
-        false);  // libraries that keep modules alive to the end of the process are no concern of users
+    nb::set_leak_warnings(false);  // do not report leaks: some libraries keep modules alive until the process ends
     m.doc() = "Kernels of two-view geometry; see caransac.kernels.";
     m.def(
         "instruction_set", [] { return kernels().instruction_set; },

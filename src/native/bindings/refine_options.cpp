@@ -1,4 +1,4 @@
-// How models are refined: the options of Levenberg-Marquardt.
+// Options of refinement by Levenberg-Marquardt.
 #include <nanobind/stl/pair.h>
 
 #include <cmath>

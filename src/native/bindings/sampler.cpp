@@ -8,13 +8,13 @@ namespace {
 
 using namespace nb::literals;
 
-// Draws with draw(pool, out) into a (count, size) array.
+// Draws samples with draw(pool, out) into a (count, size) array.
 template <class Draw>
 Out<int> draw_samples(const Indices& pool, int size, int count, std::uint64_t first, Draw draw) {
     const size_t pool_size = count_of(pool.shape(0));
     require(0 <= count && count <= 100'000'000, "count must be from 0 to a hundred million");
     require(size > 0 && static_cast<size_t>(size) <= pool_size, "size must be positive and at most the pool's size");
-    require(first <= std::uint64_t{1} << 62, "first must be at most 2^62");  // numbers of samples never wrap around
+    require(first <= std::uint64_t{1} << 62, "first must be at most 2^62");  // sample numbers never wrap around
     const size_t total = static_cast<size_t>(count) * size;
     Buffer<int> result(total);
     {
@@ -40,7 +40,7 @@ Out<int> prosac(const Indices& pool, int size, int count, std::uint64_t seed, st
 }  // namespace
 
 void bind_sampler(nb::module_& m) {
-    const auto pool = "pool"_a.noconvert();  // indices of another type would silently become different ones
+    const auto pool = "pool"_a.noconvert();  // indices of another type would be converted silently
     m.def(
         "sample_uniform", &uniform, pool, "size"_a, "count"_a, nb::kw_only(), "seed"_a, "first"_a = 0,
         "Return samples (count, size) of distinct members of a pool; every subset is equally likely.\n\n"

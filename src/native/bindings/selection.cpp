@@ -1,4 +1,4 @@
-// Which points are worth more work, and where they are.
+// Selection of points for more work, and the regions that they lie in.
 #include "selection.h"
 
 #include <nanobind/stl/pair.h>

@@ -1,4 +1,4 @@
-// Minimal solvers on batches of samples, which are indices of correspondences.
+// Minimal solvers for batches of samples; samples are indices of correspondences.
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace {
 
 using namespace nb::literals;
 
-constexpr int kChunk = 64;  // samples at a time, so that what lies between the steps stays in the cache
+constexpr int kChunk = 64;  // samples at a time, so that intermediate results stay in the cache
 
-// The coordinates of up to kChunk samples of kSize points, as the solvers read them.
+// Coordinates of up to kChunk samples of kSize points, in the layout of the solvers.
 template <int kSize, int kDimensions>
 struct Chunk {
     double x1[kChunk * kSize * 2], x2[kChunk * kSize * kDimensions];
@@ -36,7 +36,7 @@ struct Chunk {
     }
 };
 
-// Models (m, 3, columns), and (m) the sample that each comes from.
+// Models (m, 3, columns), and the index (m) of the sample that each comes from.
 using Solutions = std::tuple<Out<double>, Out<int>>;
 
 // Solves all samples.
@@ -52,7 +52,7 @@ Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<k
         const std::vector<int> members =
             checked_indices(samples, correspondences.size(), "samples must hold indices of correspondences");
         const auto chunk =
-            std::make_unique<Chunk<kSize, kDimensions>>();  // not on the stack: that of some threads is small
+            std::make_unique<Chunk<kSize, kDimensions>>();  // on the heap, because some threads have small stacks
         std::vector<double> models(kChunk * kMaxSolutions * kEntries);
         std::vector<int> sample(kChunk * kMaxSolutions);
         for (int first = 0; first < num_samples; first += kChunk) {
@@ -121,7 +121,7 @@ Out<double> real_roots(const In<double, Any, Any>& coefficients) {
 }  // namespace
 
 void bind_solvers(nb::module_& m) {
-    const auto samples = "samples"_a.noconvert();  // indices of another type would silently become different ones
+    const auto samples = "samples"_a.noconvert();  // indices of another type would be converted silently
     m.def("five_point", &five_point, "correspondences"_a, samples,
           "Return the essential matrices (m, 3, 3) through samples (S, 5) of calibrated correspondences.\n\n"
           "Their Frobenius norm is sqrt(2). A sample has at most ten, a degenerate one none. Also returns (m,), the\n"

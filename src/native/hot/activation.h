@@ -1,4 +1,4 @@
-// What follows the affine part of a layer, for a pack of numbers.
+// Activations of a layer, for a pack of numbers.
 #pragma once
 
 #include "layers.h"
@@ -6,8 +6,8 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// tanh x = x P(x^2) / Q(x^2), the ratio of degrees 4 and 4 nearest in the maximum norm up to where tanh is one to
-// single precision; good to 4e-7 with the rounding.
+// tanh x = x P(x^2) / Q(x^2): the minimax approximation of degrees 4 and 4 on the range in which tanh is not yet one in
+// single precision. Its error is below 4e-7, including rounding.
 constexpr float kSaturated = 9;
 constexpr float kNumerator[] = {1.31842219e-08f, 2.04718296e-05f, 0.00348658186f, 0.133731977f, 0.999999906f};
 constexpr float kDenominator[] = {7.70266285e-07f, 0.000327138531f, 0.0258419791f, 0.467064945f, 1.0f};

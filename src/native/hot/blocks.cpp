@@ -5,18 +5,18 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// Whether activations follow while the sums are in registers. Where packs are short there are too few registers, and
-// they take a pass of their own.
+// Whether activations are applied while the sums are in registers. With short packs there are too few registers, and
+// activations take a separate pass.
 constexpr bool kAtOnce = kFloats > 4;
 
-// What follows the affine part of a layer, for a pack of its outputs and one of its inputs at the same place.
+// Activation and skip connection of a layer, for a pack of its outputs and the inputs at the same place.
 template <Activation kActivation>
 inline Floats finished(const Floats& sums, const float* x, const Layer& layer) {
     const Floats value = activation<kActivation>(sums);
     return layer.residual ? value + load(x) : value;
 }
 
-// The layer's outputs of kRows rows and of kPacks packs of columns, whose sums stay in registers.
+// Outputs of a layer for kRows rows and kPacks packs of columns. The sums stay in registers.
 template <Activation kActivation, int kRows, int kPacks>
 inline void tile(const float* x, const Layer& layer, int column, float* out) {
     const float* weight = layer.weight + column / kPadding * kPadding * layer.inputs + column % kPadding;
@@ -43,7 +43,7 @@ inline void tile(const float* x, const Layer& layer, int column, float* out) {
 
 template <Activation kActivation, int kPacks>
 inline void apply_panel(const float* x, int rows, const Layer& layer, int column, float* out) {
-    constexpr int kRows = kTile / kPacks;  // sums enough to hide their latency, few enough for the registers
+    constexpr int kRows = kTile / kPacks;  // enough sums to hide their latency, few enough for the registers
     for (int r = 0; r < rows; r += kRows)
         tile<kActivation, kRows, kPacks>(x + r * kPadding, layer, column, out + r * kPadding);
 }

@@ -1,7 +1,7 @@
-// Small networks applied to columns of rows: a pack holds the same number of several rows.
+// Small networks applied to columns: a pack contains the same number of several rows.
 //
-// For layers of few outputs, which would leave most of a pack empty in the blocks of blocks.h. Columns take kBlock
-// floats each, one after the other.
+// This is for layers of few outputs, which would leave most of a pack empty in blocks.h. Columns have kBlock floats
+// each and are contiguous.
 #pragma once
 
 #include "activation.h"
@@ -10,7 +10,7 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// a0 b0 a1 b1 ... of the lower or the upper halves of two packs.
+// a0 b0 a1 b1 ... from the lower or the upper halves of two packs.
 #if defined(__clang__)
 #define CARANSAC_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #elif defined(__GNUC__)
@@ -35,8 +35,9 @@ inline Floats zip_upper(const Floats& a, const Floats& b) { return CARANSAC_SHUF
 #endif
 #undef CARANSAC_SHUFFLE
 
-// A square of kFloats x kFloats numbers. Zipping the first half of its rows with the second turns the bits of a
-// number's place, row above column, by one; turned by half of the bits, rows and columns have changed places.
+// Transposes a square of kFloats x kFloats numbers. Zipping the first half of the rows with the second half rotates the
+// bits of a number's position (row bits above column bits) by one. Rotating them by half of their number exchanges rows
+// and columns.
 inline void transpose(const float* from, int from_stride, float* to, int to_stride) {
     Floats rows[kFloats], zipped[kFloats];
     for (int i = 0; i < kFloats; ++i) rows[i] = load(from + i * from_stride);
@@ -50,7 +51,7 @@ inline void transpose(const float* from, int from_stride, float* to, int to_stri
     for (int i = 0; i < kFloats; ++i) store(to + i * to_stride, rows[i]);
 }
 
-// The rows of a block, up to whole packs of them, as columns up to the padding.
+// Transposes the rows of a block, rounded up to whole packs, to columns including the padding.
 inline void to_columns(const float* block, int columns, int rows, float* out) {
     for (int column = 0; column < columns; column += kFloats)
         for (int r = 0; r < rows; r += kFloats)
@@ -58,7 +59,7 @@ inline void to_columns(const float* block, int columns, int rows, float* out) {
                       out + column * kBlock + r, kBlock);
 }
 
-// kOutputs outputs from `output` on of kGroup rows, whose sums stay in registers.
+// Computes kOutputs outputs, starting at `output`, of kGroup rows. The sums stay in registers.
 constexpr int kPacksOfRows = 3;
 constexpr int kGroup = kPacksOfRows * kFloats;
 static_assert(kBlock % kGroup == 0);

@@ -1,5 +1,5 @@
-// How many degrees of freedom models have, and where they are: the pose, first its rotation; then log_scale, x and y of
-// each camera; then k1 of each lens. `kernels/degrees_of_freedom.py` has the same for Python.
+// Numbers and positions of the degrees of freedom of models: the pose, with its rotation first; then log_scale, x and y
+// of each camera; then k1 of each lens. `kernels/degrees_of_freedom.py` is the counterpart in Python.
 #pragma once
 
 namespace caransac {

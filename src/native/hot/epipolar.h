@@ -5,7 +5,7 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// First-order geometry of the constraint at (u1, v1) <-> (u2, v2). T is a number or a pack of them.
+// First-order geometry of the constraint at (u1, v1) <-> (u2, v2). T is a number or a pack of numbers.
 template <class T>
 struct EpipolarTerms {
     T a0, a1;    // normal of the epipolar line M x1 in image 2
@@ -28,9 +28,9 @@ inline EpipolarTerms<T> epipolar_terms(const T m[9], const T& u1, const T& v1, c
     return terms;
 }
 
-// The derivatives of the Sampson distance c / sqrt(gradient) by the entries of M, row by row, times sqrt(gradient):
-// x2 x1^T - ratio (a x1^T + x2 b^T) with ratio = c / gradient, where the third entries of a and b count for nothing.
-// The last of the nine is one.
+// Derivatives of the Sampson distance c / sqrt(gradient) with respect to the entries of M, row by row, times
+// sqrt(gradient): x2 x1^T - ratio (a x1^T + x2 b^T) with ratio = c / gradient. The third entries of a and b are zero.
+// The last of the nine derivatives is one.
 template <class T>
 inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, const T& v2, const T& ratio,
                           T slope[8]) {
@@ -47,8 +47,8 @@ inline void differentiate(const T m[9], const T& u1, const T& v1, const T& u2, c
     slope[7] = y1;
 }
 
-// The smaller of the two depths, up to a positive factor, of the point that l1 R x1 + t = l2 x2 triangulates in the
-// least-squares sense: positive when the point lies in front of both cameras. r: the rotation, row by row.
+// The smaller of the two depths, up to a positive factor, of the least-squares triangulation of l1 R x1 + t = l2 x2. It
+// is positive if the point lies in front of both cameras. r: the rotation, row by row.
 template <class T>
 inline T nearer_depth(const T r[9], const T t[3], const T& u1, const T& v1, const T& u2, const T& v2) {
     const T a[3] = {r[0] * u1 + r[1] * v1 + r[2], r[3] * u1 + r[4] * v1 + r[5], r[6] * u1 + r[7] * v1 + r[8]};  // R x1

@@ -6,8 +6,8 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// The rotation closest to r, which is nearly one: two steps of Newton's iteration for the polar decomposition, each of
-// which squares the error. Returns the squared deviation of r^T r from the identity.
+// The rotation nearest to r, which is nearly a rotation: two steps of Newton's iteration for the polar decomposition,
+// each of which squares the error. Returns the squared deviation of r^T r from the identity.
 inline Doubles orthonormalise(Doubles r[9]) {
     Doubles deviation_sq{};
     for (int step = 0; step < 2; ++step) {
@@ -28,11 +28,11 @@ inline Doubles orthonormalise(Doubles r[9]) {
 
 // The pose of an essential matrix of Frobenius norm sqrt(2) that puts all points in front of both cameras; at most one
 // of the four candidates does. B. K. P. Horn, "Recovering baseline and orientation from essential matrix", 1990: the
-// columns of E span the plane orthogonal to t, and |t|^2 R = cofactor(E) - [t]x E. No singular value decomposition.
+// columns of E span the plane orthogonal to t, and |t|^2 R = cofactor(E) - [t]x E. This needs no singular value
+// decomposition.
 //   points:  u1, v1, u2, v2 in normalised coordinates
 //   pose:    the rows of [R | t], |t| = 1
-// Returns the depth of the nearest point up to a positive factor: positive where there is such a pose, and nowhere
-// else.
+// Returns the depth of the nearest point up to a positive factor. It is positive if and only if there is such a pose.
 template <int kPoints>
 inline Doubles pose_in_front(const Doubles e[9], const Doubles points[kPoints][4], Doubles pose[12]) {
     Doubles cofactor[9], largest{}, t[3] = {}, r[9] = {};
@@ -51,8 +51,8 @@ inline Doubles pose_in_front(const Doubles e[9], const Doubles points[kPoints][4
     const Doubles inverse_norm = 1.0 / square_root(largest);
     for (int i = 0; i < 3; ++i) t[i] *= inverse_norm;
 
-    // cofactor(E) = t t^T R whatever the sign of E; that sign selects between the two rotations. The first point is in
-    // front of both cameras for one candidate only, which the other points then confirm or refuse.
+    // cofactor(E) = t t^T R for either sign of E; that sign selects one of the two rotations. Only one candidate has
+    // the first point in front of both cameras; the other points then confirm or reject it.
     const Doubles backward[3] = {-t[0], -t[1], -t[2]};
     Doubles nearest = broadcast(-1.0), direction = broadcast(1.0);
     for (double sign = -1; sign < 2; sign += 2) {

@@ -7,18 +7,18 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// Solutions collected until they fill a pack: which sample, its basis, and the coordinates of E in that basis.
+// Solutions collected until they fill a pack: the sample, its basis, and the coordinates of E in that basis.
 struct Candidates {
     Doubles basis[4][9], coordinates[4];
     int sample[kDoubles];
     int count = 0;
 };
 
-// A candidate whose last step was not shorter than this is no solution.
+// A candidate whose last step was longer than this is not a solution.
 constexpr double kConvergedSq = 1e-14;
 
-// One Gauss-Newton step of the ten constraints along three directions, no longer than kLongest; returns the squared
-// length it wanted to have. Lanes whose last step was short enough rest, so that no lane depends on its neighbours.
+// One Gauss-Newton step for the ten constraints along three directions, limited to kLongest. Returns the squared length
+// before limiting. Lanes whose last step was short enough stay unchanged, so that no lane depends on its neighbours.
 inline Doubles constraint_step(const Doubles direction[3][9], const Doubles& last_step_sq, Doubles e[9]) {
     // Residuals: A E with A = E E^T - trace / 2, and det E.
     Doubles a[9], residual[10], cofactor[9];
@@ -79,9 +79,9 @@ inline Doubles constraint_step(const Doubles direction[3][9], const Doubles& las
     return resting ? last_step_sq : length_sq;
 }
 
-// E from its coordinates, improved on the unit sphere of the null space: what the elimination and the polynomial of
-// degree ten lose in precision (one sample in a thousand ends up beyond 1e-6) comes back, nearly always in one step.
-// Returns the squared length of the last step.
+// E from its coordinates, refined on the unit sphere of the null space. The elimination and the polynomial of degree
+// ten lose precision: one sample in a thousand has an error above 1e-6. One step nearly always restores it. Returns the
+// squared length of the last step.
 inline Doubles polish(const Candidates& candidates, Doubles e[9]) {
     Doubles norm_sq{}, c[4];
     for (int b = 0; b < 4; ++b) norm_sq += candidates.coordinates[b] * candidates.coordinates[b];
@@ -113,14 +113,14 @@ inline Doubles polish(const Candidates& candidates, Doubles e[9]) {
     return last_step_sq;
 }
 
-// What a solver returns: kEntries numbers for each solution, and the sample it comes from.
+// Output of a solver: kEntries numbers for each solution, and the sample that it comes from.
 template <int kEntries>
 struct Solutions {
     double* to;
     int* sample_index;
     int count = 0;
 
-    // Appends the candidates that are valid, that is, positive.
+    // Appends the candidates whose entry in `valid` is positive.
     void append(const Candidates& candidates, const Doubles entries[kEntries], const Doubles& valid) {
         for (int l = 0; l < candidates.count; ++l) {
             if (!(lane(valid, l) > 0)) continue;
@@ -130,7 +130,7 @@ struct Solutions {
     }
 };
 
-// Hands the candidates to `take(candidates, e, valid)` and empties the collection.
+// Passes the candidates to `take(candidates, e, valid)` and empties the collection.
 template <class Take>
 inline void flush(Candidates& candidates, Take take) {
     for (int l = candidates.count; l < kDoubles; ++l) {  // unused lanes repeat the first
@@ -146,7 +146,7 @@ inline void flush(Candidates& candidates, Take take) {
     candidates.count = 0;
 }
 
-// Hands all essential matrices of all samples to `take`.
+// Passes all essential matrices of all samples to `take`.
 template <class Take>
 inline void solve(const double* x1, const double* x2, int num_samples, Take take) {
     Candidates candidates;

@@ -17,8 +17,8 @@ constexpr int kFivePointMaxSolutions = 10;
 // Returns the number of models. Degenerate or non-finite samples have none.
 int five_point(const double* x1, const double* x2, int num_samples, double* models, int* sample_index);
 
-// The same as relative poses: for each essential matrix the one that puts the five points in front of both cameras, if
-// there is one.
+// The same with relative poses: for each essential matrix, the pose that puts the five points in front of both cameras,
+// if there is one.
 //   poses:  room for 10 num_samples 3 x 4 matrices [R | t], row by row; x2 = R x1 + t, |t| = 1
 int five_point_poses(const double* x1, const double* x2, int num_samples, double* poses, int* sample_index);
 

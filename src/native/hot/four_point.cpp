@@ -5,7 +5,7 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// Four points of an image, a sample per lane.
+// Four points of an image, one sample per lane.
 struct Quad {
     Doubles x[4], y[4];
     Quad(const double* points, int first, int num_samples) {
@@ -30,12 +30,12 @@ struct Areas {
 }  // namespace
 
 int four_point(const double* x1, const double* x2, int num_samples, double* models, int* sample_index) {
-    constexpr double kSmallestArea = 1e-6;  // of triangles in images of the order of one
+    constexpr double kSmallestArea = 1e-6;  // of triangles, in coordinates of the order of one
     int count = 0;
     for (int first = 0; first < num_samples; first += kDoubles) {
         const Quad p(x1, first, num_samples), q(x2, first, num_samples);
         const Areas area1(p), area2(q);
-        // H = sum_i ratio_i q_i (p_j x p_k)^T maps p_i to a multiple of q_i, and the fourth point to that of the other.
+        // H = sum_i ratio_i q_i (p_j x p_k)^T maps p_i to a multiple of q_i, and the fourth point to its match.
         Doubles h[9] = {}, norm_sq{};
         for (int i = 0; i < 3; ++i) {
             const int j = (i + 1) % 3, k = (i + 2) % 3;

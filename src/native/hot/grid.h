@@ -8,23 +8,23 @@ struct Match {
     double x, y, other_x, other_y;
 };
 
-// Correspondences in the order of the cells of one image. Those of cell c, and c = column + columns * row, are
-// start[c] .. start[c + 1] - 1; neighbouring cells of a row are thus one stretch of memory. The cells of the border
-// reach to infinity.
+// Correspondences in the order of the cells of one image. Cell c = column + columns * row has the entries start[c] ..
+// start[c + 1] - 1, so that neighbouring cells of a row are contiguous in memory. The cells of the border extend to
+// infinity.
 struct Grid {
     const Match* match;
-    const float *x, *y;         // of the matches once more, as searches read them; kGridPadding more can be read
+    const float *x, *y;         // copies of the coordinates for searches; kGridPadding more can be read
     const int* point;           // index of each correspondence before sorting
     const int* start;           // columns * rows + 1 entries
-    const double *z, *other_z;  // third coordinates of the matches here and in the other image, where that is space
+    const double *z, *other_z;  // third coordinates here and in the other image, if that is space
     int n, columns, rows;
     double left, top, columns_per_unit, rows_per_unit;
 };
 
 constexpr int kGridPadding = 16;
 
-// The column of x or the row of y, from its distance to the grid's edge in cells. Static: not to be shared by the
-// instruction sets (see README.md).
+// The column of x or the row of y, from its distance to the grid's edge in cells. The function is static because it
+// must not be shared by the instruction sets (see README.md).
 template <class Real>
 static inline int cell_index(Real cells_away, int cells) {
     const Real last = static_cast<Real>(cells - 1), before_end = cells_away < last ? cells_away : last;

@@ -1,4 +1,4 @@
-// The constraints on an essential matrix over the null space of its five points, eliminated to polynomials in one
+// The constraints on an essential matrix in the null space of its five points, eliminated to polynomials in one
 // unknown; one sample per lane.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// Polynomials in x, y, z where E = x X + y Y + z Z + W over the null space's basis, by their coefficients:
+// Coefficients of polynomials in x, y, z, with E = x X + y Y + z Z + W in the basis of the null space:
 //   Linear     x, y, z, 1
 //   Quadratic  xx, xy, yy, xz, yz, zz, x, y, z, 1
 //   Cubic      x3, y3, xxy, xyy, xxz, xx, yyz, yy, xyz, xy | xzz, xz, x | yzz, yz, y | zzz, zz, z, 1   (Nistér's order)
@@ -85,7 +85,7 @@ inline void essential_constraints(const Doubles basis[4][9], Cubic constraints[k
     }
 }
 
-// Householder QR of columns K..9, carried through all 20 columns. K is known to the compiler, which then keeps the
+// Householder QR of columns K..9, applied to all 20 columns. K is a template argument, so that the compiler keeps the
 // reflector in registers.
 template <int K = 0>
 inline void triangularise(Cubic rows[kConstraints]) {
@@ -107,7 +107,7 @@ inline void triangularise(Cubic rows[kConstraints]) {
     }
 }
 
-// Rows 4..9 solved for their monomials xxz, xx, yyz, yy, xyz, xy in terms of the last ten columns.
+// Solves rows 4..9 for their monomials xxz, xx, yyz, yy, xyz, xy in terms of the last ten columns.
 inline void back_substitute(Cubic rows[kConstraints]) {
     for (int r = kConstraints - 1; r >= 4; --r) {
         const Doubles inverse = 1.0 / rows[r][r];
@@ -124,7 +124,7 @@ struct HiddenRow {
     Doubles x[4], y[4], one[5];
 };
 
-// upper - z lower, where upper is the row of (monomial z) and lower that of the monomial.
+// upper - z lower; upper is the row of (monomial z) and lower that of the monomial.
 inline HiddenRow hidden_row(const Cubic& upper, const Cubic& lower) {
     HiddenRow row;
     for (int group = 0; group < 2; ++group) {
@@ -157,7 +157,7 @@ inline void hidden_determinant(const HiddenRow rows[3], Doubles det[11]) {
     }
 }
 
-// Nistér's 3 x 3 matrix B(z) and its determinant: E = x X + y Y + z Z + W is essential where B(z) (x, y, 1)^T = 0.
+// Nistér's 3 x 3 matrix B(z) and its determinant: E = x X + y Y + z Z + W is essential if B(z) (x, y, 1)^T = 0.
 struct HiddenVariable {
     HiddenRow rows[3];
     Doubles determinant[11];
@@ -172,7 +172,7 @@ struct HiddenVariable {
         hidden_determinant(rows, determinant);
     }
 
-    // x and y that belong to a root z, by the best conditioned pair of rows; not finite where no pair determines them.
+    // x and y for a root z, from the best conditioned pair of rows; not finite if no pair determines them.
     void solve(const Doubles& z, Doubles& x, Doubles& y) const {
         Doubles a[3], b[3], c[3];
         for (int r = 0; r < 3; ++r) {

@@ -7,7 +7,7 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// One way: x -> p = (m x) / w.
+// One direction: x -> p = (m x) / w.
 template <class T>
 struct Transfer {
     T p, q, inverse_w, w;
@@ -24,7 +24,7 @@ void broadcast_all(const double* from, T* to) {
     for (int i = 0; i < 9; ++i) to[i] = broadcast(static_cast<NumberOf<T>>(from[i]));
 }
 
-// Half the sum of the squared errors both ways, and whether the point is in front of both cameras.
+// Half the sum of the squared errors in both directions, and whether the point is in front of both cameras.
 template <class T>
 struct BothWays {
     Transfer<T> forth, back;
@@ -104,7 +104,7 @@ namespace {
 
 struct PackedSums {
     Doubles moments[4][6] = {}, gradient[9] = {};
-    // x, y: the point; t: where it goes; eu, ev: its error there; weight: of the squared error.
+    // x, y: the point; t: its image; eu, ev: its error; weight: weight of the squared error.
     void add(const Doubles& x, const Doubles& y, const Transfer<Doubles>& t, const Doubles& eu, const Doubles& ev,
              const Doubles& weight) {
         const Doubles slope = weight * t.inverse_w, curvature = slope * t.inverse_w;
@@ -137,16 +137,16 @@ void accumulate(const TwoWayHomography& model, const Columns<double>& points, co
         const BothWays<Doubles> both(h, g, u1, v1, u2, v2);
         const Doubles nearest = both.forth.w < both.back.w ? both.forth.w : both.back.w;
         const Doubles far = broadcast(kBehind * scale * scale);
-        const Doubles bounded = both.error_sq < far ? both.error_sq : far;  // also NaN
+        const Doubles bounded = both.error_sq < far ? both.error_sq : far;  // also for NaN
         const Doubles error_sq = nearest > 0.0 ? bounded : far;
-        Doubles derivative, curvature;  // the curvature concerns one of four directions: left alone
+        Doubles derivative, curvature;  // the curvature affects one of four directions and is ignored
         const Doubles weight = load(weights + i);
         const Doubles value = evaluate_loss<kLoss>(error_sq, scale, derivative, curvature);
         total += weight > 0.0 ? weight * value : Doubles{};
         const Doubles near = error_sq < far ? broadcast(1.0) : Doubles{};
         const Doubles counts = weight > 0.0 ? near : Doubles{};
         const Doubles half = 0.5 * weight * derivative * counts;
-        // What does not count may be infinite: 0 times it would not be 0.
+        // Excluded values may be infinite, and 0 times infinity is not 0.
         const auto clean = [&](const Doubles& value) { return counts > 0.0 ? value : Doubles{}; };
         Transfer<Doubles> there = both.forth, here = both.back;
         there.p = clean(there.p), there.q = clean(there.q), there.inverse_w = clean(there.inverse_w);

@@ -1,4 +1,4 @@
-// The instruction set a translation unit is compiled for; README.md in this folder says what follows from it.
+// The instruction set that a translation unit is compiled for; README.md in this folder explains the consequences.
 #pragma once
 
 #ifndef CARANSAC_ISA

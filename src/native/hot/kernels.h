@@ -1,4 +1,4 @@
-// The hot kernels behind one table per instruction set, and the table this CPU should use.
+// The hot kernels in one table per instruction set, and the choice of the table for this CPU.
 #pragma once
 
 #include "five_point.h"
@@ -15,7 +15,7 @@
 #include "state_network.h"
 #include "three_point.h"
 
-// Every hot kernel, once: the table's entries have these names, the types of the functions, and this order.
+// List of all hot kernels. The entries of the table have these names, the types of the functions, and this order.
 // clang-format off
 #define CARANSAC_KERNELS(entry) \
     entry(five_point) \
@@ -62,8 +62,8 @@ struct Kernels {
 #undef CARANSAC_POINTER
 };
 
-// The fastest table this CPU can run. The environment variable CARANSAC_INSTRUCTION_SET (baseline, avx2, avx512), read
-// once, asks for a lesser one; what the CPU lacks is never chosen.
+// The fastest table that this CPU can run. The environment variable CARANSAC_INSTRUCTION_SET (baseline, avx2, avx512),
+// read once, requests a lower one; an unsupported instruction set is never chosen.
 const Kernels& kernels();
 
 }  // namespace caransac

@@ -7,9 +7,9 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-constexpr double kSmallest = 1e-30;  // squared gradient: a point on both epipoles constrains nothing
+constexpr double kSmallest = 1e-30;  // squared gradient; a point on both epipoles constrains nothing
 
-// The radii of rays that a lens sees at some radii.
+// The radii of rays that a lens shows at given radii.
 inline Doubles unbend(const LensCurve& lens, const Doubles& seen) {
     constexpr int kMostSteps = 30;
     const Doubles inside = seen < lens.end ? seen : broadcast(lens.end);
@@ -20,18 +20,18 @@ inline Doubles unbend(const LensCurve& lens, const Doubles& seen) {
         const Doubles change = (ray * (1.0 + bent) - inside) / (1.0 + 3.0 * bent);
         ray -= change;
         const Doubles size = change < 0.0 ? -change : change;
-        if (!any(Bits(size > 1e-8 * ray))) break;  // the next one would be its square
+        if (!any(Bits(size > 1e-8 * ray))) break;  // convergence is quadratic
     }
     return seen < lens.end ? ray : lens.last + (seen - lens.end) / lens.slope;
 }
 
-// A ray in one image, and how it moves with the lens, and with its point in the image.
+// A ray in one image, and its derivatives by the lens and by its point in the image.
 struct Ray {
-    Doubles du, dv;                     // direction from the middle
+    Doubles du, dv;                     // direction from the image centre
     Doubles u, v;                       // the ray
-    Doubles by_k1;                      // along the direction
-    Doubles along, across;              // per distance in the image, along the direction and across it
-    Doubles along_by_k1, across_by_k1;  // how these change
+    Doubles by_k1;                      // derivative by k1, along the direction
+    Doubles along, across;              // derivatives by the distance in the image, along the direction and across it
+    Doubles along_by_k1, across_by_k1;  // derivatives of these by k1
 };
 
 inline Ray see(const LensCurve& lens, const Doubles& seen, const Doubles& du, const Doubles& dv) {
@@ -44,7 +44,7 @@ inline Ray see(const LensCurve& lens, const Doubles& seen, const Doubles& du, co
     return {du, dv, radius * du, radius * dv, by_k1, along, across, along_by_k1, by_k1 * inverse};
 }
 
-// Adds to the squared gradient of c by the point of an image; returns half of how that changes with k1.
+// Adds the part of one image to the squared gradient of c by the points. Returns half of its derivative by k1.
 inline Doubles bend(const Ray& ray, const Doubles& a, const Doubles& b, Doubles& gradient) {
     const Doubles along = a * ray.du + b * ray.dv, across = a * ray.dv - b * ray.du;
     const Doubles along_sq = along * along * ray.along, across_sq = across * across * ray.across;
@@ -72,7 +72,7 @@ void lens_equations(const double model[9], const LensCurve lenses[2], const Seen
         const Doubles inverse = tells ? 1.0 / (tells ? by_point : one) : Doubles{};
         const Doubles ratio = terms.c / (tells ? terms.gradient : one);
 
-        // The distance is c / sqrt(by_point); its derivatives, times that root, by the entries and by k1 of the lenses.
+        // The distance is c / sqrt(by_point). These are its derivatives, times that root, by the entries and by k1.
         Doubles slope[kLensNumbers];
         differentiate<Doubles>(m, u1, v1, u2, v2, ratio, slope);
         slope[8] = one;

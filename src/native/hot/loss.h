@@ -6,11 +6,12 @@
 
 namespace caransac::CARANSAC_ISA {
 
-constexpr double kLeastCurvature = 0.2;  // in rho'(s): where all residuals are large, something must bound the steps
+// Minimum curvature divided by rho'(s): bounds the steps if all residuals are large.
+constexpr double kLeastCurvature = 0.2;
 
-// rho(s) of a squared residual s, rho'(s), and rho'(s) + 2 s rho''(s), the curvature along the residual where it is
-// large enough: steps that know it converge in half as many (Triggs et al., "Bundle adjustment: a modern synthesis",
-// 1999, section 4.3).
+// rho(s) of a squared residual s, its derivative rho'(s), and the curvature along the residual, rho'(s) + 2 s rho''(s),
+// bounded from below. Steps that use it need half as many iterations (Triggs et al., "Bundle adjustment: a modern
+// synthesis", 1999, section 4.3).
 template <Loss kLoss>
 inline Doubles evaluate_loss(const Doubles& s, double scale, Doubles& derivative, Doubles& curvature) {
     const double scale_sq = scale * scale;

@@ -5,7 +5,7 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// A block of rows of the inputs, side by side.
+// Copies a block of rows of the inputs, side by side.
 void gather(const Input* inputs, int num_inputs, int first, int rows, float* block) {
     int column = 0;
     for (int k = 0; k < num_inputs; ++k) {

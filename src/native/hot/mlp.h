@@ -6,15 +6,15 @@
 
 namespace caransac {
 
-// Columns of the first layer's input, wherever they are: several of these stand side by side.
+// Columns of the first layer's input. Several of them are placed side by side.
 struct Input {
     const float* data;
     long long row_stride, column_stride;
     int columns;
 };
 
-// Floats that the kernel needs beside, zeros when it is called: blocks of inputs, of the outputs of hidden layers, and
-// of results.
+// Number of scratch floats: blocks of inputs, of the outputs of hidden layers, and of results. They must be zero when
+// the kernel is called.
 static inline int mlp_scratch(const Layers& network) {
     return block_size(inputs_of(network)) + hidden_size(network) + block_size(outputs_of(network));
 }

@@ -2,7 +2,7 @@
 
 #ifdef __AVX512F__
 
-// The points of a wider pack are further apart and look at more candidates each: packs of AVX2 are faster here.
+// Packs of AVX2 are faster here: the points of a wider pack are further apart and need more candidates each.
 namespace caransac {
 namespace avx2 {
 void neighbour_features(const Grid& grid, int stride, float* out);
@@ -19,19 +19,19 @@ void neighbour_features(const Grid& grid, int stride, float* out) { avx2::neighb
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-constexpr float kClose = 0.25f;     // neighbours nearer than this in the other image stay close
-constexpr float kFarthest = 5;      // distances saturate here, relative changes at ten times it
+constexpr float kClose = 0.25f;     // neighbours closer than this in the other image stay close
+constexpr float kFarthest = 5;      // distances saturate here, relative changes at ten times this value
 constexpr float kSmallest = 0.01f;  // added before logarithms of distances
 constexpr float kSmallestChange = 0.05f, kSmallestLength = 0.02f;
 
-constexpr int kMostCandidates = 1024;  // crowds are cut short here, an approximation that bounds the work on them
-constexpr int kMostLooks = 64;         // nor do windows change more often; twice is rare
-constexpr int kMostColumns = 12;       // that points searching together are apart
-constexpr float kInfinity = 1e30f;     // more than any squared distance in a grid
-constexpr float kFarAway = 1e15f;      // and the coordinates of a point that is as far
+constexpr int kMostCandidates = 1024;  // crowds are truncated here, an approximation that bounds the work
+constexpr int kMostLooks = 64;         // maximum number of changes of a window; more than one is rare
+constexpr int kMostColumns = 12;       // maximum distance, in columns, of points that are searched together
+constexpr float kInfinity = 1e30f;     // larger than any squared distance in a grid
+constexpr float kFarAway = 1e15f;      // coordinate of a point at that distance
 
-// The smaller and the larger of numbers that are not negative: such numbers are in the order of their bits, which some
-// processors compare at twice the speed. Without AVX2 x86 has no instruction for it.
+// Minimum and maximum of non-negative numbers. Their bits have the same order, and some processors compare integers at
+// twice the speed. x86 without AVX2 has no instruction for it.
 #ifdef __AVX2__
 inline Floats lower(const Floats& a, const Floats& b) {
     const Ints i = bits_of(a), j = bits_of(b);
@@ -52,7 +52,7 @@ inline void order(Floats& a, Floats& b) {
     a = first;
 }
 
-// Eight numbers in each lane, smallest first: the network of Batcher (AFIPS 1968).
+// Sorts eight numbers in each lane, smallest first, by Batcher's network (AFIPS 1968).
 inline void sort(Floats v[kNeighbours]) {
     order(v[0], v[1]), order(v[2], v[3]), order(v[4], v[5]), order(v[6], v[7]);
     order(v[0], v[2]), order(v[1], v[3]), order(v[4], v[6]), order(v[5], v[7]);
@@ -62,7 +62,7 @@ inline void sort(Floats v[kNeighbours]) {
     order(v[1], v[2]), order(v[3], v[4]), order(v[5], v[6]);
 }
 
-// The eight smallest of two sorted eights, sorted: the last steps of his bitonic network.
+// The eight smallest of two sorted sequences of eight, sorted: the last steps of Batcher's bitonic network.
 inline void keep_smallest(Floats kept[kNeighbours], const Floats others[kNeighbours]) {
     for (int k = 0; k < kNeighbours; ++k) kept[k] = lower(kept[k], others[kNeighbours - 1 - k]);
     for (int stride = kNeighbours / 2; stride > 0; stride /= 2)
@@ -70,8 +70,8 @@ inline void keep_smallest(Floats kept[kNeighbours], const Floats others[kNeighbo
             if ((k & stride) == 0) order(kept[k], kept[k + stride]);
 }
 
-// A squared distance and the candidate it leads to in one number: its ordinal takes the last bits of the mantissa. The
-// nearest are then found by minima and maxima alone, whatever the lanes hold.
+// A squared distance and the index of its candidate in one number: the index replaces the last bits of the mantissa.
+// Minima and maxima then find the nearest candidates without branches.
 constexpr int kOrdinalBits = kMostCandidates - 1;
 
 inline Floats with_ordinal(const Floats& distance_sq, const Ints& ordinal) {
@@ -84,10 +84,10 @@ inline int ordinal_of(float key) {
     return bits & kOrdinalBits;
 }
 
-// Whether a key, or the largest of them, belongs to a neighbour.
+// Whether a key, or the largest of several keys, belongs to a neighbour.
 inline bool is_found(float key) { return key < 0.5f * kInfinity; }
 
-// Cells left .. right of rows top .. bottom.
+// Cells left .. right in rows top .. bottom.
 struct Window {
     int left, right, top, bottom;
     bool holds(const Window& other) const {
@@ -95,17 +95,17 @@ struct Window {
     }
 };
 
-// In spreads. Closer neighbours do not count: detectors put several keypoints on one corner, and those agree with each
-// other even when the match is wrong. The networks were trained with it.
+// In spreads. Closer neighbours do not count: detectors put several keypoints on one corner, which agree with each
+// other even if the match is wrong. The networks were trained with this value.
 constexpr double kMinDistance = 0.012;
 constexpr float kMinDistanceSq = static_cast<float>(kMinDistance * kMinDistance);
 
-// Way from a point to a neighbour, in this image and in the other.
+// Vector from a point to a neighbour, in this image and in the other.
 struct Way {
     float x, y, other_x, other_y, z = 0, other_z = 0;
 };
 
-// Finds the neighbours of a few points close to each other, a lane each.
+// Finds the neighbours of a few adjacent points, one per lane.
 class Search {
   public:
     explicit Search(const Grid& grid)
@@ -120,8 +120,8 @@ class Search {
         std::memcpy(&lanes_, lanes, sizeof(lanes_));
     }
 
-    // Points first .. last - 1 of a row, at most as many as there are lanes. Looks as far as the points before had to,
-    // and then as far as what was found asks for.
+    // Searches for points first .. last - 1 of a row, no more than there are lanes. Starts with the range of the
+    // previous points, and extends it as far as the result requires.
     void look(int first, int last, int row) {
         first_ = first;
         last_ = last;
@@ -132,13 +132,13 @@ class Search {
         for (int looks = 0; looks < kMostLooks; ++looks) {
             collect(window, row);
             find_nearest();
-            const Floats reach_sq = from_bits(bits_of(nearest_[kNeighbours - 1]) | kOrdinalBits);  // at least
+            const Floats reach_sq = from_bits(bits_of(nearest_[kNeighbours - 1]) | kOrdinalBits);  // an upper bound
             const float farthest_sq = largest(reach_sq);
             const bool found = is_found(farthest_sq);
             reach = found ? ::sqrtf(farthest_sq) : 2 * reach;
             if (found) reach_ = reach;
             const Window needed = around(found ? square_root(reach_sq) : broadcast(reach));
-            if (count_ == kMostCandidates) {  // a narrower window may show those that were cut
+            if (count_ == kMostCandidates) {  // a narrower window may contain the truncated candidates
                 if (!window.holds(needed) || needed.holds(window)) break;
             } else if (window.holds(found ? needed : Window{0, grid_.columns - 1, 0, grid_.rows - 1})) {
                 break;
@@ -147,7 +147,7 @@ class Search {
         }
     }
 
-    // From the point of each lane to each of its neighbours.
+    // Vectors from the point of each lane to its neighbours.
     void ways(Way ways[kNeighbours * kFloats]) const {
         float keys[kNeighbours * kFloats];
         for (int k = 0; k < kNeighbours; ++k) store(keys + k * kFloats, nearest_[k]);
@@ -155,7 +155,7 @@ class Search {
             const Match& from = grid_.match[point(l)];
             for (int i = l; i < kNeighbours * kFloats; i += kFloats) {
                 if (!is_found(keys[i])) {
-                    ways[i] = {0, 0, 1e9f, 0};  // saturates all but the distance here
+                    ways[i] = {0, 0, 1e9f, 0};  // saturates everything except the distance here
                     continue;
                 }
                 const int neighbour = index_[ordinal_of(keys[i])];
@@ -171,7 +171,7 @@ class Search {
     }
 
   private:
-    // The last point takes the lanes that are left.
+    // The last point fills the remaining lanes.
     int point(int l) const { return first_ + l < last_ ? first_ + l : last_ - 1; }
 
     int column(float x) const { return cell_index((x - left_) * columns_per_unit_, grid_.columns); }
@@ -181,7 +181,7 @@ class Search {
                 row(largest(reach + y_))};
     }
 
-    // The points of a window, those of the searching points' row first and then outwards.
+    // Collects the points of a window: the row of the searching points first, then outwards.
     void collect(const Window& window, int row) {
         count_ = 0;
         append(window, row);
@@ -196,7 +196,7 @@ class Search {
         const int* start = grid_.start + row * grid_.columns;
         int begin = start[window.left], end = start[window.right + 1];
         const int room = kMostCandidates - count_;
-        if (end - begin > room) {  // those next to the searching points in memory
+        if (end - begin > room) {  // those nearest to the searching points in memory
             const int middle = first_ - room / 2;
             begin = middle < begin ? begin : middle < end - room ? middle : end - room;
             end = begin + room;
@@ -220,7 +220,7 @@ class Search {
         for (int k = 0; k < kNeighbours; ++k) nearest_[k] = nearest[k];
     }
 
-    // The keys of candidates m and those after it, smallest first.
+    // The keys of candidate m and the following ones, smallest first.
     void find_keys(int m, Floats keys[kNeighbours]) const {
         const Ints first = Ints{} + m;
         for (int k = 0; k < kNeighbours; ++k) {
@@ -233,7 +233,7 @@ class Search {
 
     const Grid& grid_;
     const float left_, top_, columns_per_unit_, rows_per_unit_;
-    float reach_;  // how far the neighbours of the last points were
+    float reach_;  // distance of the neighbours of the previous points
     int first_ = 0, last_ = 0, count_ = 0;
     Ints lanes_;
     Floats x_{}, y_{}, nearest_[kNeighbours];  // keys, nearest first
@@ -249,7 +249,7 @@ inline Floats log_change(const Floats& change_sq) {
     return logarithm(smaller(square_root(change_sq), broadcast(10 * kFarthest)) + kSmallestChange);
 }
 
-// Directions in space and in an image cannot be compared: there, a way changes by its length alone.
+// Directions in space and in an image cannot be compared, so only the length of a vector counts there.
 template <bool kInSpace>
 inline void features_of(const Way ways[kNeighbours * kFloats], Floats features[kNeighbourFeaturesPerImage]) {
     float here_sq[kNeighbours * kFloats], other_sq[kNeighbours * kFloats], moved_sq[kNeighbours * kFloats];
@@ -288,7 +288,7 @@ inline void features_of(const Way ways[kNeighbours * kFloats], Floats features[k
     features[8] = close;
 }
 
-// How far points of a row search together from the first on: they should mostly look at the same candidates.
+// Number of points of a row that are searched together. They should share most candidates.
 inline int end_of_group(const Grid& grid, int first, int row) {
     const int* start = grid.start + row * grid.columns;
     const int column = cell_index((grid.match[first].x - grid.left) * grid.columns_per_unit, grid.columns);

@@ -1,4 +1,4 @@
-// Agreement of each correspondence with its spatial neighbours: evidence about a match that needs no model.
+// Agreement of each correspondence with its spatial neighbours: evidence for a match without a model.
 #pragma once
 
 #include "grid.h"
@@ -12,10 +12,11 @@ constexpr int kNeighbourFeatures = 2 * kNeighbourFeaturesPerImage;
 
 namespace CARANSAC_ISA {
 
-// For every correspondence, the nearest matches in this image and what became of them in the other. Matches of one
-// surface move together, wrong matches scatter (the idea of GMS, Bian et al., CVPR 2017, with distances instead of grid
-// counts). Points are in units of their spread in each image. Which neighbours are the nearest is decided in single
-// precision: where squared distances agree to 2e-4, either may be taken. The features come from the exact points.
+// Compares, for every correspondence, its nearest neighbours in this image with their positions in the other image.
+// Matches of one surface move together, wrong matches scatter (the idea of GMS, Bian et al., CVPR 2017, with distances
+// instead of grid counts). Points are in units of their spread in each image. The nearest neighbours are determined in
+// single precision: if squared distances agree to 2e-4, either may be chosen. The features are computed from the exact
+// points.
 //   stride:  from one row of the matrix to the next
 //   out:     one image's half of the n x kNeighbourFeatures matrix:
 //              log distance in the other image of the 1st, 2nd, 4th and 8th nearest there,

@@ -7,23 +7,23 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// A point on both epipoles, where the gradient vanishes but for rounding, constrains nothing: its residual, c alone
-// then, is as good as zero.
+// A point on both epipoles constrains nothing: there the gradient vanishes except for rounding. Its residual is then c
+// itself, which is practically zero.
 inline Doubles inverse_gradient(const EpipolarTerms<Doubles>& terms) {
     constexpr double kSmallest = 1e-30;
     return 1.0 / (terms.gradient > kSmallest ? terms.gradient : broadcast(1.0));
 }
 
-// A few points and what is known of their residuals: c, c / gradient, and the weights that c^2 has in the gradient of
-// the cost and in its Hessian.
+// A few points with their residuals: c, c / gradient, and the weights of c^2 in the gradient of the cost and in its
+// Hessian.
 template <class Real>
 struct Block {
-    static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; few enough for sums in single precision
+    static constexpr int kSize = 2048 / sizeof(Real);  // fits the cache; small enough for sums in single precision
     Real u1[kSize], v1[kSize], u2[kSize], v2[kSize], c[kSize], ratio[kSize], weight[kSize], curvature[kSize];
     int count;
 };
 
-// Fills the block with the points from `first` on, the last pack with padding; returns their cost.
+// Fills the block with the points starting at `first` and pads the last pack. Returns their cost.
 template <Loss kLoss, class Real>
 double evaluate(const double model[9], const Columns<double>& points, const double* weights, double scale, int first,
                 Block<Real>& block) {
@@ -51,7 +51,7 @@ double evaluate(const double model[9], const Columns<double>& points, const doub
     return sum(cost);
 }
 
-// Adds the block's gradient and Hessian.
+// Adds the gradient and Hessian of the block.
 template <int kDof, class Real>
 void accumulate(const double model[9], const double* jacobian, const Block<Real>& block, NormalEquations& out) {
     using Pack = decltype(broadcast(Real()));
@@ -80,7 +80,7 @@ void accumulate(const double model[9], const double* jacobian, const Block<Real>
     for (int i = 0; i < kDof * (kDof + 1) / 2; ++i) out.hessian[i] += sum(hessian[i]);
 }
 
-// The same by way of the nine entries of the matrix: less work where there are more parameters than entries.
+// The same through the nine entries of the matrix: less work if there are more parameters than entries.
 template <int kDof, class Real>
 void accumulate_entries(const double model[9], const double* jacobian, const Block<Real>& block, NormalEquations& out) {
     using Pack = decltype(broadcast(Real()));

@@ -5,14 +5,14 @@
 
 namespace caransac::CARANSAC_ISA {
 
-// A sample whose constraints are this close to linearly dependent (sine of the smallest angle between one constraint
-// and the span of those before it) has no isolated solutions: repeated points, or points collinear in both images.
+// Threshold on the sine of the smallest angle between one constraint and the span of the previous ones. Samples below
+// it have nearly dependent constraints and no isolated solutions: repeated points, or points collinear in both images.
 constexpr double kMinIndependence = 1e-9;
 
-// A fixed rotation of the null space's basis. Reflections alone would leave the axes of special motions in place: on
-// rectified stereo the true E would have no component along the last basis vector, a root at infinity of the solvers'
-// polynomials. (The 4 x 4 matrix multiplies quaternions by (2 + 4i + 10j + k) / 11, the 2 x 2 one is its complex
-// cousin.)
+// A fixed rotation of the basis of the null space. With reflections only, the axes of special motions would stay in
+// place: for rectified stereo, the true E would have no component along the last basis vector, which is a root at
+// infinity of the solvers' polynomials. (The 4 x 4 matrix multiplies quaternions by (2 + 4i + 10j + k) / 11; the 2 x 2
+// matrix is its complex counterpart.)
 template <int N>
 inline double generic_rotation(int row, int column) {
     static_assert(N == 2 || N == 4, "null spaces of seven and five constraints");

@@ -1,6 +1,6 @@
-// Packs: as many doubles (or floats) as one register of the current instruction set holds.
+// Packs: as many doubles (or floats) as fit into one register of the current instruction set.
 //
-// GCC and Clang vector extensions give the arithmetic; elsewhere a pack is a single number and the code stays right.
+// GCC and Clang provide the arithmetic as vector extensions. With other compilers a pack is a single number.
 #pragma once
 
 #include <math.h>
@@ -135,9 +135,9 @@ inline double sum(const Floats& pack) {
     return total;
 }
 
-// Natural logarithm of normal positive numbers, to about 1 ulp: x = 2^e m with m in [sqrt(1/2), sqrt(2)), then the
-// series of 2 artanh((m - 1) / (m + 1)). The C library's log works on one number at a time and dominated the Cauchy
-// loss.
+// Natural logarithm of normal positive numbers, accurate to about 1 ulp: x = 2^e m with m in [sqrt(1/2), sqrt(2)), then
+// the series of 2 artanh((m - 1) / (m + 1)). The C library's log handles one number at a time and dominated the time of
+// the Cauchy loss.
 inline Doubles logarithm(const Doubles& x) {
     Longs bits;
     std::memcpy(&bits, &x, sizeof(bits));

@@ -1,24 +1,24 @@
-// Correspondences as columns, the layout the packed kernels read.
+// Correspondences as columns, the layout of the packed kernels.
 #pragma once
 
 #include "isa.h"
 
 namespace caransac {
 
-// Widest pack of any instruction set, in floats: columns are padded to a multiple of it.
+// Widest pack of any instruction set, in floats. Columns are padded to a multiple of it.
 constexpr int kPadding = 16;
 static constexpr int padded(int n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
-// n correspondences (u1, v1) <-> (u2, v2); entries n .. padded(n) - 1 exist and score nothing: they are NaN in the
-// columns used for scoring, and have weight zero where weights are used.
+// n correspondences (u1, v1) <-> (u2, v2). Entries n .. padded(n) - 1 exist and score zero: they are NaN in columns for
+// scoring, and have weight zero if weights are used.
 template <class Real>
 struct Columns {
     const Real *u1, *v1, *u2, *v2;
     int n;
-    const Real* w2 = nullptr;  // third coordinate of what matches a pixel, if that is a point in space
+    const Real* w2 = nullptr;  // third coordinate if a pixel matches a point in space
 };
 
-// A relative pose as cheirality needs it: the rays R x1 = first (u1, v1, 1) and x2 = (scale u2 + offset, 1).
+// A relative pose in the form for cheirality tests: the rays R x1 = first (u1, v1, 1) and x2 = (scale u2 + offset, 1).
 struct Rays {
     double first[9], translation[3];
     double scale = 1, offset[2] = {0, 0};

@@ -1,5 +1,5 @@
-// Real roots of one polynomial of any kind by Sturm's theorem: isolate, then Newton inside the bracket. real_roots.h
-// solves several at once, and leaves those to this file whose chains are close to degenerate.
+// Real roots of one polynomial by Sturm's theorem: isolate them, then use Newton inside the bracket. real_roots.h
+// solves several at once, and uses this file for polynomials whose chains are nearly degenerate.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,8 @@ struct Polynomial {
         return value;
     }
 
-    // Scales the largest coefficient to one and drops leading ones that are zero up to rounding. False for zero, NaN.
+    // Scales the largest coefficient to one and drops leading coefficients that are zero up to rounding. Returns false
+    // for zero and NaN.
     bool normalise(double smallest) {
         double largest = 0;
         for (int i = 0; i <= degree; ++i) largest = magnitude(c[i]) > largest ? magnitude(c[i]) : largest;
@@ -34,7 +35,7 @@ struct Polynomial {
     }
 };
 
-// The chain p, p', -remainder(p, p'), ... of a polynomial that has been normalised.
+// The chain p, p', -remainder(p, p'), ... of a normalised polynomial.
 template <int N>
 class SturmChain {
   public:
@@ -55,12 +56,12 @@ class SturmChain {
             }
             next.degree = lower.degree - 1;
             for (int i = 0; i <= next.degree; ++i) next.c[i] = -next.c[i];
-            if (!next.normalise(1e-14)) break;  // a common divisor, that is, a multiple root of p
+            if (!next.normalise(1e-14)) break;  // a common divisor: p has a multiple root
             ++length_;
         }
     }
 
-    // Sign changes along the chain at x; their difference at a < b counts the distinct real roots in (a, b].
+    // Sign changes along the chain at x. Their difference at a < b is the number of distinct real roots in (a, b].
     int sign_changes(double x) const {
         int changes = 0;
         bool negative = link_[0](x) < 0;
@@ -77,7 +78,7 @@ class SturmChain {
     int length_ = 1;
 };
 
-// Root of p in (lo, hi), across which p changes sign: Newton, with bisection whenever a step leaves the bracket.
+// Root of p in (lo, hi), where p changes sign: Newton, with bisection if a step leaves the bracket.
 template <int N>
 inline double bracketed_root(const Polynomial<N>& p, double lo, double hi, bool negative_at_lo) {
     double x = 0.5 * (lo + hi);
@@ -100,8 +101,8 @@ inline double bracketed_root(const Polynomial<N>& p, double lo, double hi, bool 
     return x;
 }
 
-// Distinct real roots of p in (-edge, edge], appended to roots; returns the new count. The interval's ends and splits
-// are no round numbers, so that roots that are do not fall on them.
+// Appends the distinct real roots of p in (-edge, edge] to roots; returns the new count. The ends and splits of
+// intervals are not round numbers, so that round roots do not fall on them.
 constexpr double kEdge = 1.0003, kSplit = 0.4871;
 
 template <int N>
@@ -113,13 +114,13 @@ inline int inner_roots(Polynomial<N> p, double edge, double* roots, int count) {
         int changes_lo, changes_hi;
         int roots() const { return changes_lo - changes_hi; }
     };
-    Interval stack[N + 1];  // disjoint intervals with a root each, so never more than N
+    Interval stack[N + 1];  // disjoint intervals with at least one root each, so never more than N
     int depth = 0;
     const auto push = [&](const Interval& interval) {
         if (interval.roots() > 0 && depth <= N) stack[depth++] = interval;
     };
     push({-edge, edge, chain.sign_changes(-edge), chain.sign_changes(edge)});
-    constexpr double kNarrowest = 1e-9;  // closer pairs are one double root, of no use as a model
+    constexpr double kNarrowest = 1e-9;  // closer pairs are one double root, which is useless as a model
     while (depth > 0 && count < N) {
         const Interval interval = stack[--depth];
         if (interval.roots() == 1) {
@@ -136,9 +137,9 @@ inline int inner_roots(Polynomial<N> p, double edge, double* roots, int count) {
     return count;
 }
 
-// All distinct real roots of the polynomial with coefficients p, constant term first, in no particular order; at most
-// N. Roots outside [-1, 1] are the inverses of those of the reversed polynomial, so nothing overflows; roots beyond
-// 1e12 are taken for infinite.
+// All distinct real roots of the polynomial with coefficients p, constant term first, in arbitrary order; at most N.
+// Roots outside [-1, 1] are the inverses of roots of the reversed polynomial, so nothing overflows. Roots beyond 1e12
+// are treated as infinite.
 template <int N>
 inline int real_roots(const double p[N + 1], double roots[N]) {
     Polynomial<N> forward, reversed;

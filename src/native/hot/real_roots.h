@@ -8,7 +8,7 @@ namespace caransac::CARANSAC_ISA {
 
 inline Doubles magnitude(const Doubles& x) { return x < 0.0 ? -x : x; }
 
-// One where the signs of a and b differ, else zero.
+// One if the signs of a and b differ, otherwise zero.
 inline Bits sign_change(const Doubles& a, const Doubles& b) {
     Bits bits_a, bits_b;
     std::memcpy(&bits_a, &a, sizeof(a));
@@ -23,15 +23,15 @@ inline Doubles evaluate(const Doubles p[N + 1], const Doubles& x) {
     return value;
 }
 
-// The chain p, p', -remainder(p, p'), ... of SturmChain, as the recurrence that its divisions leave behind:
+// The chain p, p', -remainder(p, p'), ... of SturmChain, as the recurrence that results from its divisions:
 //   link[i - 1] = (slope[i] x + offset[i]) link[i] - scale[i] link[i + 1],  link[N] = last,  link[N + 1] = 0
-// Evaluating it takes 2 N products, not one for each coefficient of each link. Number is Doubles, one polynomial per
-// lane, or double, one polynomial for all lanes.
+// Evaluating it takes 2 N products instead of one for each coefficient of each link. Number is Doubles (one polynomial
+// per lane) or double (one polynomial for all lanes).
 template <int N, class Number>
 struct SturmRecurrence {
     Number slope[N + 1], offset[N + 1], scale[N], last;
 
-    // Sign changes along the chain at x; their difference at a < b counts the distinct real roots in between.
+    // Sign changes along the chain at x. Their difference at a < b is the number of distinct real roots in between.
     Bits sign_changes(const Doubles& x) const {
         Doubles lower = Doubles{} + last, link = (slope[N] * x + offset[N]) * last;
         Bits changes = sign_change(lower, link);
@@ -45,8 +45,8 @@ struct SturmRecurrence {
     }
 };
 
-// Divides the chain of p, whose largest coefficient is one. Returns how far the divisions stayed from losing all
-// digits: the smallest of the leading coefficients and of the remainders, next to what they were subtracted from.
+// Divides the chain of p, whose largest coefficient is one. Returns a measure of the remaining precision: the smallest
+// leading coefficient or remainder, relative to the values that it was computed from.
 template <int N>
 inline Doubles divide(const Doubles p[N + 1], SturmRecurrence<N, Doubles>& chain) {
     Doubles links[2][N + 1];
@@ -55,7 +55,7 @@ inline Doubles divide(const Doubles p[N + 1], SturmRecurrence<N, Doubles>& chain
     Doubles soundness = magnitude(p[N]);
     const auto limit = [&](const Doubles& size) { soundness = size > soundness ? soundness : size; };  // to NaN too
     for (int i = 1; i < N; ++i) {
-        const int degree = N - i;  // of the divisor; the remainder takes the dividend's place
+        const int degree = N - i;  // degree of the divisor; the remainder replaces the dividend
         const Doubles* lower = links[i % 2];
         Doubles *upper = links[(i + 1) % 2], largest{};
         const Doubles inverse = 1.0 / lower[degree], slope = upper[degree + 1] * inverse;
@@ -92,16 +92,16 @@ inline SturmRecurrence<N, double> lane(const SturmRecurrence<N, Doubles>& chain,
     return one;
 }
 
-// Intervals with one root each: up to N for each lane, of its polynomial or of the reversed one.
+// Intervals with one root each: up to N per lane, for its polynomial or the reversed one.
 template <int N>
 struct Brackets {
     Doubles lo[N] = {}, hi[N] = {}, reversed[N] = {};
     int count[kDoubles] = {};
-    bool sound[kDoubles];  // false where rounding errors leave the intervals uncertain
+    bool sound[kDoubles];  // false if rounding errors make the intervals uncertain
 
-    // Takes an interval of lane l that has some roots, in parts where it has several; more than N are an error.
+    // Adds an interval of lane l that has roots, and splits it if there are several. More than N roots are an error.
     void add(const SturmRecurrence<N, Doubles>& chain, int l, bool in_reversed, double from, double to, int roots) {
-        constexpr double kNarrowest = 1e-9;  // closer pairs are one double root, of no use as a model
+        constexpr double kNarrowest = 1e-9;  // closer pairs are one double root, which is useless as a model
         if (roots > N || count[l] == N) {
             sound[l] = false;
         } else if (roots == 1) {
@@ -115,7 +115,7 @@ struct Brackets {
 
   private:
     void split(const SturmRecurrence<N, Doubles>& chain, int l, bool in_reversed, double from, double to) {
-        constexpr int kPlaces = 8;  // several packs where registers are small
+        constexpr int kPlaces = 8;  // several packs if registers are small
         double at[kPlaces];
         unsigned long long changes[kPlaces];
         for (int k = 0; k < kPlaces; ++k) at[k] = from + k * (to - from) / (kPlaces - 1);
@@ -130,11 +130,12 @@ struct Brackets {
     }
 };
 
-// Adds the intervals of (-edge, edge) that have a root of p.
+// Adds the intervals within (-edge, edge) that contain a root of p.
 template <int N>
 inline void isolate(const Doubles p[N + 1], double edge, bool in_reversed, Brackets<N>& brackets) {
-    constexpr int kIntervals = 13;   // most roots have one to themselves, and zero is inside one
-    constexpr double kSound = 1e-8;  // less than one polynomial in a hundred stays below; at 1e-11 all were right still
+    constexpr int kIntervals = 13;  // most roots are alone in their interval, and zero is inside an interval
+    // Fewer than one polynomial in a hundred is below; even at 1e-11 all results were right.
+    constexpr double kSound = 1e-8;
     const double width = 2 * edge / kIntervals;
     SturmRecurrence<N, Doubles> chain;
     const Doubles soundness = divide<N>(p, chain);
@@ -157,12 +158,11 @@ inline void isolate(const Doubles p[N + 1], double edge, bool in_reversed, Brack
     }
 }
 
-// Roots of p in (lo, hi), across which it changes sign: Newton, with bisection whenever a step leaves the bracket. Each
-// lane stops on its own account, so its root is the same whatever the others are. `bracketed` is zero where p does not
-// change sign.
+// Roots of p in (lo, hi), where it changes sign: Newton, with bisection if a step leaves the bracket. Each lane stops
+// independently, so its root does not depend on the other lanes. `bracketed` is zero if p does not change sign.
 template <int N>
 inline Doubles bracketed_root(const Doubles p[N + 1], Doubles lo, Doubles hi, Bits& bracketed) {
-    constexpr double kLastStep = 1e-7;  // the square of it is what is left
+    constexpr double kLastStep = 1e-7;  // the remaining error is its square
     const Doubles at_lo = evaluate<N>(p, lo);
     bracketed = sign_change(at_lo, evaluate<N>(p, hi));
     Bits moving = bracketed;
@@ -186,9 +186,9 @@ inline Doubles bracketed_root(const Doubles p[N + 1], Doubles lo, Doubles hi, Bi
     return x;
 }
 
-// All distinct real roots of the polynomials with coefficients p, constant term first, in no particular order.
-// Roots outside [-1, 1] are the inverses of those of the reversed polynomial, so nothing overflows; roots beyond 1e12
-// are taken for infinite.
+// All distinct real roots of the polynomials with coefficients p, constant term first, in arbitrary order. Roots
+// outside [-1, 1] are the inverses of roots of the reversed polynomial, so nothing overflows. Roots beyond 1e12 are
+// treated as infinite.
 //   roots, count:  lane l has the roots[0 .. count[l] - 1]
 // Returns the largest count.
 template <int N>

@@ -7,7 +7,7 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// A projection with the same numbers in every lane.
+// A projection with the same numbers in all lanes.
 template <class T>
 struct Packed {
     T r[9], t[3], scale, centre[2], k1;
@@ -22,7 +22,7 @@ struct Packed {
     }
 };
 
-// Where a point in space is seen.
+// Projection of a point in space.
 template <class T>
 struct Seen {
     T turned[3];  // R X
@@ -115,10 +115,10 @@ int top_projections(const Projection* projections, int num_models, const Columns
 
 namespace {
 
-// Derivatives, by the degrees of freedom, of the error along a direction (along_u, along_v).
+// Derivatives of the error along a direction (along_u, along_v), with respect to the degrees of freedom.
 template <int kDof, class T>
 inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& along_u, const T& along_v, T slope[kDof]) {
-    // By the ray (x, y), by the point R X + t, and by turning R X: g . (w x R X) = w . (R X x g).
+    // By the ray (x, y), by the point R X + t, and by a rotation of R X: g . (w x R X) = w . (R X x g).
     const T bend = NumberOf<T>(2) * p.scale * p.k1 * (along_u * seen.x + along_v * seen.y);
     const T by_x = along_u * seen.stretch + bend * seen.x, by_y = along_v * seen.stretch + bend * seen.y;
     const T g0 = by_x * seen.inverse_depth, g1 = by_y * seen.inverse_depth, g2 = -(g0 * seen.x + g1 * seen.y);
@@ -138,18 +138,18 @@ inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& alon
     }
 }
 
-// A few points and what is known of them, in the precision of the sums: how they are seen, the direction of the error,
-// the weights of the loss along and across it, and the pull of the error.
+// A few points in the precision of the sums: their projections, the direction of the error, the weights of the loss
+// along and across it, and the weighted error.
 template <class Real>
 struct Block {
-    static constexpr int kSize = 128;  // fits the cache and a small stack; few enough for sums in single precision
+    static constexpr int kSize = 128;  // fits the cache and a small stack; small enough for sums in single precision
     Real turned[3][kSize], inverse_depth[kSize], x[kSize], y[kSize], radius_sq[kSize], stretch[kSize];
     Real along_u[kSize], along_v[kSize], pull[kSize], bend[kSize], slope[kSize];
     int count;
 };
 
-// Fills the block with the points from `first` on, the last pack with padding; returns their cost. Always in double
-// precision, as in `normal_equations`.
+// Fills the block with the points starting at `first` and pads the last pack. Returns their cost, always in double
+// precision as in `normal_equations`.
 template <Loss kLoss, class Real>
 double evaluate(const Packed<Doubles>& p, const Columns<double>& points, const double* weights, double scale, int first,
                 Block<Real>& block) {
@@ -161,12 +161,12 @@ double evaluate(const Packed<Doubles>& p, const Columns<double>& points, const d
     for (int to = 0; to < whole_packs; to += kDoubles) {
         const Seen<Doubles> seen = see(p, points, first + to);
         const Doubles weight = load(weights + first + to);
-        const Doubles bounded = seen.error_sq < far ? seen.error_sq : far;  // also NaN
+        const Doubles bounded = seen.error_sq < far ? seen.error_sq : far;  // also for NaN
         const Doubles error_sq = seen.depth > 0.0 ? bounded : far;
         Doubles derivative, curvature;
         const Doubles value = evaluate_loss<kLoss>(error_sq, scale, derivative, curvature);
         cost += weight > 0.0 ? weight * value : zero;
-        // What does not count may be infinite: 0 times it would not be 0.
+        // Excluded values may be infinite, and 0 times infinity is not 0.
         const Doubles near = error_sq < far ? one : zero;
         const Doubles counts = weight > 0.0 ? near : zero;
         const auto clean = [&](const Doubles& number) { return counts > 0.0 ? number : zero; };
@@ -187,7 +187,7 @@ double evaluate(const Packed<Doubles>& p, const Columns<double>& points, const d
     return sum(cost);
 }
 
-// Adds the block's gradient and Hessian: along the error the loss is curved, across it is not.
+// Adds the gradient and Hessian of the block. The loss is curved along the error, but not across it.
 template <int kDof, class Real>
 void accumulate(const Projection& projection, const Block<Real>& block, NormalEquations& out) {
     using Pack = decltype(broadcast(Real()));

@@ -1,4 +1,4 @@
-// Distances in the image between keypoints and the points in space that they match.
+// Distances in the image between keypoints and the projections of their points in space.
 #pragma once
 
 #include "normal_equations.h"
@@ -6,7 +6,7 @@
 
 namespace caransac {
 
-// A point X in space is seen at scale (1 + k1 r^2) (x, y) + centre, where (x, y, 1) ~ R X + t and r^2 = x^2 + y^2.
+// A point X in space is projected to scale (1 + k1 r^2) (x, y) + centre, with (x, y, 1) ~ R X + t and r^2 = x^2 + y^2.
 struct Projection {
     double rotation[9], translation[3];
     double scale = 1, centre[2] = {0, 0}, k1 = 0;
@@ -14,27 +14,26 @@ struct Projection {
 
 namespace CARANSAC_ISA {
 
-// Squared distance of every keypoint to where its point in space is seen; infinite behind the camera. Room for
-// padded(n).
+// Squared distance of every keypoint to the projection of its point; infinite behind the camera. Room for padded(n).
 void reprojection_errors_sq(const Projection& projection, const Columns<double>& points, double* out);
 
-// MSAC scores of the points, and 0 behind the camera; the second in single precision, to compare models by. Room for
-// padded(n).
+// MSAC scores of the points, 0 behind the camera. The second function uses single precision, for comparing models. Room
+// for padded(n).
 void reprojection_scores(const Projection& projection, const Columns<double>& points, double max_error_sq, float* out);
 void rough_reprojection_scores(const Projection& projection, const Columns<float>& points, double max_error_sq,
                                float* out);
 
-// As `top_models`, for projections.
+// Like `top_models`, for projections.
 int top_projections(const Projection* projections, int num_models, const Columns<float>& points, double max_error_sq,
                     int k, int* index, double* total);
 
-// As `normal_equations`, with the distances of `reprojection_errors_sq`. dof: 6 for a rotation vector on the left and
-// the translation, 10 for the logarithm of the scale, the centre and k1 after them. Points behind the camera cost what
-// the loss costs far away, and move nothing.
+// Like `normal_equations`, with the distances of `reprojection_errors_sq`. dof: 6 for a rotation vector on the left and
+// the translation, 10 with the logarithm of the scale, the centre and k1 after them. Points behind the camera have the
+// cost of the loss far away and no gradient.
 void reprojection_equations(const Projection& projection, int dof, const Columns<double>& points, const double* weights,
                             Loss loss, double loss_scale, Precision precision, NormalEquations& out);
 
-// Differences (n x 2) between where points in space are seen and their keypoints, and their derivatives (n x 2 x dof).
+// Differences (n x 2) between the projections of points and their keypoints, and their derivatives (n x 2 x dof).
 void reprojection_jacobian(const Projection& projection, int dof, const Columns<double>& points, double* residual,
                            double* jacobian);
 

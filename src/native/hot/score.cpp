@@ -6,7 +6,7 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// The pack of a kind of number.
+// The pack for a type of number.
 template <class Real>
 using Pack = decltype(broadcast(Real{}));
 template <class Real>
@@ -54,8 +54,8 @@ inline void all_msac_scores(const double model[9], const Columns<Real>& points, 
         store(out + i, msac_score<Real>(packed.residual_sq(points, i), inverse));
 }
 
-// Rays that are parallel up to an angle of this size, a thousandth of a pixel, meet at infinity: whether in front of
-// the cameras or behind them, rounding alone would tell, and each precision otherwise.
+// Rays that are parallel up to this angle, a thousandth of a pixel, meet at infinity. Rounding would otherwise decide
+// whether they meet in front of the cameras, with a different result in each precision.
 template <class Real>
 constexpr Real kInfinity = Real{1e-6};
 
@@ -113,7 +113,7 @@ float dot(const float* a, const float* b, int n) {
 }
 
 double consensus(const double model[9], const Columns<float>& points, double max_error_sq, double at_least) {
-    constexpr int kBlock = 32 * kFloats;  // short enough for single-precision sums, long enough to make checks free
+    constexpr int kBlock = 32 * kFloats;  // short enough for single-precision sums, long enough for cheap checks
     Floats m[9];
     for (int i = 0; i < 9; ++i) m[i] = broadcast(static_cast<float>(model[i]));
     const Floats inverse = broadcast(static_cast<float>(1 / max_error_sq)), zero = Floats{};

@@ -6,7 +6,7 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-// Some rows of a matrix, at most a block of them.
+// Some rows of a matrix, no more than a block of them.
 struct Rows {
     const int* numbers;
     int count;
@@ -31,7 +31,7 @@ void write_rows(float* block, int columns, const Rows& rows, float* to) {
     });
 }
 
-// The scores of every match side by side, zero in the rest of the last tile.
+// Copies the scores of every match side by side; zero in the rest of the last tile.
 void copy_scores(const Scores& scores, const Rows& rows, float* block) {
     for (int m = 0; m < scores.k; ++m) {
         const float* from = scores.scores + static_cast<long long>(m) * scores.n;
@@ -41,7 +41,7 @@ void copy_scores(const Scores& scores, const Rows& rows, float* block) {
     }
 }
 
-// Writes a block of states, and decodes it while it is in the cache.
+// Writes a block of states and decodes it while it is in the cache.
 void write_states(float* states, const Layers& decoder, const Rows& rows, float* columns, float* hidden,
                   const StateOutput& out) {
     const int width = inputs_of(decoder);
@@ -54,8 +54,8 @@ void write_states(float* states, const Layers& decoder, const Rows& rows, float*
     for (int r = 0; r < rows.count; ++r) out.probabilities[rows.numbers[r]] = probabilities[r];
 }
 
-// Adds the sum of factor(r) row over a block's whole tiles of rows to sums (padded(columns)). In single precision for a
-// block, in several chains, each a fraction as long as one would be.
+// Adds the sum of factor(r) row over the whole tiles of a block to sums (padded(columns)). Uses single precision within
+// a block, and several partial sums, which are shorter and more accurate than one.
 template <class Factor>
 inline void add_rows(float* block, int columns, int rows, const Factor& factor, double* sums) {
     constexpr int kChains = 4;
@@ -83,7 +83,7 @@ int explained_first(const Scores& scores, int* rows) {
             for (int r = 0; r < count; ++r) any[r] |= of_model[r] != 0;
         }
         for (int r = 0; r < count; ++r) {
-            // Both places are free, and the wrong one of them will be written again: no branch that is hard to predict.
+            // Writes to both places; the wrong one is overwritten later. This avoids an unpredictable branch.
             const int row = first + r, unexplained = row - explained;
             rows[explained] = rows[scores.n - 1 - unexplained] = row;
             explained += any[r];

@@ -1,4 +1,4 @@
-// The state network on all matches; caransac/learned/state_network.py has the equations.
+// The state network for all matches; caransac/learned/state_network.py documents the equations.
 #pragma once
 
 #include "isa.h"
@@ -6,7 +6,7 @@
 
 namespace caransac {
 
-// What is made of the states of n matches: states, row by row, and the inlier probabilities decoded from them.
+// Output for n matches: states, row by row, and the inlier probabilities decoded from them.
 struct StateOutput {
     float *states, *probabilities;
 };
@@ -17,15 +17,15 @@ struct Scores {
     int k, n;
 };
 
-// The layers of an update, as the scores of one call make them.
+// The layers of an update, which depend on the scores of the call.
 struct UpdateLayers {
-    Layers digest;       // scores of a match -> the last hidden layer of its digest
-    Layers explained;    // [state, that layer] -> new state, the state padded: for matches with scores
-    Layers unexplained;  // state -> new state: for matches without, whose digests are all the same
+    Layers digest;       // scores of a match -> last hidden layer of its digest
+    Layers explained;    // [padded state, that layer] -> new state: for matches with scores
+    Layers unexplained;  // state -> new state: for matches without scores, whose digests are all equal
     Layers decoder;
 };
 
-// Floats that the kernels need beside, zeros when they are called.
+// Number of scratch floats for the kernels. They must be zero when the kernels are called.
 static inline int first_scratch(const Layers& init, const Layers& decoder) {
     return block_size(inputs_of(init)) + 2 * block_size(outputs_of(init)) + hidden_size(init) + hidden_size(decoder);
 }
@@ -40,20 +40,19 @@ static inline int update_scratch(const UpdateLayers& layers) {
 
 namespace CARANSAC_ISA {
 
-// rows (n): matches with a score for some model, then those without, the last one first. Returns the number of the
-// former.
+// rows (n): matches with a score for some model, then the others in reverse order. Returns the number of the former.
 int explained_first(const Scores& scores, int* rows);
 
 // States and probabilities from side information (n x inputs of init). scratch: first_scratch floats.
 void first_states(const float* side, int n, const Layers& init, const Layers& decoder, float* scratch,
                   const StateOutput& out);
 
-// Adds scores message(states) to sums (k x padded(outputs)) and the scores to totals (padded(k)), over `count` rows:
-// the same to the last bit on every run. scratch: message_scratch floats.
+// Adds scores message(states) to sums (k x padded(outputs)) and the scores to totals (padded(k)), over `count` rows.
+// The result is the same to the last bit on every run. scratch: message_scratch floats.
 void gather_messages(const float* states, const Scores& scores, const int* rows, int count, const Layers& message,
                      float* scratch, double* sums, double* totals);
 
-// New states and probabilities; rows as explained_first has them; scratch: update_scratch floats.
+// New states and probabilities. rows: from explained_first. scratch: update_scratch floats.
 void update_states(const float* states, const Scores& scores, const int* rows, int num_explained,
                    const UpdateLayers& layers, float* scratch, const StateOutput& out);
 

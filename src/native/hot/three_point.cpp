@@ -5,8 +5,8 @@
 namespace caransac::CARANSAC_ISA {
 namespace {
 
-constexpr double kSmallestSine = 1e-5;   // of the angle between two sides of a triangle
-constexpr double kSmallestAngle = 1e-7;  // between two rays: 1 - cosine is half of its square
+constexpr double kSmallestSine = 1e-5;   // minimum sine of the angle between two sides of a triangle
+constexpr double kSmallestAngle = 1e-7;  // minimum angle between two rays; 1 - cosine is half of its square
 constexpr double kLargestResidual = 1e-6;
 constexpr int kNewtonSteps = 30, kPolishingSteps = 3;
 
@@ -37,10 +37,10 @@ struct Conic {
     }
 };
 
-// A real root of s^3 + a s^2 + b s + c: the one that lies apart from the other two, if these are real.
+// A real root of s^3 + a s^2 + b s + c: the isolated one if all three are real.
 double lone_root(double a, double b, double c) {
-    // s = t - a / 3 with t^3 + p t + q = 0. Its lone root has the sign of -q, and |t| is the largest root of
-    // f(t) = t^3 + p t - |q|, which is convex and rising from there on: Newton's method falls to it.
+    // s = t - a / 3 with t^3 + p t + q = 0. Its isolated root has the sign of -q, and |t| is the largest root of f(t) =
+    // t^3 + p t - |q|. f is convex and increasing above that root, so Newton's method converges to it from above.
     const double third = a / 3, p = b - a * third, q = third * (2 * third * third - b) + c, size = ::fabs(q);
     double t = ::cbrt(size) + (p < 0 ? ::sqrt(-p) : 0.0);
     for (int step = 0; step < kNewtonSteps; ++step) {
@@ -51,7 +51,7 @@ double lone_root(double a, double b, double c) {
         if (!(change > 1e-15 * t)) break;
     }
     double root = (q > 0 ? -t : t) - third;
-    // Shifting back loses digits where the root is small.
+    // Shifting back loses digits if the root is small.
     for (int step = 0; step < 2; ++step) {
         const double slope = (3 * root + 2 * a) * root + b;
         if (slope == 0) break;
@@ -60,7 +60,7 @@ double lone_root(double a, double b, double c) {
     return root;
 }
 
-// The lines of a conic that is a pair of them; false if they are not real.
+// The two lines of a degenerate conic; false if they are not real.
 bool split(const Conic& c, double line1[3], double line2[3]) {
     const Conic adjugate = c.adjugate();
     const double columns[3][3] = {{-adjugate.xx, -adjugate.xy, -adjugate.x},
@@ -70,7 +70,7 @@ bool split(const Conic& c, double line1[3], double line2[3]) {
     for (int i = 1; i < 3; ++i)
         if (columns[i][i] > columns[largest][largest]) largest = i;
     const double square = columns[largest][largest];
-    double p[3] = {0, 0, 0};  // where the lines meet
+    double p[3] = {0, 0, 0};  // intersection of the lines
     if (square > 0) {
         const double inverse = 1 / ::sqrt(square);
         for (int i = 0; i < 3; ++i) p[i] = columns[largest][i] * inverse;
@@ -90,9 +90,9 @@ bool split(const Conic& c, double line1[3], double line2[3]) {
     return true;
 }
 
-// Where a line meets a conic: up to two points.
+// Intersections of a line and a conic: up to two points.
 int intersect(const double line[3], const Conic& c, double x[2], double y[2]) {
-    // Along the axis that the line crosses less steeply: s is that coordinate, the other one is slope s + offset.
+    // s is the coordinate along the axis that the line crosses less steeply; the other coordinate is slope s + offset.
     const bool by_y = ::fabs(line[0]) > ::fabs(line[1]);
     const double lead = by_y ? line[0] : line[1], other = by_y ? line[1] : line[0];
     if (lead == 0) return 0;
@@ -105,7 +105,7 @@ int intersect(const double line[3], const Conic& c, double x[2], double y[2]) {
     const double size = half * half + ::fabs(k2 * k0);
     if (!(square > -1e-12 * size)) return 0;
     square = square > 0 ? square : 0;
-    const double far = -(half + (half > 0 ? ::sqrt(square) : -::sqrt(square)));  // no cancellation
+    const double far = -(half + (half > 0 ? ::sqrt(square) : -::sqrt(square)));  // avoids cancellation
     double roots[2];
     int count = 0;
     if (k2 != 0) roots[count++] = far / k2;
@@ -118,11 +118,11 @@ int intersect(const double line[3], const Conic& c, double x[2], double y[2]) {
     return count;
 }
 
-// The cosines of the angles between the rays and the squared distances of the points: of 1 and 2, 1 and 3, 2 and 3.
+// The cosines of the angles between the rays and the squared distances of the points, for the pairs 12, 13 and 23.
 struct Triangle {
     double c12, c13, c23, s12, s13, s23;
 
-    // Newton's method on the depths; false if they do not explain the distances then.
+    // Newton's method for the depths. Returns false if the result does not match the distances.
     bool polish(double d[3]) const {
         double residual = 0;
         for (int step = 0; step <= kPolishingSteps; ++step) {
@@ -145,8 +145,8 @@ struct Triangle {
     }
 };
 
-// The pose that takes a triangle to one of the same size: corners 0, 1 and 2 of X to those of Y. frame: its sides from
-// corner 0 and their cross product, whose squared length is `normal_sq`.
+// The pose that moves corners 0, 1 and 2 of a triangle X to those of the congruent triangle Y. frame: the sides of X
+// from corner 0 and their cross product, whose squared length is `normal_sq`.
 void align(const double X[9], const double frame[3][3], double normal_sq, const double Y[9], double pose[12]) {
     double moved[3][3], dual[3][3];
     for (int i = 0; i < 3; ++i) {
@@ -186,7 +186,7 @@ int solve(const double x[6], const double X[9], double* poses) {
     if (!good) return 0;  // also NaN
     const Triangle t{c12, c13, c23, s12 / longest, s13 / longest, s23 / longest};
 
-    // The law of cosines for each two rays, divided by the square of the third depth: with x = d1 / d3 and y = d2 / d3,
+    // The law of cosines for each pair of rays, divided by the squared third depth: with x = d1 / d3 and y = d2 / d3,
     // (x^2 + y^2 - 2 c12 x y) / s12 = (x^2 + 1 - 2 c13 x) / s13 = (y^2 + 1 - 2 c23 y) / s23.
     Conic a{t.s23, -t.s23 * t.c12, 0, t.s23 - t.s12, t.s12 * t.c23, -t.s12};
     Conic b{t.s23, 0, -t.s23 * t.c13, -t.s13, t.s13 * t.c23, t.s23 - t.s13};

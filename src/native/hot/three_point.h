@@ -8,9 +8,9 @@ constexpr int kThreePointMaxSolutions = 4;
 
 // Absolute poses through three points in space and their keypoints, for a batch of samples (P3P).
 // Y. Ding, J. Yang, V. Larsson, C. Olsson, K. Astrom, "Revisiting the P3P problem", CVPR 2023: two ratios of the depths
-// lie on two conics; a real root of a cubic gives a member of their pencil that is a pair of lines, which meet one of
-// the conics where the ratios are. Here the root is the one that lies apart from the others, found by Newton's method
-// from outside, and the depths are polished as M. Persson and K. Nordberg do ("Lambda Twist", ECCV 2018).
+// lie on two conics. A real root of a cubic gives a member of their pencil that is a pair of lines, and the lines
+// intersect one of the conics at the ratios. Here the root is the isolated one, found by Newton's method from outside.
+// The depths are refined as by M. Persson and K. Nordberg ("Lambda Twist", ECCV 2018).
 //   x:             num_samples x 3 x 2 normalised image coordinates
 //   X:             num_samples x 3 x 3 points in space
 //   poses:         room for 4 num_samples 3 x 4 matrices [R | t], row by row; x ~ R X + t, with the sample in front
