@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from caransac.api.arguments import check_matches
 from caransac.api.result_fields import report
-from caransac.kernels import ModelKernels
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork
 from caransac.robust.assess.confidence import assess_confidence
@@ -36,7 +35,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "side information": (side_information,),
     "sample": (sampling_pool, SelectiveSampler.draw, PoolSampler.draw),
     "solve": (Essential.solve, Fundamental.solve),
-    "compare and refine": (ModelKernels.promising,),
+    "compare and refine": (Steps.hypothesise,),  # but for the solver, which it calls
     "score": (rank_regions, Steps.attend, Problem.msac_scores),
     "refine": (likely_matches, Steps.measure, Steps.refine, Problem.refine),
     "network": (StateNetwork.first, StateNetwork.update),
@@ -65,19 +64,24 @@ def parts_ms(job: Job, pair: Pair) -> dict[str, float]:
 
 @contextmanager
 def timing() -> Iterator[dict[str, float]]:
-    """Seconds spent in each part while the block runs; a function that another one calls counts as the other."""
+    """Seconds spent in each part while the block runs.
+
+    A function that another one calls counts as the other, except the solvers.
+    """
     spent: dict[str, float] = defaultdict(float)
-    outermost: FrameType | None = None
-    started = 0.0
+    running: list[FrameType] = []
+    since = 0.0
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        nonlocal outermost, started
-        if outermost is None:
-            if event == "call" and frame.f_code in PART_OF:
-                outermost, started = frame, time.perf_counter()
-        elif event == "return" and frame is outermost:
-            spent[PART_OF[frame.f_code]] += time.perf_counter() - started
-            outermost = None
+        nonlocal since
+        begins = event == "call" and frame.f_code in PART_OF and (not running or PART_OF[frame.f_code] == "solve")
+        ends = event == "return" and bool(running) and frame is running[-1]
+        if begins or ends:
+            now = time.perf_counter()
+            if running:
+                spent[PART_OF[running[-1].f_code]] += now - since
+            since = now
+            running.append(frame) if begins else running.pop()
 
     before = sys.getprofile()
     sys.setprofile(note)
