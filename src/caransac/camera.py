@@ -107,7 +107,10 @@ class Camera:
         object.__setattr__(self, "focal_deviation", float(self.focal_deviation))
         check_deviation(self.distortion_deviation, "distortion_deviation")
         if self.distortion_deviation > 0 and not self.is_simple:
-            raise ValueError(f"distortion_deviation must be 0 for this {self.model}: it has more coefficients")
+            raise ValueError(
+                f"distortion_deviation must be 0 for this {self.model}: k1 is estimated only if the lens has no other "
+                "coefficient"
+            )
         object.__setattr__(self, "distortion_deviation", float(self.distortion_deviation))
 
     @classmethod

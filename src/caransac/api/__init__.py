@@ -1,4 +1,4 @@
-"""The public calls: pixels in, result out."""
+"""The public calls, which take pixels and return results."""
 
 from caransac.api.any_geometry import estimate
 from caransac.api.camera_pooling import CameraEstimate, estimate_camera

@@ -1,4 +1,4 @@
-"""One call for those who do not want to choose: the most specific geometry that two images support."""
+"""`estimate`: one call that finds the most specific geometry that two images support."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from caransac.options import Options, ScoreKind
 from caransac.policy import DEFAULT_POLICY, GeometryPolicy
 from caransac.results import EpipolarResult, FundamentalResult, GeometryResult, HomographyResult, RelativePoseResult
 
-# Extent of the points at most, in their median absolute deviations: those all over an image have 1.2.
+# Maximum ratio of the extent of the points to their median absolute deviation. It is 1.2 if the points fill an image.
 WIDEST_EXTENT = 3.0
 
 
@@ -43,14 +43,14 @@ def estimate(
     options: Options | None = None,
     policy: GeometryPolicy | None = None,
 ) -> GeometryResult:
-    """Estimate whatever geometry two images have: pose, pose and focal lengths, homography, rotation, or F.
+    """Estimate the geometry of two images: pose, pose and focal lengths, homography, rotation, or F.
 
-    Arguments and errors are those of `estimate_relative_pose`; without a camera and an image size of both images, no
-    pose is sought. `initial_model` is one of the epipolar geometry: a pose or, if no pose is sought, F. `policy` says
-    what is accepted: see `GeometryPolicy`.
+    Arguments and errors are those of `estimate_relative_pose`. A pose needs the camera or the size of each image;
+    without them, F is estimated. `initial_model` is an epipolar geometry: a pose, or F if no pose is estimated.
+    `policy` decides which results are accepted; see `GeometryPolicy`.
 
     Returns:
-        What was found: `kind` names it and `reason` says why; ``kind="none"`` if nothing is reliable.
+        The geometry: `kind` names it and `reason` explains it. ``kind`` is "none" if nothing is reliable.
     """
     started = time.perf_counter()
     policy = DEFAULT_POLICY if policy is None else policy
@@ -72,17 +72,17 @@ def estimate(
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What is known of two views, and what the rules choose from: estimates, each made when it is first asked for.
+    """The arguments of `estimate`, and the estimates that the rules choose from. Each is computed on first access.
 
     Attributes:
-        points1: as given.
-        points2: as given.
-        camera1: as given.
-        camera2: as given.
-        sizes: of the images, and whether their camera is one, as arguments.
-        matches: the arguments about the matches, and the initial model.
-        options: as given, or the defaults.
-        started: when the clock of ``max_seconds`` began.
+        points1: given points of image 1.
+        points2: given points of image 2.
+        camera1: given camera of image 1, or None.
+        camera2: given camera of image 2, or None.
+        sizes: arguments `image_size1`, `image_size2` and `same_camera`.
+        matches: arguments about the matches, and the initial model.
+        options: given or default options.
+        started: time at which ``max_seconds`` began to count.
     """
 
     points1: ArrayLike
@@ -97,9 +97,9 @@ class Estimates:
     @property
     @computed_once
     def epipolar(self) -> EpipolarResult:
-        """The pose; without cameras and sizes, the fundamental matrix."""
+        """The pose, or the fundamental matrix if there are no cameras and no sizes."""
         points1, points2, camera1, camera2 = self.points1, self.points2, self.camera1, self.camera2
-        # One camera alone is an error, which the call explains.
+        # A single camera is an error, which `estimate_relative_pose` explains.
         if self.both_sizes or camera1 is not None or camera2 is not None:
             return estimate_relative_pose(points1, points2, camera1, camera2, **self.sizes, **self._given())
         return estimate_fundamental(points1, points2, **self.sizes, **self._given())
@@ -107,26 +107,27 @@ class Estimates:
     @property
     @computed_once
     def plane(self) -> HomographyResult:
-        """The homography of pixels without lens distortion."""
+        """Homography of the pixels without lens distortion."""
         return estimate_homography(*self.flat_points, **self._given(initial_model=None))
 
     @property
     @computed_once
     def without_cameras(self) -> FundamentalResult | None:
-        """The fundamental matrix without the given cameras; None if none were given, as `epipolar` is it then."""
+        """Fundamental matrix that ignores the given cameras, or None if no cameras were given."""
         if self.camera1 is None and self.camera2 is None:
             return None
         sizes = self.sizes if self.both_sizes else {}
         return estimate_fundamental(self.points1, self.points2, **sizes, **self._given(initial_model=None))
 
     def _given(self, **changes: object) -> dict[str, Any]:
-        """The arguments about the matches, changed, and options for what is left of the time."""
+        """Return the arguments about the matches with changes, and options with the remaining time."""
         return {**self.matches, **changes, "options": self.options.left_since(self.started)}
 
     def share_on_plane(self, reach: float) -> float:
-        """Share of the epipolar inliers that the homography explains, with errors up to `reach` thresholds.
+        """Return the share of the epipolar inliers that the homography explains.
 
-        Errors are those in the image where they are smaller: a zoom enlarges the errors in the other image.
+        It explains a match if the error, divided by the inlier threshold, does not exceed `reach`. The error is
+        measured in the image in which it is smaller, because a zoom enlarges the errors in the other image.
         """
         found, H = self.epipolar, self.plane.H
         if H is None or not found.inliers.any():
@@ -148,7 +149,7 @@ class Estimates:
 
     @property
     def may_have_zoomed(self) -> bool:
-        """Whether a focal length is unknown, and the caller does not say that both images have the same one."""
+        """Whether a focal length is unknown, and `same_camera` is not True."""
         unknown = (
             camera is None or as_camera(camera, f"camera{number}").focal_deviation >= UNKNOWN_FOCAL_DEVIATION
             for number, camera in enumerate((self.camera1, self.camera2), 1)
@@ -162,24 +163,24 @@ class Estimates:
 
     @property
     def exact(self) -> bool:
-        """Whether both cameras are given, with focal lengths that are exact."""
+        """Whether both cameras are given with exact focal lengths."""
         return _is_exact(self.camera1, 1) and _is_exact(self.camera2, 2)
 
 
-def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:  # noqa: ARG001  # rules are called alike
-    """None, if there are too few matches."""
+def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:  # noqa: ARG001  # same call for all rules
+    """Answer "none" if there are too few matches."""
     short = estimates.epipolar.stop_reason == "too_few_points"
     return answers.nothing(estimates.epipolar, answers.TOO_FEW) if short else None
 
 
 def mirrored(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """None, if one image is mirrored: it has an epipolar geometry then, but its pose is none of a camera."""
+    """Answer "none" if one image is mirrored: there is an epipolar geometry, but no camera has its pose."""
     found = estimates.epipolar
     return answers.nothing(found, MIRRORED) if found.success and policy.is_mirrored(found) else None
 
 
 def still(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The rotation by zero, if nearly all matches have not moved: the images are the same."""
+    """Answer with the identity rotation if nearly all matches have not moved: the images are the same."""
     found = estimates.epipolar
     unmoved = _unmoved(found, policy)
     distinct = len(np.unique(np.rint(found.points1[unmoved]), axis=0))
@@ -189,13 +190,13 @@ def still(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
         return None
     sure = 1 - 0.5 ** float(np.count_nonzero(unmoved) - policy.min_still / 2)
     if unmoved.mean() < of_inliers and estimates.plane.confidence is not None:
-        # An overlay is still, too. Then the homography has a rival, the scene, and a low confidence.
+        # An overlay is still, too. In that case the scene is a rival of the homography, whose confidence is low.
         sure = min(sure, estimates.plane.confidence)
     return answers.unmoved(found, unmoved, sure) if sure >= policy.min_confidence else None
 
 
 def hardly_moved(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The rotation of a pose, if it is reliable and the translation, which hardly shows, is not."""
+    """Answer with the rotation of a pose if the rotation is reliable and the translation is not."""
     found = estimates.epipolar
     if not isinstance(found, RelativePoseResult) or found.rotation_confidence is None or found.parallax_px is None:
         return None
@@ -209,7 +210,7 @@ def hardly_moved(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer
 
 
 def zoomed(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The homography, if it explains what a reliable pose explains: the camera may have zoomed instead of moved."""
+    """Answer with the homography if it explains the inliers of a reliable pose: the camera may have zoomed instead."""
     found = estimates.epipolar
     if not policy.accepts(found) or found.degeneracy is not None or not estimates.may_have_zoomed:
         return None
@@ -219,7 +220,7 @@ def zoomed(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | Non
 
 
 def depth(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The pose, or the fundamental matrix, if it is reliable and the scene has depth."""
+    """Answer with the pose or the fundamental matrix if it is reliable and the scene has depth."""
     found = estimates.epipolar
     if not policy.accepts(found) or found.degeneracy is not None:
         return None
@@ -231,7 +232,7 @@ def depth(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
 
 
 def only_pose_of_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The pose, if it is reliable and the only one that exact cameras leave a plane."""
+    """Answer with the pose of a plane if it is reliable, the cameras are exact, and there is no other pose."""
     found = estimates.epipolar
     if not isinstance(found, RelativePoseResult) or not policy.accepts(found) or not estimates.exact:
         return None
@@ -241,7 +242,10 @@ def only_pose_of_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.
 
 
 def plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The homography, if it is reliable and explains the matches as well; the rotation of exact cameras that turned."""
+    """Answer with the homography if it is reliable and explains the matches as well as the epipolar geometry.
+
+    If exact cameras only turned, the answer is their rotation.
+    """
     found, homography = estimates.epipolar, estimates.plane
     flat = found.degeneracy is not None or homography.num_inliers >= policy.planar_share * found.num_inliers
     if not policy.accepts(homography) or not flat:
@@ -252,7 +256,7 @@ def plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
 
 
 def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The fundamental matrix, if it is reliable and the scene has depth: the cameras may be wrong."""
+    """Answer with F if it is reliable and the scene has depth: the given cameras may be wrong."""
     found = estimates.without_cameras
     if found is None or not policy.accepts(found) or found.degeneracy is not None:
         return None
@@ -260,19 +264,19 @@ def depth_without_cameras(estimates: Estimates, policy: GeometryPolicy) -> answe
 
 
 def only_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """The homography, if nothing else is reliable."""
+    """Answer with the homography if nothing else is reliable."""
     if not policy.accepts(estimates.plane):
         return None
     return answers.homography(estimates.plane, estimates.epipolar, answers.ONLY_PLANE)
 
 
-def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # rules are called alike
-    """None, if no other rule has an answer."""
+def nothing(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer:  # noqa: ARG001  # same call for all rules
+    """Answer "none" if no other rule has an answer."""
     found = estimates.epipolar
     return answers.nothing(found, answers.NOTHING + answers.of_doubts(found))
 
 
-# The decision: the first of these that has an answer gives it. docs/algorithm.md has them in words.
+# The first rule that returns an answer decides. docs/algorithm.md describes the rules.
 RULES: tuple[Callable[[Estimates, GeometryPolicy], answers.Answer | None], ...] = (
     too_few,
     mirrored,
@@ -293,16 +297,16 @@ def _is_exact(camera: CameraLike | None, number: int) -> bool:
 
 
 def _unmoved(found: EpipolarResult, policy: GeometryPolicy) -> NDArray[np.bool_]:
-    """Which matches (N,) are in the same place in both images."""
+    """Return the bool mask (N,) of the matches at the same place in both images."""
     moved = np.linalg.norm(found.points2 - found.points1, axis=1)
     spread = np.median(np.abs(found.points1 - np.median(found.points1, axis=0)), axis=0)
-    # One absurd match would stretch the standard deviation until all others seem to be still.
+    # The limit matters: one absurd match could raise the standard deviation until all other matches seem still.
     extent = min(float(np.linalg.norm(found.points1.std(axis=0))), WIDEST_EXTENT * float(np.linalg.norm(spread)))
     return np.asarray(moved <= policy.still_extent * extent)
 
 
 def _flat(points: ArrayLike, camera: CameraLike | None, number: int) -> ArrayLike:
-    """Pixels without lens distortion, which homographies know nothing of; where a lens has no ray, as they are."""
+    """Remove lens distortion from pixels, because homographies cannot model it. Pixels without a ray do not change."""
     if camera is None:
         return points
     pixels = as_points(points, f"points{number}")

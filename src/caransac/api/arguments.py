@@ -1,4 +1,4 @@
-"""The arguments of the public calls, checked: what is wrong raises a ValueError that names the argument."""
+"""Checks of the arguments of the public calls. A wrong argument raises a ValueError that names it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.robust.records import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
-# A size does not contain points of which more than this share lies outside by more than this share of the longer side:
-# lenses bend the margins, principal points are off, and absurd keypoints are outliers like others. Where the size would
-# contain them if width and height were swapped, little is enough.
+# An image does not contain the points if more than this share of them lies outside by more than this margin, which is
+# relative to the longer side. The limits tolerate lens distortion, shifted principal points and absurd keypoints. They
+# are stricter if the points would fit an image with swapped width and height.
 OUTSIDE_SHARE, OUTSIDE_MARGIN = 0.1, 0.05
 SWAPPED_SHARE, SWAPPED_MARGIN = 0.01, 0.01
-# A ratio is the distance to the nearest neighbour in that to the second nearest; approximate search exceeds 1 a little
-# and rarely. What exceeds it more, or often, is a distance.
+# A ratio is the distance to the nearest neighbour divided by the distance to the second nearest. With approximate
+# search it rarely exceeds 1, and only by little. Scores that exceed 1 often or by more are distances.
 LARGEST_RATIO, RATIO_ABOVE_ONE, SHARE_ABOVE_ONE = 1.5, 1.001, 0.05
 DEFAULTS = Options()
 FEATURES = (
@@ -39,7 +39,7 @@ def check_matches(
     features: ArrayLike | None,
     options: Options | None,
 ) -> tuple[Array, Array, MatchInfo, Options]:
-    """The arguments as float64 arrays and an Options, or a ValueError that names what is wrong."""
+    """Return the arguments as float64 arrays and an Options. Raise a ValueError that names a wrong argument."""
     pixels1, pixels2, numbers = as_matches(points1, points2, scores)
     kind = check_score_kind(scores, score_kind)
     if numbers is not None and kind == "ratio":
@@ -57,7 +57,7 @@ def check_matches(
 
 
 def check_rays(rays: ArrayLike, name: str) -> Array:
-    """Directions (N, 3) as unit vectors."""
+    """Return directions (N, 3) as unit vectors."""
     given = as_rows(rays, name, 3)
     largest = np.abs(given).max(axis=1, keepdims=True)
     if not np.all(largest > 0):
@@ -67,7 +67,7 @@ def check_rays(rays: ArrayLike, name: str) -> Array:
 
 
 def check_ratios(ratios: Array) -> None:
-    """Raise a ValueError if scores (N,) that are said to be ratios cannot be: distances, say, or similarities."""
+    """Raise a ValueError if scores (N,) cannot be ratios, for example because they are distances or similarities."""
     low, high = ratios.min(initial=0.0), ratios.max(initial=0.0)
     if low < 0 or high > LARGEST_RATIO or np.count_nonzero(ratios > RATIO_ABOVE_ONE) > SHARE_ABOVE_ONE * len(ratios):
         raise ValueError(
@@ -77,7 +77,7 @@ def check_ratios(ratios: Array) -> None:
 
 
 def check_options(options: Options | None) -> Options:
-    """Options as given, or the defaults."""
+    """Return the given options, or the defaults for None."""
     if options is None:
         return DEFAULTS
     if not isinstance(options, Options):
@@ -88,9 +88,10 @@ def check_options(options: Options | None) -> Options:
 def camera_or_unknown(
     camera: CameraLike | None, size: ImageSize | None, pixels: Array, number: int | None = None
 ) -> Camera:
-    """A camera as given, or the one to assume for an image of a given size; points (N, 2) must be pixels of it.
+    """Return the given camera, or the camera to assume for an image of a given size.
 
-    `number` is that of the image in the names of the arguments; None where there is only one.
+    Raise a ValueError if the points (N, 2) cannot be its pixels. `number` is the number of the image in the names of
+    the arguments, or None if there is only one image.
     """
     suffix = "" if number is None else str(number)
     points, name = "points2d" if number is None else f"points{number}", f"image_size{suffix}"
@@ -110,17 +111,17 @@ def camera_or_unknown(
 
 
 def misfit(camera: Camera, pixels: Array | Floats, label: str = "camera", points: str = "points") -> str | None:
-    """Say why points (N, 2) cannot be pixels of a camera, or return None if they can.
+    """Return the reason why points (N, 2) cannot be pixels of a camera, or None if they can.
 
-    The limits are beyond any real image: three pixels in a corner, and rays 20 focal lengths (87 degrees) off the axis.
-    Fewer than five points are not judged.
+    The limits are beyond any real image: all points within three pixels of a corner, or rays 20 focal lengths (87
+    degrees) off the axis. Fewer than five points are not checked.
     """
     if len(pixels) < 5:
         return None
     (fx, fy, cx, cy), size = camera.intrinsics, (camera.width, camera.height)
-    some = pixels[:: -(-len(pixels) // 64)]  # enough to judge most points by
+    some = pixels[:: -(-len(pixels) // 64)]  # enough for the median
     (u, v), most = pixels.T, float(np.sort(np.abs(some).max(axis=1))[len(some) // 2])
-    inside = 0 < cx < size[0] and 0 < cy < size[1]  # else the origin is not the corner of the image
+    inside = 0 < cx < size[0] and 0 < cy < size[1]  # otherwise the origin is not the corner of the image
     if inside and not (
         (min(u.min(), v.min()) >= 0 and u.max() <= size[0] and v.max() <= size[1]) or contains(size, pixels)
     ):
@@ -150,32 +151,33 @@ def _bounds(pixels: Array | Floats) -> str:
 
 
 def contains(size: tuple[int, int], pixels: Array | Floats) -> bool:
-    """Whether an image of this width and height contains pixels (N, 2), but for some or a little."""
+    """Return True if pixels (N, 2) lie inside an image of this width and height, with some tolerance."""
     return not _is_swapped(size, pixels) and _outside(size, pixels, OUTSIDE_MARGIN) <= OUTSIDE_SHARE
 
 
 def _is_swapped(size: tuple[int, int], pixels: Array | Floats) -> bool:
-    """Whether pixels (N, 2) are in an image of this height and width instead."""
+    """Return True if pixels (N, 2) fit an image with swapped width and height, and do not fit this one."""
     given, swapped = (_outside(each, pixels, SWAPPED_MARGIN) for each in (size, size[::-1]))
     return swapped <= SWAPPED_SHARE < given
 
 
 def _outside(size: tuple[int, ...], pixels: Array | Floats, margin: float) -> float:
-    """Share of pixels (N, 2) that lie outside of an image by more than a margin, in its longer side."""
+    """Return the share of pixels (N, 2) farther outside of an image than a margin, relative to its longer side."""
     margin_px = margin * max(size) + 1
     outside = (pixels < -margin_px).any(axis=1) | (pixels > np.array(size) + margin_px).any(axis=1)
     return np.count_nonzero(outside) / max(len(pixels), 1)
 
 
 def unknown_camera(size: ImageSize, name: str) -> Camera:
-    """The camera to assume for an image of a given size. Errors name the argument."""
+    """Return the camera to assume for an image of a given size. Errors name the argument."""
     return Camera.of_unknown_focal(*as_size(size, name))
 
 
 def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool = True) -> Array | None:
-    """Return an initial pose [R | t], (3, 4), its t of length one if `unit`, or None if there is none.
+    """Return an initial pose [R | t], (3, 4), or None. Scale t to length one if `unit`.
 
-    With `cameras`, those of the call, intrinsics of the cameras of a record follow, relative to them: (3, 6).
+    `cameras` are the cameras of the call. With them, the columns of the intrinsics follow, (3, 6): the focal lengths in
+    the given record relative to these cameras.
     """
     if given is None or (hasattr(given, "R") and (given.R is None or given.t is None)):
         return None
@@ -189,7 +191,7 @@ def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool
     if R.shape != (3, 3) or t.shape != (3,):
         raise ValueError("initial_model must be a pose: [R | t] of shape (3, 4), (R, t), or a record with R and t")
     U, _, Vt = np.linalg.svd(R)
-    if np.linalg.det(R) < 0 or np.abs(U @ Vt - R).max() > 1e-3:  # some digits of a text file are enough
+    if np.linalg.det(R) < 0 or np.abs(U @ Vt - R).max() > 1e-3:  # tolerates the few digits of a text file
         raise ValueError("initial_model must have a rotation: its first three columns are none")
     if unit and not t.any():
         raise ValueError("initial_model must have a translation: a rotation has no epipolar geometry")
@@ -202,7 +204,7 @@ def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool
 
 
 def check_initial_matrix(given: Any, name: Literal["F", "H"]) -> Array | None:
-    """Return an initial matrix (3, 3), or that of a record with this name, or None if there is none."""
+    """Return an initial matrix (3, 3), also from a record with a field of this name, or None."""
     given = getattr(given, name, given)
     if given is None:
         return None
@@ -216,7 +218,7 @@ def check_initial_matrix(given: Any, name: Literal["F", "H"]) -> Array | None:
 
 
 def check_same(same_camera: bool | None) -> bool | None:
-    """Whether both images were taken by one camera, if the caller says so."""
+    """Return the argument `same_camera` as a bool, or None."""
     if same_camera is not None and not isinstance(same_camera, bool | np.bool_):
         raise ValueError(f"same_camera must be True, False or None, not {same_camera!r}")
     return None if same_camera is None else bool(same_camera)

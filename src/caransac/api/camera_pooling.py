@@ -1,4 +1,4 @@
-"""One camera, its focal length and its lens, pooled over many pairs of its images."""
+"""Estimate the focal length and the lens of one camera from many pairs of its images."""
 
 from __future__ import annotations
 
@@ -22,50 +22,53 @@ from caransac.tuning import ERRORS
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 
-# Focal lengths in the longer side that are tried, as logarithms. Beyond, cameras are hardly perspective or hardly
-# pinholes. Pooled curves are wide enough for a parabola through three of these to find their maxima.
+# Logarithms of the trial focal lengths relative to the longer side. Cameras with longer ones are hardly perspective,
+# those with shorter ones hardly pinholes. Pooled curves are wide enough that a parabola through three steps finds their
+# maximum.
 LOG_FOCALS = np.arange(np.log(0.35), np.log(2.8), 0.04)
-MOST_PAIRS = 200  # that are estimated; the error falls little beyond a few dozen
-# These three were chosen on the training scenes, as was `ErrorFactors.cameras`: matches of a pair err together.
-WRONG = 0.3  # share of the pairs whose evidence is assumed to be of no worth, though it looks sure
-WIDE = 0.25  # deviation of log f beyond which a pair says nothing
-# Deviations of what pairs of one camera err by beyond what each says, which are tried: the likeliest of them is used.
+MOST_PAIRS = 200  # maximum number of pairs; beyond a few dozen the error hardly falls
+# These three were chosen on the training scenes, like `ErrorFactors.cameras`: errors of matches are correlated.
+WRONG = 0.3  # assumed share of pairs whose evidence is worthless, although it looks certain
+WIDE = 0.25  # deviation of log f above which a pair is not informative
+# Trial values of an additional deviation, beyond the one that each pair states. The most likely value is used.
 PAIR_DEVIATIONS = (0.0, 0.02, 0.03, 0.045, 0.065, 0.1, 0.14)
-EDGE = 3  # steps: a pair whose best focal length is that near to either end has no best one
-# What counts as known. These limits, and the common deviation below, were set after a look at the validation scenes
-# too, because only one training scene does not show its focal length.
+EDGE = 3  # steps: a maximum closer to either end of the focal lengths does not count
+# Limits of a known focal length. They and the common deviation below were chosen on training and validation scenes,
+# because only one training scene does not determine its focal length.
 FEWEST_INFORMATIVE = 5
-LEAST_SUPPORT = 0.6  # share of the informative pairs that agree
-# Relative, of the pooled focal length: a third of that of an unknown one. 23 of 36 sets of pairs (RootSIFT, XFeat,
-# ALIKED) are known then; the root mean square of error / deviation is 0.54, the largest 1.1.
+LEAST_SUPPORT = 0.6  # minimum share of informative pairs that agree
+# Maximum relative deviation of the pooled focal length: a third of that of an unknown camera. With it, 23 of 36 sets of
+# pairs (RootSIFT, XFeat, ALIKED) have a known focal length. Error / deviation has a root mean square of 0.54 and a
+# maximum of 1.1.
 LARGEST_DEVIATION = 0.05
-RESAMPLES = 200  # of the bootstrap
-SHARED_IMAGES = 1.75  # how much more resampled images spread on the training scenes than pairs do, which share them
-COMMON_DEVIATION = 0.01  # relative: what all pairs of a camera err by together, its lens and principal point
-# The same of k1: values that are tried, and what pairs of a camera err by together.
+RESAMPLES = 200  # bootstrap samples
+SHARED_IMAGES = 1.75  # resampling images spreads this much more than resampling pairs, which share images
+COMMON_DEVIATION = 0.01  # relative error common to all pairs, from the lens and the principal point
+# The same for k1: trial values, maximum deviation, and the error common to all pairs.
 K1_STEPS = np.arange(-0.5, 0.5001, 0.005)
 LARGEST_K1_DEVIATION, COMMON_K1_DEVIATION = 0.04, 0.01
-BENT = 2.0  # deviations: a lens of less is taken for a flat one
+BENT = 2.0  # |k1| / deviation up to which a lens counts as undistorted
 
 
 @dataclass(frozen=True)
 class CameraEstimate:
-    """What pairs of images say together about their one camera.
+    """Focal length and lens of one camera, estimated from many pairs of its images.
 
     Attributes:
-        known: whether they determine it. Pairs that see one plane, or that move along their line of sight or hardly at
-            all, do not; nor do such that disagree.
-        focal_px: the focal length in pixels; None where it is unknown.
-        deviation: its relative standard deviation; None where it is unknown.
-        num_pairs: pairs that were estimated.
-        num_informative: those of them that say anything about it.
-        reason: "agreement" where it is known; else "too_few_informative" or "disagreement" of the pairs.
-        camera: a camera of that focal length and deviation with a centred principal point, and of the lens that was
-            found; where the focal length is unknown, what to assume of any camera, with deviations that say so.
-        k1: radial distortion of the lens, as COLMAP's SIMPLE_RADIAL has it; None where it, or the focal length, is
-            unknown.
-        k1_deviation: its standard deviation; None where it is unknown.
-        num_agreeing: informative pairs that agree with the pooled focal length, known or not, rather than not.
+        known: whether the pairs determine the focal length. They do not if they see one plane, move along their line of
+            sight, hardly move, or disagree.
+        focal_px: focal length in pixels, or None if it is unknown.
+        deviation: relative standard deviation of the focal length, or None if it is unknown.
+        num_pairs: number of pairs that were estimated.
+        num_informative: number of pairs that constrain the focal length.
+        reason: "agreement" if the focal length is known, otherwise "too_few_informative" or "disagreement" of the
+            pairs.
+        camera: camera with this focal length and deviation, the estimated lens and a centred principal point. If the
+            focal length is unknown, the camera to assume, with large deviations.
+        k1: radial distortion of the lens, as in COLMAP's SIMPLE_RADIAL; None if k1 or the focal length is unknown.
+        k1_deviation: standard deviation of k1, or None if k1 is unknown.
+        num_agreeing: number of informative pairs that probably agree with the pooled focal length, even if it is not
+            accepted.
     """
 
     known: bool
@@ -88,16 +91,18 @@ def estimate_camera(
     workers: int | Executor | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> CameraEstimate:
-    """Estimate focal length and lens of one camera from pairs of its images, or find that they do not determine them.
+    """Estimate the focal length and the lens of one camera from pairs of its images.
+
+    The estimate has ``known=False`` if the pairs do not determine them.
 
     Args:
-        pairs: as in `estimate_fundamentals`, all taken by one camera at one zoom. Of more than 200 pairs, 200 from many
-            matches to few are used.
-        image_size: (width, height) in pixels of the images. A pair with a turned image brings its `image_size1` and
+        pairs: pairs as in `estimate_fundamentals`, all taken by one camera at one zoom. If there are more than 200,
+            only 200 are used, evenly chosen from many matches to few.
+        image_size: (width, height) of the images in pixels. A pair with a turned image needs its own `image_size1` and
             `image_size2`.
-        options: for the pairs that do not bring their own.
-        workers: as in `estimate_relative_poses`.
-        progress: called in the caller's thread with the number of pairs done, after each.
+        options: options of the pairs that have none of their own.
+        workers: threads or an executor, as in `estimate_relative_poses`.
+        progress: function that is called in the caller's thread after each pair, with the number of finished pairs.
 
     Raises:
         ValueError: an argument or a pair is wrong; the message names it.
@@ -116,7 +121,7 @@ def _count_matches(points1: Sized, **_: object) -> int:
 
 
 def _profile(camera: Camera, **arguments: Any) -> CameraProfile | None:
-    """What the pair of these arguments says about a camera."""
+    """Return the profile of a camera from the arguments of a pair."""
     size = camera.width, camera.height
     sizes = {name: arguments.pop(name, size) for name in ("image_size1", "image_size2")}
     for name, given in sizes.items():
@@ -126,9 +131,9 @@ def _profile(camera: Camera, **arguments: Any) -> CameraProfile | None:
 
 
 def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
-    """Indices of at most so many of the given sizes, evenly from the largest to the smallest, in rising order.
+    """Return the indices of up to `most` sizes, evenly from the largest to the smallest, in rising order.
 
-    Only the pairs with the most matches would be those that hardly moved, which show no focal length.
+    The pairs with the most matches are those that hardly moved; on their own they do not determine a focal length.
     """
     ranked = sorted(range(len(sizes)), key=lambda i: (-sizes[i], i))
     if len(ranked) > most:
@@ -137,28 +142,28 @@ def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
 
 
 def trial_focals(camera: Camera) -> Array:
-    """(k,) focal lengths in pixels to try for a camera, of which only the size matters."""
+    """Return the trial focal lengths (k,) of a camera in pixels, which depend only on its size."""
     return np.asarray(np.exp(LOG_FOCALS) * max(camera.width, camera.height))
 
 
 def pool_camera(profiles: Sequence[CameraProfile | None], camera: Camera, *, seed: int) -> CameraEstimate:
-    """Pool what pairs say.
+    """Pool the evidence of many pairs.
 
-    Each pair's likelihood is a mixture with an even one, so that a pair that is surely wrong counts as one that says
-    nothing. It is wider than the pair says, by the deviation that makes all pairs likeliest. The maximum of the product
-    is the focal length; its spread over resampled pairs, the deviation.
+    The likelihood of each pair is mixed with a uniform one, so that a wrong pair does no more harm than an
+    uninformative one. It is widened by the deviation that makes all pairs most likely. The focal length is the maximum
+    of the product. Its deviation is the spread over resampled pairs.
 
     Args:
-        profiles: what pairs say of the `trial_focals` of the camera and of its lens, from `profile_camera`; None of
-            pairs that say nothing.
-        camera: as it is to be assumed where its focal length is unknown.
-        seed: of the resampling.
+        profiles: profiles of the pairs at the `trial_focals` of the camera, from `profile_camera`; None for pairs
+            without a pose.
+        camera: camera to assume if its focal length is unknown.
+        seed: seed of the resampling.
     """
     told = [each for each in profiles if each is not None]
     flat = _pool_focals([each.focals for each in told], len(profiles), camera, seed)
     bent = [each.bent_focals for each in told if each.bent_focals is not None]
     found, (k1, deviation) = flat, _pool_k1(told, flat.focal_px, camera, seed)
-    if bent:  # a lens that all pairs together do not show would only blur the focal length
+    if bent:  # a lens without support from all pairs would only blur the focal length
         otherwise = _pool_focals(bent, len(profiles), camera, seed)
         shown, spread = _pool_k1(told, otherwise.focal_px, camera, seed)
         if shown is not None and spread is not None and abs(shown) > BENT * spread:
@@ -171,7 +176,7 @@ def pool_camera(profiles: Sequence[CameraProfile | None], camera: Camera, *, see
 
 
 def _pool_focals(told: Sequence[Array], num_pairs: int, camera: Camera, seed: int) -> CameraEstimate:
-    """Only the focal length, from the log-likelihoods (k,) of the informative pairs; see `pool_camera`."""
+    """Estimate only the focal length, from log-likelihoods (k,) of the pairs; `pool_camera` explains how."""
     likelihoods = np.exp(np.array(told).reshape(-1, len(LOG_FOCALS)) / ERRORS.cameras)
     likelihoods /= likelihoods.mean(axis=1, keepdims=True)
     likelihoods = likelihoods[_is_informative(likelihoods)]
@@ -184,7 +189,7 @@ def _pool_focals(told: Sequence[Array], num_pairs: int, camera: Camera, seed: in
     right = 1 - WRONG / np.array([np.interp(log_focal, LOG_FOCALS, np.exp(each)) for each in logs])  # probabilities
     resamples = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
     spread_sq = np.mean((_maxima(np.asarray(resamples @ logs, float)) - log_focal) ** 2)
-    # Few pairs vary less among themselves than they err.
+    # The spread among few pairs is smaller than their error.
     spread = SHARED_IMAGES * float(np.sqrt(spread_sq * count / (count - 3)))
     agreeing = int(np.count_nonzero(right > 0.5))
     if right.mean() < LEAST_SUPPORT or spread > LARGEST_DEVIATION:
@@ -196,7 +201,7 @@ def _pool_focals(told: Sequence[Array], num_pairs: int, camera: Camera, seed: in
 
 
 def _widen(likelihoods: Array, deviation: float) -> Array:
-    """Likelihoods (m, k) of the trial focal lengths, with another deviation of the pairs; of mean one."""
+    """Return likelihoods (m, k) of the trial focal lengths, widened by a deviation and scaled to mean one."""
     if deviation == 0:
         return likelihoods
     kernel = np.exp(-0.5 * ((LOG_FOCALS[:, None] - LOG_FOCALS) / deviation) ** 2)
@@ -207,7 +212,7 @@ def _widen(likelihoods: Array, deviation: float) -> Array:
 def _pool_k1(
     profiles: Sequence[CameraProfile], focal_px: float | None, camera: Camera, seed: int
 ) -> tuple[float, float] | tuple[None, None]:
-    """k1 that pairs agree on at a focal length, as focal lengths are pooled, and its deviation; None for none."""
+    """Return k1 at a focal length and its deviation, pooled like focal lengths; (None, None) if it is unknown."""
     if focal_px is None:
         return None, None
     log_focal = np.log(focal_px / max(camera.width, camera.height))
@@ -220,7 +225,7 @@ def _pool_k1(
     if len(told) < FEWEST_INFORMATIVE or prior_deviation == 0:
         return None, None
     k1, deviations = np.array(told).T
-    k1 = k1 * (1 + (deviations / prior_deviation) ** 2)  # the prior, which each pair had, counts once
+    k1 = k1 * (1 + (deviations / prior_deviation) ** 2)  # removes the prior of each pair; it counts only once
     likelihoods = np.exp(-0.5 * ((K1_STEPS - k1[:, None]) / deviations[:, None]) ** 2)
     likelihoods /= np.maximum(likelihoods.mean(axis=1, keepdims=True), 1e-12)
     logs = np.log((1 - WRONG) * likelihoods + WRONG)
@@ -229,12 +234,12 @@ def _pool_k1(
     best, *others = _maxima(np.concatenate([logs.sum(axis=0)[None], resamples @ logs]) + prior, K1_STEPS)
     spread = SHARED_IMAGES * float(np.sqrt(np.mean((np.array(others) - best) ** 2) * len(told) / (len(told) - 3)))
     deviation = float(np.hypot(spread, COMMON_K1_DEVIATION))
-    scale_sq = (focal_px / camera.mean_focal) ** 2  # rays at the focal length that was assumed are told of
+    scale_sq = (focal_px / camera.mean_focal) ** 2  # k1 refers to rays at the assumed focal length
     return (float(best) * scale_sq, deviation * scale_sq) if deviation < LARGEST_K1_DEVIATION else (None, None)
 
 
 def _is_informative(likelihoods: Array) -> NDArray[np.bool_]:
-    """Which likelihoods (m, k) of the trial focal lengths say anything: (m,)."""
+    """Return the bool mask (m,) of the likelihoods (m, k) that constrain the focal length."""
     best = likelihoods.argmax(axis=1)
     inside = (best >= EDGE) & (best < len(LOG_FOCALS) - EDGE)
     shares = likelihoods / likelihoods.sum(axis=1, keepdims=True)
@@ -244,7 +249,7 @@ def _is_informative(likelihoods: Array) -> NDArray[np.bool_]:
 
 
 def _maxima(logs: Array, steps: Array = LOG_FOCALS) -> Array:
-    """Where functions (m, k) of even steps (k,), the trial focal lengths as logarithms, are largest: (m,)."""
+    """Return where functions (m, k) of evenly spaced steps (k,) have their maximum: (m,)."""
     at = np.clip(logs.argmax(axis=1), 1, len(steps) - 2)
     before, here, after = (np.take_along_axis(logs, (at + k)[:, None], axis=1)[:, 0] for k in (-1, 0, 1))
     bend = np.minimum(before - 2 * here + after, -1e-12)

@@ -1,4 +1,4 @@
-"""The likelihood of focal lengths and lenses of a camera, from the matches of one pair of its images."""
+"""Likelihood of the focal lengths and lenses of a camera, from the matches of one pair of its images."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from caransac.tuning import Tuning
 
 
 class CameraProfile(NamedTuple):
-    """Log-likelihoods of the camera of a pair of images, up to a constant and without any prior.
+    """Log-likelihoods of a camera from one pair of its images, up to a constant and without any prior.
 
     Attributes:
         focals: (k,) log-likelihood of each focal length with the given lens; the largest is 0.
         bent_focals: (k,) log-likelihood of each focal length with its most likely lens; None if the lens is exact.
-        k1: (k,) the most likely k1 at each focal length, for rays at the focal length that was assumed.
-        k1_deviation: standard deviation of k1, without a prior.
+        k1: (k,) most likely k1 at each focal length, for rays at the assumed focal length; None if the lens is exact.
+        k1_deviation: standard deviation of k1 without its prior.
     """
 
     focals: Array
@@ -34,13 +34,13 @@ class CameraProfile(NamedTuple):
 def camera_profile(problem: FocalPose, found: Estimate, log_scales: Array, tuning: Tuning) -> CameraProfile:
     """Return the log-likelihood of focal lengths, each with its most likely pose, principal points and lens.
 
-    A mean and a deviation would not do: pairs of little depth or rotation have several maxima, or no maximum.
+    A mean and a deviation are not enough: pairs with little depth or rotation have several maxima, or none.
 
     Args:
         problem: a pair of images of one camera.
-        found: its estimate, with an answer.
-        log_scales: (k,) logarithms of the focal lengths divided by the given one, rising.
-        tuning: see `Tuning`.
+        found: estimate of the pair, which must have a model.
+        log_scales: (k,) logarithms of the focal lengths divided by the given one, in rising order.
+        tuning: numbers of the loop; see `Tuning`.
     """
     lens = problem.lens_prior
     flat = _profile(problem if lens is None else problem.through(lens.given), found, log_scales, tuning)[0]
@@ -58,7 +58,7 @@ def _profile(
     if lens is not None and found.prior is not None:  # the posterior depends on the lens of the answer
         weights = np.sqrt(weights * found.prior)
     chosen = where(weights > tuning.min_weight)
-    most = 1000 if lens is None else 400  # more hardly change the curve; fits with lenses take longer
+    most = 1000 if lens is None else 400  # more matches hardly change the curve; fits with lenses are slower
     chosen = chosen[:: -(-len(chosen) // most) or 1]
     points, point_weights = problem.subset(chosen), weights[chosen].astype(float)
     scale, intrinsics = found.noise, problem.held_focal_prior(found.noise)

@@ -1,4 +1,4 @@
-"""The estimators of two views: one call for each geometry."""
+"""Estimators for two views: one call for each geometry."""
 
 from __future__ import annotations
 
@@ -51,33 +51,33 @@ def estimate_relative_pose(
     initial_model: object = None,
     options: Options | None = None,
 ) -> RelativePoseResult:
-    """Estimate the relative pose of two cameras from correspondences with outliers.
+    """Estimate the relative pose of two cameras from matches with outliers.
 
     Args:
-        points1: (N, 2) pixels in image 1, any real dtype and strides.
+        points1: (N, 2) pixels in image 1, of any real dtype and strides.
         points2: (N, 2) pixels in image 2; row i matches row i of `points1`.
         camera1: a `Camera`, a 3x3 calibration matrix, OpenCV's pair (K, distortion coefficients), a COLMAP-style dict
-            {model, params, width, height}, a pycolmap.Camera or a poselib.Camera. Lens distortion is removed from the
-            points; matches beyond 85 degrees from the axis of a fisheye are never inliers. A camera with a
-            ``focal_deviation`` is refined with the pose, and one with a ``distortion_deviation`` gets the k1 that the
-            matches show. None for an unknown camera, with `image_size1`.
-        camera2: camera of image 2.
-        image_size1: (width, height) in pixels of image 1; needed, and used, for an unknown camera only.
-        image_size2: size of image 2.
-        same_camera: whether both images were taken by one camera at one zoom, so that uncertain focal lengths are one.
-            None decides by the cameras or, where they are unknown, by the sizes and the matches.
-        scores: (N,) one number per match that says how good it looks, or None.
-        score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
+            {model, params, width, height}, a pycolmap.Camera or a poselib.Camera. None for an unknown camera, together
+            with `image_size1`. Lens distortion is removed from the points. Matches more than 85 degrees off the axis of
+            a fisheye are never inliers. A camera with a ``focal_deviation`` is refined with the pose. The k1 of a
+            camera with a ``distortion_deviation`` is estimated if the matches constrain it.
+        camera2: camera of image 2, in any of these forms.
+        image_size1: (width, height) of image 1 in pixels, used only if `camera1` is None.
+        image_size2: (width, height) of image 2 in pixels, used only if `camera2` is None.
+        same_camera: whether one camera took both images at one zoom, so that they share an uncertain focal length. None
+            decides by the cameras or, if they are unknown, by the image sizes and the matches.
+        scores: (N,) quality of each match, or None.
+        score_kind: kind of the scores, required with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
-        features: (N, d) further numbers about each match, for weights that were trained with them; None otherwise.
-        initial_model: a pose that the first round tries beside those of its samples, free to lose: an array [R | t]
-            (3, 4), a pair (R, t), or a record with R and t such as an earlier result. The focal lengths of a record's
-            cameras count where those of the call are uncertain.
-        options: see `Options`.
+        features: (N, d) additional numbers for each match, only for weights that were trained with them.
+        initial_model: pose that the first round tries in addition to its samples: an array [R | t] (3, 4), a pair
+            (R, t), or a record with R and t such as an earlier result. If the cameras of the call are uncertain, the
+            focal lengths of the record's cameras are tried, too.
+        options: options of the estimation; see `Options`.
 
     Returns:
-        The pose with ``x2 = R x1 + t``, the cameras and the inliers; ``success`` is False, with a ``stop_reason``, when
-        the data determine no pose.
+        The pose with ``x2 = R x1 + t``, the cameras and the inliers. If the data determine no pose, ``success`` is
+        False and ``stop_reason`` says why.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
@@ -108,23 +108,22 @@ def estimate_relative_pose_from_rays(
     initial_model: object = None,
     options: Options | None = None,
 ) -> RayPoseResult:
-    """Estimate the relative pose of two cameras from the rays of their matches, also of such that see all around.
+    """Estimate the relative pose of two cameras from matched rays, in any direction.
 
-    For spherical, catadioptric and any other central cameras, in any direction: distances are angles between rays and
-    epipolar planes.
+    It suits spherical, catadioptric and all other central cameras. Errors are angles between rays and epipolar planes.
 
     Args:
-        rays1: (N, 3) directions in the frame of camera 1, of any length but zero.
+        rays1: (N, 3) directions in the frame of camera 1, of any length except zero.
         rays2: (N, 3) directions in the frame of camera 2; row i matches row i of `rays1`.
-        max_error_deg: angle in degrees from which on a match is no inlier, or "auto" to find it with the noise.
-        scores: (N,) as in `estimate_relative_pose`.
-        score_kind: as there.
-        features: as there.
-        initial_model: as there.
-        options: see `Options`; its ``max_error_px`` has no meaning here and must be left at "auto".
+        max_error_deg: angle in degrees at which a match is no longer an inlier, or "auto" to derive it from the noise.
+        scores: (N,) quality of each match, as in `estimate_relative_pose`.
+        score_kind: kind of the scores, as in `estimate_relative_pose`.
+        features: (N, d) additional numbers, as in `estimate_relative_pose`.
+        initial_model: pose that the first round tries, as in `estimate_relative_pose`.
+        options: options of the estimation; see `Options`. ``max_error_px`` does not apply to rays and must stay "auto".
 
     Returns:
-        The pose with ``x2 = R x1 + t``. Its confidence is None: what it rests on is not assessed for rays.
+        The pose with ``x2 = R x1 + t``. Its confidence is None, because answers from rays are not assessed.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
@@ -171,17 +170,17 @@ def estimate_fundamental(
     initial_model: object = None,
     options: Options | None = None,
 ) -> FundamentalResult:
-    """Estimate the fundamental matrix of two uncalibrated images from correspondences with outliers.
+    """Estimate the fundamental matrix of two uncalibrated images from matches with outliers.
 
-    It is found among the matrices that ordinary cameras have, unless the matches contradict them: most wrong matrices
-    come from a plane in the scene and belong to impossible cameras. The sizes of both images make that much more
-    accurate. Other arguments and errors as in `estimate_relative_pose`, without the cameras; `initial_model` is F with
+    The search prefers matrices of ordinary cameras, unless the matches contradict them: most wrong matrices are caused
+    by a plane in the scene and belong to impossible cameras. The sizes of both images make F much more accurate. The
+    other arguments and errors are those of `estimate_relative_pose`, without cameras. `initial_model` is F with
     ``x2^T F x1 = 0``, (3, 3), or a record with F.
 
     Returns:
-        F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one; ``success`` is False, with a ``stop_reason``,
-        when the data determine none. Where the sizes are given and the matches show that a lens bends lines, the
-        cameras have its k1, and F is of pixels without it: of ``camera1.undistort_pixels(points1)``.
+        F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one. If the data determine no F, ``success`` is
+        False and ``stop_reason`` says why. If the sizes are given and the matches show lens distortion, the cameras
+        have its k1, and F applies to pixels without distortion: ``camera1.undistort_pixels(points1)``.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
@@ -221,15 +220,15 @@ def estimate_homography(
     initial_model: object = None,
     options: Options | None = None,
 ) -> HomographyResult:
-    """Estimate the homography of a plane, or of images taken from one place, from correspondences with outliers.
+    """Estimate the homography of a plane, or of images taken from one place, from matches with outliers.
 
-    Lens distortion has no place in a homography: remove it from the points. Mirror images are not found: no camera sees
-    the same side of a plane so. Other arguments and errors as in
-    `estimate_relative_pose`, without the cameras; `initial_model` is H, (3, 3), or a record with H; ``max_error_px``
-    bounds the symmetric transfer error, the root mean square of the distances in both images.
+    A homography cannot model lens distortion: remove it from the points. Mirrored images give no homography, because no
+    camera sees a plane that way. The other arguments and errors are those of `estimate_relative_pose`, without cameras.
+    `initial_model` is H, (3, 3), or a record with H. ``max_error_px`` limits the symmetric transfer error, the root
+    mean square of the distances in both images.
 
     Returns:
-        H with ``x2 ~ H x1`` for pixels; ``success`` is False, with a ``stop_reason``, when the data determine none.
+        H with ``x2 ~ H x1`` for pixels. If the data determine no H, ``success`` is False and ``stop_reason`` says why.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
@@ -252,21 +251,21 @@ def profile_camera(
     features: ArrayLike | None = None,
     options: Options | None = None,
 ) -> CameraProfile | None:
-    """What two images of one camera say about its focal length and its lens.
+    """Return the likelihood of the focal length and the lens of one camera from two of its images.
 
     Args:
-        points1: (N, 2) pixels in image 1; these and the other arguments and errors as in `estimate_relative_pose`.
+        points1: (N, 2) pixels in image 1.
         points2: (N, 2) pixels in image 2.
-        image_size1: (width, height) in pixels of image 1.
-        image_size2: size of image 2: the same, or turned.
-        focals_px: (k,) focal lengths in pixels, rising.
-        scores: as in `estimate_relative_pose`.
-        score_kind: as there.
-        features: as there.
-        options: see `Options`.
+        image_size1: (width, height) of image 1 in pixels.
+        image_size2: (width, height) of image 2 in pixels: the same, or turned.
+        focals_px: (k,) focal lengths in pixels, in rising order.
+        scores: (N,) quality of each match, as in `estimate_relative_pose`.
+        score_kind: kind of the scores, as in `estimate_relative_pose`.
+        features: (N, d) additional numbers, as in `estimate_relative_pose`.
+        options: options of the estimation; see `Options`.
 
     Returns:
-        The log-likelihood of each focal length, and k1; None where the data determine no pose.
+        The log-likelihood of each focal length, and k1; None if the data determine no pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
@@ -287,14 +286,14 @@ def pose_from_fundamental(
     camera1: CameraLike,
     camera2: CameraLike,
 ) -> tuple[Array, Array]:
-    """The relative pose that a fundamental matrix implies once the cameras are known.
+    """Return the relative pose of two known cameras that have a given fundamental matrix.
 
     Args:
         F: (3, 3) fundamental matrix of pixels.
-        points1: (N, 2) pixels in image 1; the pose puts most of them in front of both cameras.
+        points1: (N, 2) pixels in image 1. The pose puts most points in front of both cameras.
         points2: (N, 2) pixels in image 2.
-        camera1: camera of image 1, as in `estimate_relative_pose`; lens distortion has no place in F and is ignored
-            in the matrix, but removed from the points.
+        camera1: camera of image 1, as in `estimate_relative_pose`. Its lens distortion is removed from the points; F
+            must belong to undistorted pixels.
         camera2: camera of image 2.
 
     Returns:
@@ -321,11 +320,11 @@ def _estimate_pose(
     info: MatchInfo,
     options: Options,
 ) -> tuple[Essential | FocalPose, Estimate]:
-    """Estimate the pose of exact cameras, or of others with their focal lengths: the problem and its estimate."""
+    """Estimate the pose, with the focal lengths of cameras that are not exact. Return problem and estimate."""
     first, second = cameras
     if first.focal_deviation > 0 or second.focal_deviation > 0:
         return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
-    uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # one lens, or two?
+    uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # do they share a lens?
     shared = uncertain and (could_be_one(*cameras) if same_camera is None else same_camera)
     problem = Essential.from_pixels(*pixels, *cameras, shared)
     found = estimate_model(problem, info, options)
@@ -337,6 +336,6 @@ def _cameras(
     given: tuple[CameraLike | None, CameraLike | None],
     sizes: tuple[ImageSize | None, ImageSize | None],
 ) -> tuple[Camera, Camera]:
-    """The cameras of both images as given, or as to be assumed."""
+    """Return the given cameras of both images, or the cameras to assume."""
     first = camera_or_unknown(given[0], sizes[0], pixels[0], 1)
     return first, camera_or_unknown(given[1], sizes[1], pixels[1], 2)

@@ -1,4 +1,4 @@
-"""Answers of `caransac.estimate`, one function for each kind: what a result of this kind tells."""
+"""Answers of `caransac.estimate`: one function for each kind, which chooses the fields of its result."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ TOO_FEW = "there are too few matches"
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a rule of `any_geometry` answers.
+    """The answer of a rule of `any_geometry`.
 
     Attributes:
-        kind: see `GeometryResult`.
-        reason: why it is this kind.
-        matches: the estimate that says which matches are right.
+        kind: kind of the geometry; see `GeometryResult`.
+        reason: sentence that explains the kind.
+        matches: estimate that determines the inliers.
         epipolar: the estimate of the epipolar geometry.
-        known: what the result has beyond `matches`, or in its place.
+        known: fields of the result that replace those of `matches`, or are additional.
     """
 
     kind: GeometryKind
@@ -67,7 +67,7 @@ class Answer:
     known: dict[str, Any] = field(default_factory=dict)
 
     def result(self, elapsed_s: float) -> GeometryResult:
-        """The answer as users get it."""
+        """Return the answer as a public result."""
         shared = {each.name: getattr(self.matches, each.name) for each in fields(TwoViewResult)}
         told = {name: getattr(self.epipolar, name) for name in ("degeneracy", "rivals", "warnings")}
         values = shared | told | {"elapsed_s": elapsed_s} | self.known
@@ -75,7 +75,7 @@ class Answer:
 
 
 def nothing(epipolar: EpipolarResult, reason: str) -> Answer:
-    """No geometry: no match is right."""
+    """Answer without a geometry: no match is an inlier."""
     known: dict[str, Any] = {
         "success": False,
         "stop_reason": "unsure" if epipolar.success else epipolar.stop_reason,
@@ -88,7 +88,7 @@ def nothing(epipolar: EpipolarResult, reason: str) -> Answer:
 
 
 def unmoved(epipolar: EpipolarResult, still: NDArray[np.bool_], sure: float) -> Answer:
-    """The rotation by zero of matches (N,) that are still, with a probability of being right."""
+    """Answer with the identity rotation and the still matches (N,). `sure` is its confidence."""
     confidence = None if epipolar.confidence is None else sure
     known: dict[str, Any] = {
         "success": True,
@@ -107,10 +107,10 @@ def unmoved(epipolar: EpipolarResult, still: NDArray[np.bool_], sure: float) -> 
 
 
 def rotation_of_pose(pose: RelativePoseResult, plane: HomographyResult | None) -> Answer:
-    """The rotation of a pose whose translation is not reliable.
+    """Answer with the rotation of a pose whose translation is not reliable.
 
-    Its homography of pixels is the reliable one that was estimated. Without any it is the rotation's, which is right
-    for points far away.
+    The homography of pixels is the estimated one if it is reliable. Otherwise it is the homography of the rotation,
+    which is right for points far away.
     """
     assert pose.R is not None and pose.camera1 is not None and pose.camera2 is not None
     H = pose.camera2.K @ pose.R @ np.linalg.inv(pose.camera1.K) if plane is None or plane.H is None else plane.H
@@ -121,7 +121,7 @@ def rotation_of_pose(pose: RelativePoseResult, plane: HomographyResult | None) -
 
 
 def pose(kind: GeometryKind, found: RelativePoseResult, reason: str) -> Answer:
-    """A pose, as it was estimated."""
+    """Answer with the estimated pose."""
     assert found.E is not None and found.camera1 is not None and found.camera2 is not None
     if reason == DEPTH_AND_FOCALS and (is_hardly_seen(found.camera1) or is_hardly_seen(found.camera2)):
         reason = DEPTH_BUT_ASSUMED
@@ -131,14 +131,14 @@ def pose(kind: GeometryKind, found: RelativePoseResult, reason: str) -> Answer:
 
 
 def fundamental(found: FundamentalResult, warnings: tuple[str, ...] = ()) -> Answer:
-    """A fundamental matrix, as it was estimated, with warnings about cameras that it does without."""
+    """Answer with the estimated fundamental matrix, and add warnings about cameras that it ignores."""
     warnings = (*warnings, *found.warnings)
     known = {"F": found.F, "warnings": warnings} | _cameras(found)
     return Answer("fundamental", DEPTH_ONLY + of_doubts(found, warnings), found, found, known)
 
 
 def homography(plane: HomographyResult, epipolar: EpipolarResult, reason: str) -> Answer:
-    """A homography for a reason, and all poses that explain a plane where the cameras are known well enough for any."""
+    """Answer with a homography and, if the cameras are known well enough, with all poses of its plane."""
     known: dict[str, Any] = {"H": plane.H}
     if isinstance(epipolar, RelativePoseResult) and epipolar.alternatives:
         assert epipolar.R is not None and epipolar.t is not None
@@ -147,7 +147,7 @@ def homography(plane: HomographyResult, epipolar: EpipolarResult, reason: str) -
 
 
 def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
-    """The rotation of cameras that only turned, as sure as its homography."""
+    """Answer with the rotation of cameras that only turned. Its confidence is that of the homography."""
     assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
     R = rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)
     known = {"H": plane.H, "R": R, "rotation_confidence": plane.confidence}
@@ -155,7 +155,7 @@ def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
 
 
 def of_doubts(epipolar: EpipolarResult, warnings: tuple[str, ...] | None = None) -> str:
-    """What to say of a strong rival, as the matches do not tell which motion is the camera's; and the warnings."""
+    """Return the end of a reason: the warnings, and a strong rival, whose motion may be that of the camera."""
     doubts = [*(epipolar.warnings if warnings is None else warnings)]
     if epipolar.rivals:
         share = 100 * epipolar.rivals[0].share

@@ -1,7 +1,7 @@
-"""The fundamental matrix of images of which nothing is known: with the cameras that such images usually have.
+"""The fundamental matrix of images without any given cameras or sizes, estimated with guessed cameras.
 
-A plane, or a few matches, leave a fundamental matrix undetermined, and most of what they leave belongs to impossible
-cameras. So pose and cameras are estimated from a guess, which is wide; where the matches contradict it, any matrix is
+A plane, or few matches, leave a fundamental matrix undetermined. Most of the remaining matrices belong to impossible
+cameras. Therefore the pose and the cameras are estimated from a wide prior. If the matches contradict it, any matrix is
 allowed.
 """
 
@@ -27,9 +27,9 @@ from caransac.tuning import CAMERAS, Tuning
 def estimate_uncalibrated(
     pixels1: Array, pixels2: Array, info: MatchInfo, options: Options, draw: DrawStep | None = None
 ) -> tuple[FocalPose | Fundamental, Estimate]:
-    """Estimate the fundamental matrix of pixels (N, 2): the problem whose model it is, and the estimate.
+    """Estimate the fundamental matrix of pixels (N, 2). Return its problem and the estimate.
 
-    `draw` is that of `estimate_model`.
+    `draw` is the sampling step for `estimate_model`.
     """
     started = time.perf_counter()
     plain = Fundamental.from_pixels(pixels1, pixels2)
@@ -42,12 +42,15 @@ def estimate_uncalibrated(
 
 
 def _is_determined(found: Estimate) -> bool:
-    """Whether more matches support the answer than any fundamental matrix can be made to suit."""
+    """Return True if the answer has more inliers than a minimal sample, which some matrix always fits."""
     return found.msac_scores is not None and int((found.msac_scores > 0).sum()) > Fundamental.sample_size
 
 
 def guess_cameras(pixels1: Array, pixels2: Array, tuning: Tuning) -> FocalPose | None:
-    """The problem of images that the boxes of their points fill, each zoomed or not; None where there is no such."""
+    """Return the problem with guessed cameras, or None if none is possible.
+
+    The boxes of the points are taken for the images, and the two focal lengths may differ.
+    """
     cameras = []
     for low, high in _boxes(pixels1, pixels2):
         focal, centre = UNKNOWN_FOCAL * float((high - low).max()), (low + high) / 2
@@ -59,14 +62,15 @@ def guess_cameras(pixels1: Array, pixels2: Array, tuning: Tuning) -> FocalPose |
 
 
 def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
-    """Lowest and highest coordinates of the points of either image; of both, if the images may have one size.
+    """Return the box of the points of each image, or one box of both if the images may have the same size.
 
-    Matches lie where the images overlap: on the left of one and on the right of the other.
+    A box is a pair of lowest and highest coordinates. A common box is better, because matches lie in the overlap: on
+    the left of one image and on the right of the other.
     """
     boxes = []
     for pixels, (x, y, spread) in zip((pixels1, pixels2), pack(pixels1, pixels2).spreads(), strict=True):
-        u, v = pixels.T  # by columns: numpy reduces rows of two numbers slowly
-        near = (np.abs(u - x) <= 6 * spread) & (np.abs(v - y) <= 6 * spread)  # others are absurd
+        u, v = pixels.T  # columns, because numpy reduces rows of two numbers slowly
+        near = (np.abs(u - x) <= 6 * spread) & (np.abs(v - y) <= 6 * spread)  # ignores absurd points
         u, v = (u[near], v[near]) if near.any() else (np.array([x]), np.array([y]))
         boxes.append((np.array([u.min(), v.min()]), np.array([u.max(), v.max()])))
     low, high = (np.array(ends) for ends in zip(*boxes, strict=True))
@@ -76,7 +80,7 @@ def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
 
 
 def _gain(guessed: FocalPose, plain: Fundamental, found: Estimate, tuning: Tuning) -> float:
-    """Consensus that the answer gains without any cameras, relative to what it has."""
+    """Return the relative gain of consensus if the answer is refined without cameras."""
     assert found.model is not None and found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(np.float32) if found.probabilities is None else found.probabilities
     chosen = most_likely(weights, tuning.compared_on)

@@ -1,4 +1,4 @@
-"""The estimator of absolute poses, from 2D-3D matches."""
+"""Estimator for absolute poses, from 2D-3D matches."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ def estimate_absolute_pose(
     """Estimate the absolute pose of a camera from 2D-3D matches with outliers.
 
     Args:
-        points2d: (N, 2) pixels, any real dtype and strides.
+        points2d: (N, 2) pixels, of any real dtype and strides.
         points3d: (N, 3) points in any unit; row i matches row i of `points2d`. A keypoint may have several rows, one
-            for each candidate point: together they count as one match.
-        camera: as in `estimate_relative_pose`: a camera of any library; one with a ``focal_deviation`` is refined with
-            the pose, and so is k1 of one with a ``distortion_deviation`` if the matches constrain it; None for an
-            unknown camera, with `image_size`.
-        image_size: (width, height) in pixels; needed, and used, only for an unknown camera.
-        scores: (N,) one number per match that says how good it looks, or None.
-        score_kind: what the scores are, needed with them: "ratio" for the second-nearest-neighbour ratio (lower is
+            for each candidate point. Together they count as one match.
+        camera: camera in any form that `estimate_relative_pose` accepts, or None for an unknown camera, together with
+            `image_size`. A camera with a ``focal_deviation`` is refined with the pose. The k1 of a camera with a
+            ``distortion_deviation`` is estimated if the matches constrain it.
+        image_size: (width, height) in pixels, used only if `camera` is None.
+        scores: (N,) quality of each match, or None.
+        score_kind: kind of the scores, required with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
-        initial_model: a pose that the first round tries, too, as in `estimate_relative_pose`.
-        options: see `Options`.
+        initial_model: pose that the first round tries in addition to its samples, as in `estimate_relative_pose`.
+        options: options of the estimation; see `Options`.
 
     Returns:
-        The pose with ``x = R X + t``, the camera and the inliers; ``success`` is False, with a ``stop_reason``, when
-        the data determine no pose.
+        The pose with ``x = R X + t``, the camera and the inliers. If the data determine no pose, ``success`` is False
+        and ``stop_reason`` says why.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.

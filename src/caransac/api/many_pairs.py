@@ -1,4 +1,4 @@
-"""The public calls for many pairs at once."""
+"""Public calls for many pairs at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caransac.options import Options, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult, Result
 
 Found = TypeVar("Found")
-OPTIONAL = ("image_size1", "image_size2", "same_camera", "initial_model")  # what else a pair may have
+OPTIONAL = ("image_size1", "image_size2", "same_camera", "initial_model")  # further arguments that a pair may have
 
 
 def estimate_relative_poses(
@@ -25,24 +25,26 @@ def estimate_relative_poses(
     workers: int | Executor | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[RelativePoseResult]:
-    """Estimate the relative poses of many pairs in threads: the same answers as one by one, to the bit.
+    """Estimate the relative poses of many pairs in threads.
+
+    The results are bitwise equal to those of single calls.
 
     Args:
-        pairs: any iterable, also a generator: pairs are read as they are needed, in the caller's thread. A pair is
+        pairs: any iterable. A generator is read in the caller's thread, when pairs are needed. A pair is
 
             - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
             - a tuple ``(points1, points2, camera1, camera2[, scores, score_kind[, image_size1, image_size2]])``, with
-              None for what is unknown, or
-            - a record with these attributes, and `scores`, `score_kind`, `features`, `image_size1`, `image_size2`,
-              `same_camera`, `initial_model` if it has them, such as `datasets.Pair`.
-        options: for the pairs that do not bring their own.
-        workers: threads; None for one per core. A third to a half of the work holds the interpreter lock, the more the
-            fewer the matches, so threads keep two or three cores busy; for more of them pass a
-            ``concurrent.futures.ProcessPoolExecutor`` or another executor.
-        progress: called in the caller's thread with the number of pairs done, after each.
+              None for unknown entries, or
+            - a record such as `datasets.Pair` with these attributes and, optionally,
+              `scores`, `score_kind`, `features`, `image_size1`, `image_size2`, `same_camera` and `initial_model`.
+        options: options of the pairs that have none of their own.
+        workers: number of threads, or None for one per core. Threads keep only two or three cores busy, because a third
+            to a half of the work needs Python's interpreter lock (the share is larger for fewer matches). For more
+            cores, pass a ``concurrent.futures.ProcessPoolExecutor`` or another executor.
+        progress: function that is called in the caller's thread after each pair, with the number of finished pairs.
 
     Returns:
-        One result per pair, in their order; a pair without an answer has ``success=False`` as usual.
+        One result per pair, in the same order. A pair without an answer has ``success=False``.
 
     Raises:
         ValueError: a pair is wrong; the message has its index and names the argument.
@@ -58,28 +60,28 @@ def estimate_fundamentals(
     workers: int | Executor | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[FundamentalResult]:
-    """Estimate the fundamental matrices of many pairs in threads, as `estimate_relative_poses` does poses.
+    """Estimate the fundamental matrices of many pairs in threads, like `estimate_relative_poses`.
 
     A pair is a mapping of the arguments of `estimate_fundamental`, a tuple ``(points1, points2[, scores, score_kind[,
-    image_size1, image_size2]])``, or a record, whose cameras are ignored.
+    image_size1, image_size2]])``, or a record. Cameras of a record are ignored.
     """
     return estimate_all(estimate_fundamental, PairNames((), OPTIONAL), number(pairs), options, workers, progress)
 
 
 @dataclass(frozen=True)
 class PairNames:
-    """The arguments that a pair may be made of, beside its points, scores, features and options.
+    """Names of the arguments that a pair may have besides its points, scores, features and options.
 
     Attributes:
-        cameras: what a tuple has behind the points.
-        optional: what mappings and records may have.
+        cameras: names of the entries that follow the points in a tuple.
+        optional: names that mappings and records may have.
     """
 
     cameras: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
 
     def arguments(self, pair: object) -> dict[str, Any]:
-        """The keyword arguments that a pair is made of."""
+        """Return the keyword arguments of a pair."""
         required = ("points1", "points2", *self.cameras)
         names = (*required, "scores", "score_kind", "features", *self.optional, "options")
         if isinstance(pair, Mapping):
@@ -107,7 +109,7 @@ class PairNames:
 
 
 def number(pairs: Iterable[object]) -> Iterator[tuple[int, object]]:
-    """Pairs with their numbers; a ValueError if they are none."""
+    """Return the pairs with their numbers. Raise a ValueError if they are not iterable."""
     try:
         return enumerate(pairs)
     except TypeError as error:
@@ -122,7 +124,10 @@ def estimate_all(
     workers: int | Executor | None,
     progress: Callable[[int], object] | None,
 ) -> list[Found]:
-    """What `estimate` returns for the arguments of each numbered pair, in order; see `estimate_relative_poses`."""
+    """Call `estimate` with the arguments of each numbered pair, and return the results in order.
+
+    `estimate_relative_poses` explains the other arguments.
+    """
     if progress is not None and not callable(progress):
         raise ValueError(f"progress must be a function of the number of pairs done, or None, not {shorten(progress)}")
     results: list[Found] = []
@@ -140,7 +145,7 @@ def _estimate_one(
     try:
         found = estimate(**{"options": options, **names.arguments(pair)})
         if isinstance(found, Result):
-            _ = found.confidence  # assessed here, on the worker
+            _ = found.confidence  # the worker, not the caller, computes the assessment
         return found
     except ValueError as error:
         raise ValueError(f"pairs[{index}]: {error}") from error

@@ -1,4 +1,4 @@
-"""The cameras of a result: uncertain ones refined by the matches, with their remaining deviations."""
+"""Cameras of a result: uncertain cameras are refined by the matches and keep a remaining deviation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from caransac.tuning import ERRORS
 def refined_cameras(
     problem: RelativePoseProblem, found: Estimate, cameras: tuple[Camera, Camera]
 ) -> tuple[Camera, Camera]:
-    """Return the cameras of an answer, which must exist. Exact cameras, and lenses that were not fitted, do not change.
+    """Return the cameras of an estimate with a model.
+
+    Exact cameras, and lenses that were not fitted, do not change.
 
     Args:
-        problem: the matches, seen through the lenses that were found.
-        found: their estimate.
-        cameras: the given cameras.
+        problem: matches, seen through the estimated lenses.
+        found: estimate of the problem, which must have a model.
+        cameras: given cameras.
     """
     assert found.model is not None and found.msac_scores is not None
     weights = (found.msac_scores > 0).astype(float)
@@ -62,7 +64,7 @@ def refined_cameras(
 def _refined_focals(
     problem: RelativePoseProblem, found: Estimate, cameras: tuple[Camera, Camera], weights: Array
 ) -> tuple[Camera, Camera]:
-    """Return the cameras of a model, with the deviations that follow from matches with weights (n,) and the prior."""
+    """Return the cameras of a model. Weights (n,) of the matches and the prior determine their deviations."""
     wide, model = problem.with_tails(), found.model
     assert model is not None
     covariance = symmetric_inverse(information_of(wide, model, weights, found.noise * ERRORS.stated_cameras**0.5))
@@ -77,7 +79,7 @@ def _refined_focals(
 
 
 def refined_camera(problem: Absolute, model: Array, covariance: Array) -> Camera:
-    """Return the camera of a model, with its deviations from the covariance (f, f). An exact camera does not change."""
+    """Return the camera of a model, with deviations from the covariance (f, f). An exact camera does not change."""
     camera, variances = problem.camera, np.diag(covariance)[ABSOLUTE.pose :]
     deviations = np.sqrt(np.maximum(variances, 0.0)).clip(max=LARGEST_DEVIATION).tolist()
     intrinsics = intrinsics_of(with_intrinsics(model), 0)

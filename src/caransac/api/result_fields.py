@@ -1,4 +1,4 @@
-"""What the results have in common, in the user's terms."""
+"""Fields that results share, converted to the units and models of the public API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of results of two views, over all given points; see `report_common`."""
+    """Return the fields of two-view results over all given points, with those of `report_common`."""
     return {
         **report_pixels(problem, found, options, started, public),
         "points1": pixels[0].copy(),  # the caller's own arrays may change
@@ -47,13 +47,13 @@ def report_pixels(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of results from pixels; see `report_common`."""
+    """Return the fields of results from pixels, with those of `report_common`."""
     max_error, noise = lengths(problem, found)
     return {**report_common(problem, found, options, started, public), "max_error_px": max_error, "noise_px": noise}
 
 
 def lengths(problem: Problem, found: Estimate) -> tuple[float, float | None]:
-    """Return threshold and noise in pixels, of rays in degrees; the noise is None unless it was estimated."""
+    """Return threshold and noise in pixels, or in degrees for rays. The noise is None if it was not estimated."""
     noise = None if found.probabilities is None or found.model is None else found.noise / problem.pixel
     return found.max_error / problem.pixel, noise
 
@@ -65,7 +65,7 @@ def report_common(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
-    """The fields all results share, over the points as given; `public` turns models (m, ...) into what results have."""
+    """Return the fields of all results over the given points. `public` converts models (m, ...) for results."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
     inliers = spread_usable(msac_scores, problem.usable) > 0
     probabilities = (
@@ -144,7 +144,7 @@ def _free(name: str, shared: bool, deviations: Sequence[float], index: Callable[
 def rivals_of(
     problem: Problem, found: Estimate, seen: Assessment, public: Callable[[Array], Array]
 ) -> tuple[Rival, ...]:
-    """The rivals of an answer over the points as given; `public` turns models (k, ...) into what results have."""
+    """Return the rivals of an answer over the given points. `public` converts models (k, ...) for results."""
     if seen.rivalry is None or found.msac_scores is None or len(seen.rivalry.models) == 0:
         return ()
     assert found.model is not None
@@ -155,7 +155,7 @@ def rivals_of(
 
 
 def _public_round(problem: Problem, record: Round, public: Callable[[Array], Array]) -> Round:
-    """A record of the loop in the user's terms: models as results have them, rows of all points as given."""
+    """Convert a record of the loop for results: public models, and one row for each given point."""
     given = np.arange(problem.num_points) if problem.usable is None else np.flatnonzero(problem.usable)
     return replace(
         record,

@@ -1,4 +1,4 @@
-"""Whether two images with uncertain cameras were taken by one camera, where the caller does not say."""
+"""Decision whether one camera took both images, if the cameras are uncertain and `same_camera` is not given."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def estimate_focal_pose(
     info: MatchInfo,
     options: Options,
 ) -> tuple[FocalPose, Estimate]:
-    """Estimate pose and focal lengths of uncertain cameras; decide whether they are one where the caller does not say.
+    """Estimate pose and focal lengths of uncertain cameras, and decide whether both are the same camera.
 
     Args:
-        pixels1: (N, 2).
-        pixels2: (N, 2).
-        camera1: camera of image 1, or what to assume of it.
-        camera2: camera of image 2.
-        same_camera: whether they are one; None to decide.
-        info: of the matches.
-        options: see `Options`.
+        pixels1: (N, 2) pixels in image 1.
+        pixels2: (N, 2) pixels in image 2.
+        camera1: given or assumed camera of image 1.
+        camera2: given or assumed camera of image 2.
+        same_camera: whether they are the same camera; None to decide.
+        info: scores and features of the matches.
+        options: options of the estimation; see `Options`.
 
     Returns:
-        The problem, as seen through the lenses that were found, and its estimate.
+        The problem, seen through the estimated lenses, and its estimate.
     """
     if same_camera is None and not could_be_one(camera1, camera2):
         same_camera = False
@@ -44,13 +44,13 @@ def estimate_focal_pose(
     if same_camera is not None:
         return _estimate_as(same_camera, pixels1, pixels2, camera1, camera2, info, options)
     problem, found = _estimate_as(True, pixels1, pixels2, camera1, camera2, info, options)
-    if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION or found.model is None:  # two that are said to be alike
+    if camera1.focal_deviation < UNKNOWN_FOCAL_DEVIATION or found.model is None:  # given cameras that are equal
         return problem, found
     left = options.left_since(started)
     apart, otherwise = _estimate_as(False, pixels1, pixels2, camera1, camera2, info, left)
     if otherwise.model is None:
         return problem, found
-    max_error = max(found.max_error, otherwise.max_error)  # consensus compares at one threshold only
+    max_error = max(found.max_error, otherwise.max_error)  # consensus is comparable only at the same threshold
     together, split = (
         float(each.msac_scores(model[None], max_error).sum())
         for each, model in ((problem, found.model), (apart, otherwise.model))
@@ -67,7 +67,7 @@ def _estimate_as(
     info: MatchInfo,
     options: Options,
 ) -> tuple[FocalPose, Estimate]:
-    """Estimate with one camera for both images, or with two, of which one may be zoomed."""
+    """Estimate with one camera for both images, or with two cameras, one of which may be zoomed."""
     cameras = [
         replace(camera, focal_deviation=UNKNOWN_ZOOM_DEVIATION)
         if not shared and camera.focal_deviation == UNKNOWN_FOCAL_DEVIATION
@@ -80,7 +80,7 @@ def _estimate_as(
 
 
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:
-    """Whether two cameras may be one: equally uncertain, of the same model and focal length; an image may be turned."""
+    """Return True if two cameras have the same model, size, focal length and uncertainty. An image may be turned."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
     alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < CAMERAS.same_focal and camera1.model == camera2.model
     equally = camera1.focal_deviation == camera2.focal_deviation

@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The command line, with one module for each command."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import caransac
 from caransac._support.interrupts import INTERRUPTED, InterruptGuard
 
 COMMANDS = ("pose", "view", "verify", "localize", "demo", "completion")
-MOVED = ("train", "bench")  # commands of 0.2 that are in the lab; the line that says so goes in 0.4
+MOVED = ("train", "bench")  # commands of 0.2 that are in the lab now; the message about them is removed in 0.4
 DESCRIPTION = "Robust two-view geometry and camera poses from matches with many outliers."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line ``caransac``; see `run_program`."""
+    """Run the command line ``caransac`` and return the exit code; see `run_program`."""
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] in MOVED:
         where = "which a clone of the repository installs: pip install ./lab"
@@ -26,24 +26,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_program(program: str, description: str, commands: Sequence[str], arguments: Sequence[str] | None) -> int:
-    """Run a command line with commands; returns the exit code.
+    """Run a command line with commands and return the exit code.
 
     Args:
-        program: its name. Command ``do-this`` of ``my-program`` is the module ``my_program.cli.do_this``.
-        description: what ``--help`` says about it.
-        commands: their names.
-        arguments: those of the command line. None for those of the process, which then belongs to the command: Ctrl-C
-            ends it well, see `InterruptGuard`.
+        program: name of the program. The command ``do-this`` of ``my-program`` is the module
+            ``my_program.cli.do_this``.
+        description: description that ``--help`` prints.
+        commands: names of the commands.
+        arguments: arguments of the command line. None takes those of the process; Ctrl-C then ends the process cleanly
+            (see `InterruptGuard`).
     """
     with InterruptGuard(f"{program}: interrupted", active=arguments is None) as guard:
         try:
             code = _run(program, description, commands, arguments, guard)
-            if sys.stdout is not None:  # it may be closed
-                sys.stdout.flush()  # here, where a reader that has gone is noticed
+            if sys.stdout is not None:  # None if it is closed
+                sys.stdout.flush()  # here, so that a closed pipe raises inside the try
             return code
-        except BrokenPipeError:  # 'caransac ... | head' has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python still flushes at its end
-            return 141  # as a program that SIGPIPE ends
+        except BrokenPipeError:  # the reader of a pipe has ended: 'caransac ... | head'
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more at its end
+            return 141  # the exit code of a program that SIGPIPE ends
         except (ImportError, OSError, ValueError) as error:
             from caransac.cli.quiet import say
 
@@ -60,7 +61,7 @@ def run_program(program: str, description: str, commands: Sequence[str], argumen
 
 
 def _suggest(misspelt: Sequence[str], known: Sequence[str]) -> str:
-    """The end of a message about words that are not known: which ones were meant, if that can be told."""
+    """Return the end of the message about unknown words: the likely intended ones, if there are any."""
     from difflib import get_close_matches
 
     meant = [near[0] for word in misspelt if (near := get_close_matches(word, known, 1, 0.7))]
@@ -68,7 +69,7 @@ def _suggest(misspelt: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _join_negative(arguments: Sequence[str]) -> list[str]:
-    """Arguments in which ``--distortion -0.05±0.02`` is one word: argparse takes the number for an option."""
+    """Join ``--distortion -0.05±0.02`` into one word, because argparse takes the number for an option."""
     joined: list[str] = []
     for word in arguments:
         if joined and joined[-1] == "--distortion":
@@ -81,28 +82,28 @@ def _join_negative(arguments: Sequence[str]) -> list[str]:
 def _run(
     program: str, description: str, commands: Sequence[str], arguments: Sequence[str] | None, guard: InterruptGuard
 ) -> int:
-    """Read the arguments, and run the command that they name."""
-    import argparse  # here, as everything else that takes a while: the guard answers to Ctrl-C from before
+    """Parse the arguments and run their command."""
+    import argparse  # slow imports are here, so that the guard already handles Ctrl-C
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog=program, description=description)
     parser.add_argument("--version", action="version", version=f"{program} {caransac.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    # Imported here, and only the one that is asked for: together they take longer than to verify a few pairs.
-    only_one = bool(given) and given[0] in commands and given[0] != "completion"  # which knows all others
+    # Only the module of the given command is imported: importing all takes longer than verifying a few pairs.
+    only_one = bool(given) and given[0] in commands and given[0] != "completion"  # it needs all the others
     for command in given[:1] if only_one else commands:
         import_module(f"{program}.cli.{command}".replace("-", "_")).add_parser(subparsers)
     for each in subparsers.choices.values():
-        each.allow_abbrev = False  # a script with --foca would break when another option begins so
+        each.allow_abbrev = False  # a script with --foca would break if a new option began with it
     if given and not given[0].startswith("-") and given[0] not in commands:
         parser.error(f"there is no command {given[0]!r}{_suggest(given[:1], commands)} (see {program} --help)")
     parsed, unknown = parser.parse_known_args(_join_negative(given))
-    if unknown:  # argparse itself would print the usage of the whole program
+    if unknown:  # argparse would print the usage of the whole program
         chosen = subparsers.choices[parsed.command]
         options = [option for action in chosen._actions for option in action.option_strings]
         misspelt = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         chosen.error(f"unrecognized arguments: {' '.join(unknown)}{_suggest(misspelt, options)}")
-    if "how_to_continue" in parsed:  # of the commands that take long
+    if "how_to_continue" in parsed:  # only long commands have it
         guard.begin(parsed.how_to_continue)
     else:
         guard.release()

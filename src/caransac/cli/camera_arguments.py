@@ -1,4 +1,4 @@
-"""What the commands know of the cameras of two views: from options, files of matches, and EXIF data."""
+"""Cameras of two views from options, files of matches, and EXIF data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caransac.io import images
 from caransac.io.images import Image
 from caransac.io.matches import Matches
 
-# Where a camera comes from: --camera, --focal, the file of matches, EXIF data, the matches themselves; or nowhere.
+# Source of a camera: --camera, --focal, the file of matches, EXIF data, the matches themselves; or none.
 CameraSource = Literal["camera", "focal", "file", "exif", "estimated", "unknown"]
 SOURCE_TEXTS = {
     "camera": "from --camera",
@@ -31,7 +31,7 @@ SOURCE_TEXTS = {
     "unknown": "unknown",
 }
 IF_KNOWN = "give --focal or --camera if you know it"
-MOST_OUTSIDE = 0.05  # share of the matches that may lie outside of their image before its size must be wrong
+MOST_OUTSIDE = 0.05  # maximum share of matches outside of their image; above it the size is wrong
 
 Size = tuple[int, int]  # (width, height)
 
@@ -49,12 +49,12 @@ class Photo(NamedTuple):
 
 
 class KnownCamera(NamedTuple):
-    """What is known of the camera of one view.
+    """Camera of one view, as far as it is known.
 
     Attributes:
-        camera: the camera, or None where its focal length is unknown.
-        size: of its image, or None.
-        source: where it comes from; "estimated" where the size is known, and the focal length will be found.
+        camera: the camera, or None if its focal length is unknown.
+        size: (width, height) of the image, or None.
+        source: source of the camera; "estimated" if only the size is known, so that the focal length will be estimated.
     """
 
     camera: Camera | None
@@ -63,13 +63,13 @@ class KnownCamera(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the group of options that say what the cameras are."""
+    """Add the group of options about the cameras."""
     cameras = parser.add_argument_group(
         "cameras",
         "Give an option once for both images, or twice, for one each. Without any, the\ncameras come from the file of "
         "matches or from the EXIF data of the images. An\nunknown focal length is estimated from the matches. One that "
-        "is known to a\nfew per cent, written as 1200±5% or 1200+-5%, is refined with the pose;\nthose from EXIF data "
-        "are treated in the same way.",
+        "is known to a\nfew per cent, written as 1200±5% or 1200+-5%, is refined with the pose, like\nfocal "
+        "lengths from EXIF data.",
     )
     known = cameras.add_mutually_exclusive_group()
     known.add_argument(
@@ -93,8 +93,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="K1",
         help="radial distortion, k1 of COLMAP's SIMPLE_RADIAL: -0.05 is exact; -0.05±0.02 and unknown are estimated "
-        "with the pose where the matches constrain them (default: that of --camera; unknown for cameras from EXIF data "
-        "and for unknown cameras)",
+        "with the pose if the matches constrain them (default: the value of --camera, and unknown for cameras from "
+        "EXIF data and for unknown cameras)",
     )
     cameras.add_argument(
         "--image-size",
@@ -108,14 +108,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--same-camera",
         action="store_true",
         default=None,
-        help="one camera at one zoom took both images, so that uncertain focal lengths are the same (default: decided "
+        help="one camera took both images at one zoom, so that they share an uncertain focal length (default: decide "
         "by the cameras, sizes and matches)",
     )
     alike.add_argument(
         "--different-cameras",
         dest="same_camera",
         action="store_false",
-        help="two cameras took them, or one with a zoom in between",
+        help="two cameras took the images, or one camera that zoomed",
     )
     cameras.add_argument(
         "--fundamental",
@@ -127,7 +127,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def find_camera(
     arguments: argparse.Namespace, number: int, photo: Photo | None, matches: Matches | None
 ) -> KnownCamera:
-    """What is known of the camera of view 0 or 1."""
+    """Return the known camera of view 0 or 1."""
     stored, size = (None, None) if matches is None else _stored(matches, number)
     measured = "the image"
     asked = _of_view(arguments.image_size, number, "--image-size")
@@ -149,7 +149,7 @@ def _find_camera(
     size: Size | None,
     measured: str,
 ) -> KnownCamera:
-    """The same, of which --distortion is not asked yet."""
+    """Return the known camera of a view, before --distortion is applied."""
     text, focal = _of_view(arguments.camera, number, "--camera"), _of_view(arguments.focal, number, "--focal")
     if text is not None:
         camera = _fit(Camera.from_text(text), size, measured)
@@ -165,7 +165,10 @@ def _find_camera(
 
 
 def _with_lens(known: KnownCamera, text: str) -> Camera | None:
-    """A camera with the lens as written, -0.05, -0.05±0.02 or unknown; None where nothing else is known of it."""
+    """Return the camera with the lens of a text: -0.05, -0.05±0.02 or unknown.
+
+    If there is no camera, it is the one to assume for the size of the image.
+    """
     try:
         k1, deviation = parse_lens(text)
     except ValueError as error:
@@ -182,7 +185,7 @@ def _with_lens(known: KnownCamera, text: str) -> Camera | None:
 
 
 def _of_view(values: Sequence[str], number: int, option: str) -> str | None:
-    """The value of an option for view 0 or 1: given once it is for both."""
+    """Return the value of an option for view 0 or 1. A single value applies to both."""
     if len(values) > 2:
         raise ValueError(f"{option} was given {len(values)} times; once is for both images, twice for one each")
     return values[min(number, len(values) - 1)] if values else None
@@ -198,7 +201,7 @@ def _size(camera: Camera) -> Size | None:
 
 
 def _parse_size(text: str, points: Array) -> Size:
-    """(width, height) of an image as written, which must have room for its points (N, 2)."""
+    """Parse (width, height) of an image, which must contain its points (N, 2)."""
     found = re.fullmatch(r"(\d{1,7})[xX](\d{1,7})", text.strip())
     width, height = (int(found[1]), int(found[2])) if found else (0, 0)
     if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE):
@@ -210,7 +213,7 @@ def _parse_size(text: str, points: Array) -> Size:
 
 
 def _centred(text: str, size: Size | None) -> Camera:
-    """The camera of a focal length as written, 1200 or 1200±5%, with the middle of its image as principal point."""
+    """Return the camera of a focal length, written as 1200 or 1200±5%, with a centred principal point."""
     try:
         front, deviation = split_deviation(text)
         focal = float(front)
@@ -226,7 +229,7 @@ def _centred(text: str, size: Size | None) -> Camera:
 
 
 def _fit(camera: Camera, size: Size | None, measured: str) -> Camera:
-    """The camera with the size of its image; a ValueError if it was made for another."""
+    """Return the camera with the size of its image. Raise a ValueError if it was made for another size."""
     if size is None:
         return camera
     if (camera.width or size[0], camera.height or size[1]) != size:
@@ -235,7 +238,7 @@ def _fit(camera: Camera, size: Size | None, measured: str) -> Camera:
 
 
 def explain_unknown(photos: tuple[Photo, Photo] | None, sources: Sequence[CameraSource]) -> str | None:
-    """What is not known of the cameras, what happens instead, and what to do about it; None where all is known."""
+    """Return what is unknown about the cameras and what to do about it, or None if both are known."""
     if "unknown" in sources:
         return (
             "neither the cameras nor the sizes of the images are known: estimating the fundamental matrix; for a pose "
@@ -251,7 +254,7 @@ def explain_unknown(photos: tuple[Photo, Photo] | None, sources: Sequence[Camera
 
 
 def describe_camera(given: Camera | None, found: Camera | None, source: CameraSource) -> str:
-    """The camera of an answer for people; see `describe_focal`."""
+    """Describe the camera of an answer in words; see `describe_focal`."""
     shown = found or given
     if shown is None:
         return SOURCE_TEXTS["unknown"]
@@ -259,5 +262,5 @@ def describe_camera(given: Camera | None, found: Camera | None, source: CameraSo
 
 
 def source_text(source: CameraSource) -> str:
-    """Where a camera comes from, to follow its focal length; empty if it was not given."""
+    """Return the source of a camera in words, to follow its focal length; empty if it was not given."""
     return "" if source in ("estimated", "unknown") else SOURCE_TEXTS[source]

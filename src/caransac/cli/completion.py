@@ -1,4 +1,4 @@
-"""caransac completion: a script by which a shell completes commands, options and their values."""
+"""caransac completion: a script for shells that completes commands, options and their values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 DESCRIPTION = """\
-Print a script that lets your shell complete commands, options and the values
-that an option can take; elsewhere the shell completes the names of files."""
+Print a script with which your shell completes commands, options and the values
+of options. The shell completes file names in all other places."""
 EXAMPLES = """\
 examples:
   eval "$(caransac completion bash)"              in ~/.bashrc
@@ -30,16 +30,16 @@ _caransac() {{
 }}
 complete -o default -F _caransac caransac
 """
-ZSH = "autoload -U +X bashcompinit && bashcompinit\n"  # zsh takes bash's scripts then
+ZSH = "autoload -U +X bashcompinit && bashcompinit\n"  # after this, zsh understands scripts for bash
 
 
 class Words(NamedTuple):
-    """What can stand on the command line after the name of a command.
+    """Words that may follow the name of a command.
 
     Attributes:
         options: all spellings of all options.
-        values: of the spellings of options that take one of a few values: these.
-        arguments: the values of the positional arguments that take one of a few.
+        values: values of each spelling of an option that has a fixed set of values.
+        arguments: values of the positional arguments that have a fixed set of values.
     """
 
     options: list[str]
@@ -56,13 +56,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell that the script is for")
-    # When the command runs, `commands` holds those that were added after this one, too.
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"], help="your shell")
+    # When the command runs, `commands` also contains the commands that were added after this one.
     parser.set_defaults(run=lambda arguments: completion(arguments.shell, commands.choices))
 
 
 def completion(shell: str, parsers: Mapping[str, argparse.ArgumentParser]) -> int:
-    """Print the script that completes commands, given by their names and parsers."""
+    """Print the completion script for commands, given by names and parsers."""
     commands = {name: read_words(parser) for name, parser in parsers.items()}
     if shell == "fish":
         print(fish_script(commands), end="")
@@ -72,9 +72,9 @@ def completion(shell: str, parsers: Mapping[str, argparse.ArgumentParser]) -> in
 
 
 def read_words(parser: argparse.ArgumentParser) -> Words:
-    """What a parser takes."""
+    """Return the words that a parser accepts."""
     words = Words([], {}, [])
-    for action in parser._actions:  # argparse tells nowhere else
+    for action in parser._actions:  # argparse has no public list
         choices = [str(choice) for choice in action.choices or ()]
         words.options.extend(action.option_strings)
         words.values.update(dict.fromkeys(action.option_strings if choices else (), choices))
@@ -83,7 +83,7 @@ def read_words(parser: argparse.ArgumentParser) -> Words:
 
 
 def bash_script(commands: Mapping[str, Words]) -> str:
-    """The script for bash; what it does not complete is left to bash, which completes files."""
+    """Return the script for bash. In all other places bash completes file names."""
     cases = []
     for name, words in commands.items():
         for option, values in words.values.items():
@@ -96,7 +96,7 @@ def bash_script(commands: Mapping[str, Words]) -> str:
 
 
 def fish_script(commands: Mapping[str, Words]) -> str:
-    """The script for fish; what it does not complete is left to fish, which completes files."""
+    """Return the script for fish. In all other places fish completes file names."""
     lines = [f"complete -c caransac -n __fish_use_subcommand -x -a {shlex.quote(' '.join(commands))}"]
     for name, words in commands.items():
         within = f"complete -c caransac -n '__fish_seen_subcommand_from {name}'"

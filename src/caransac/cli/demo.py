@@ -1,4 +1,4 @@
-"""caransac demo: the pose of embedded examples."""
+"""caransac demo: poses of built-in examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from caransac.io import images
 from caransac.options import MethodName
 from caransac.synthetic import make_pair
 
-# Two rendered photographs of a courtyard, and how they were taken: x2 = R x1 + t.
+# Two rendered photographs of a courtyard, their camera and their true pose: x2 = R x1 + t.
 IMAGES = tuple(Path(__file__).parent / f"courtyard{number}.jpg" for number in (1, 2))
 CAMERA = Camera("SIMPLE_PINHOLE", (864.0, 479.5, 359.5), 960, 720)
 TRUTH = (
@@ -49,7 +49,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def demo(out: Path) -> int:
-    """Show the methods on matches, and the command on images; 0 if all went well."""
+    """Run the methods on synthetic matches and the command on images. Return 0 if all succeed."""
     done = [compare_methods(out), match_rendered_images(out)]
     if out.is_dir():
         print(f"\nPictures: {out.resolve()}")
@@ -57,7 +57,7 @@ def demo(out: Path) -> int:
 
 
 def compare_methods(out: Path) -> bool:
-    """Estimate the pose of a synthetic pair with 70 % outliers by every method, print a table, draw the matches."""
+    """Estimate a synthetic pair with 70 % outliers by every method, print a table and draw the matches."""
     pair = make_pair(num_points=1500, outlier_ratio=0.7, noise_px=0.7, seed=7)
     size = pair.camera1.width, pair.camera1.height
     print(f"Synthetic pair: {len(pair.points1)} matches, {pair.inliers.sum()} of them right.\n")

@@ -1,4 +1,4 @@
-"""What `caransac pose` and `caransac view` read: two images or a file of their matches, and the cameras."""
+"""Input of `caransac pose` and `caransac view`: two images or a file of their matches, and the cameras."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from caransac.options import ScoreKind
 
 @dataclass(frozen=True, eq=False)
 class TwoViews:
-    """What is known of two views before the estimation.
+    """Two views before the estimation.
 
     Attributes:
-        photos: the images, or None where there are only matches.
-        matches: their correspondences, with the cameras as far as they are known, or else the sizes of the images.
-        image_sizes: of both images, or None where one is unknown.
-        camera_sources: where each camera comes from.
+        photos: the images, or None if there are only matches.
+        matches: the matches, with the known cameras or, for unknown cameras, the image sizes.
+        image_sizes: sizes of both images, or None if one is unknown.
+        camera_sources: source of each camera.
         same_camera: whether one camera took both images; None to decide.
-        fundamental: whether to estimate a fundamental matrix: it was asked for, or too little is known for a pose.
-        note: what is not known of the cameras, and what to do about it; None where both are known.
-        seconds: how long reading and matching took.
+        fundamental: whether to estimate a fundamental matrix, because the user wants it or because a pose needs more
+            information.
+        note: what is unknown about the cameras and what to do about it, or None if both are known.
+        seconds: duration of reading and matching in seconds.
     """
 
     photos: tuple[Photo, Photo] | None
@@ -48,14 +49,14 @@ class TwoViews:
 def add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, *, about: str, text: str, examples: str
 ) -> argparse.ArgumentParser:
-    """Add a command that reads two views, with the options that say what they are.
+    """Add a command that reads two views, with the options about its input.
 
     Args:
-        commands: where to add it.
-        name: of the command.
-        about: one line, for the list of commands.
-        text: what the command does, for its own help.
-        examples: how to call it.
+        commands: parsers of all commands.
+        name: name of the command.
+        about: one line for the list of commands.
+        text: description for the help of the command.
+        examples: examples of calls.
     """
     parser = commands.add_parser(
         name,
@@ -74,7 +75,7 @@ def add_command(
 
 
 class _Offered(tuple[str, ...]):
-    """Kinds of features. All are accepted; ``--help`` lists those that the installed OpenCV has."""
+    """Kinds of features. All are accepted; ``--help`` lists those of the installed OpenCV."""
 
     __slots__ = ()
 
@@ -95,15 +96,15 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=images.MAX_FEATURES,
         metavar="N",
-        help="keep at most this many keypoints per image (default: %(default)s)",
+        help="maximum number of keypoints per image (default: %(default)s)",
     )
     matching.add_argument(
         "--max-size",
         type=int,
         default=images.MAX_SIZE,
         metavar="PX",
-        help="reduce larger images to this many pixels on the longer side before looking for keypoints; 0 keeps them "
-        "as they are. Points, cameras and --max-error are still in pixels of your images (default: %(default)s)",
+        help="reduce larger images to this many pixels on the longer side before detecting keypoints; 0 for the "
+        "original size. Points, cameras and --max-error always refer to the original images (default: %(default)s)",
     )
     matching.add_argument(
         "--matches",
@@ -112,17 +113,17 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
         help="use the matches in this file: .npz, .txt with lines x1 y1 x2 y2 [score], or .h5; - reads any of these "
         "from standard input. The images are then optional",
     )
-    matching.add_argument("--key", metavar="NAME", help="which pair of an .h5 file")
+    matching.add_argument("--key", metavar="NAME", help="name of the pair in an .h5 file")
     matching.add_argument(
         "--score-kind",
         choices=get_args(ScoreKind),
-        help="what the scores of --matches are: ratio, lower is better, or confidence, higher is better (default: what "
-        "the file says, else ratio)",
+        help="kind of the scores of --matches: ratio (lower is better) or confidence (higher is better) (default: the "
+        "kind in the file, or ratio)",
     )
 
 
 def read_views(arguments: argparse.Namespace) -> TwoViews:
-    """Read the images, their matches and their cameras; say on stderr when a camera is unknown."""
+    """Read the images, their matches and their cameras. Report unknown cameras on stderr."""
     started = time.perf_counter()
     photos = _read_photos(arguments)
     matches = _read_matches(arguments)
@@ -136,7 +137,7 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
         print(f"caransac: {note}", file=sys.stderr)
 
     if matches is None:
-        assert photos is not None  # or reading them had failed
+        assert photos is not None  # otherwise reading them has failed
         started = time.perf_counter()
         pixels = (photo.pixels for photo in photos)
         matches = Matches(
@@ -169,7 +170,7 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
 
 
 def _sources(known1: KnownCamera, known2: KnownCamera) -> tuple[CameraSource, CameraSource]:
-    """Where the cameras come from; none is estimated where too little is known of the other one."""
+    """Return the sources of the cameras. A camera is not estimated if the other one is unknown."""
     first, second = known1.source, known2.source
     if "unknown" not in (first, second):
         return first, second
@@ -177,7 +178,7 @@ def _sources(known1: KnownCamera, known2: KnownCamera) -> tuple[CameraSource, Ca
 
 
 def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
-    """The two images, or None when the matches come from a file and there are none."""
+    """Return the two images, or None if only a file of matches is given."""
     if arguments.matches is None:
         for option, value in (("--score-kind", arguments.score_kind), ("--key", arguments.key)):
             if value is not None:
@@ -195,7 +196,7 @@ def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
 
 
 def _read_matches(arguments: argparse.Namespace) -> Matches | None:
-    """The matches of --matches, or None where it was not given."""
+    """Return the matches of --matches, or None without it."""
     if arguments.matches is None:
         return None
     if str(arguments.matches) == "-":
@@ -206,7 +207,7 @@ def _read_matches(arguments: argparse.Namespace) -> Matches | None:
 
 
 def check_outputs(arguments: argparse.Namespace, **outputs: Path | None) -> None:
-    """Raise a ValueError for an output, by its option's name, that would replace an input."""
+    """Raise a ValueError if an output, given by the name of its option, would replace an input."""
     inputs = arguments.image1, arguments.image2, arguments.matches
     for option, path in outputs.items():
         if path is not None:

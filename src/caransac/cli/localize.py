@@ -1,4 +1,4 @@
-"""caransac localize: where images were taken, in a COLMAP model."""
+"""caransac localize: poses of images in a COLMAP model."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from caransac.verification.colmap_model import ColmapModel, Features, in_colmap_
 MIN_CONFIDENCE = 0.5
 DESCRIPTION = """\
 Estimate the poses x = R X + t of images in a COLMAP model, each with a
-confidence. Features come from the database if it has the image, else from the
-image itself (SIFT; needs the extra 'images'). The centre of the top-left pixel is
-(0, 0) in --camera, as in all commands, and (0.5, 0.5) in the cameras of the answers,
-as in COLMAP. The exit code is 1 if an image was not localised or a confidence is
-below --min-confidence, and 2 for a wrong call or file."""
+confidence. If the database has the image, its features are used. Otherwise they
+are detected in the image (SIFT; needs the extra 'images'). The centre of the
+top-left pixel is (0, 0) in --camera, as in all commands, but (0.5, 0.5) in the
+cameras of the answers, as in COLMAP. The exit code is 1 if an image was not
+localised or a confidence is below --min-confidence, and 2 for a wrong call or
+file."""
 EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg                  database.db beside sparse
@@ -40,8 +41,8 @@ examples:
   caransac localize sparse/0 query.jpg --camera 1200,640,480±5% --json
   caransac localize sparse/0 queries/*.jpg --out poses.jsonl
 
-With --out, every image has a line as soon as it is done; an interrupted run
-continues when the same command is given again.
+With --out, the answer for each image is written at once. To continue an
+interrupted run, give the same command again.
 """
 
 
@@ -54,7 +55,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="folder of the model: cameras, points3D")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder of the model, with cameras and points3D")
     parser.add_argument("queries", nargs="+", type=Path, metavar="IMAGE", help="images to localise")
     add_quiet(parser)
     parser.add_argument(
@@ -67,26 +68,28 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--camera",
         type=Camera.from_text,
         metavar="CAMERA",
-        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, ±5%% behind it if the focal length is "
-        "uncertain (default: that of the model if it has the database's camera of the image, else that of the "
-        "database, else that of the model if it has only one, else from EXIF data, else estimated)",
+        help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, followed by ±5%% if the focal length is "
+        "uncertain. By default it is the camera that the database names for the image, as refined in the model if it "
+        "is there; otherwise the only camera of the model; otherwise that of the EXIF data; otherwise it is estimated",
     )
     two_views.add_options(parser, Options()).add_argument(
         "--min-confidence",
         type=float,
         default=MIN_CONFIDENCE,
         metavar="P",
-        help="end with exit code 1 if a confidence is lower (default: %(default)s)",
+        help="minimum confidence; the exit code is 1 if an answer has a lower one (default: %(default)s)",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print each answer as one line of JSON")
-    output.add_argument("--out", type=Path, metavar="FILE", help="write each answer as a line of JSON; continues a run")
-    output.add_argument("--html", type=Path, metavar="FILE", help="write a page with the inliers drawn, for one image")
+    output.add_argument(
+        "--out", type=Path, metavar="FILE", help="write, or continue, a file with one line of JSON per image"
+    )
+    output.add_argument("--html", type=Path, metavar="FILE", help="write a page that shows the inliers of one image")
     parser.set_defaults(run=localize, how_to_continue="the same command continues, with --out")
 
 
 def localize(arguments: argparse.Namespace) -> int:
-    """Localise all images; returns the exit code."""
+    """Localise all images and return the exit code."""
     if not 0 <= arguments.min_confidence <= 1:
         raise ValueError(f"--min-confidence must be from 0 to 1, not {arguments.min_confidence:g}")
     if arguments.html is not None and len(arguments.queries) != 1:
@@ -109,7 +112,7 @@ def localize(arguments: argparse.Namespace) -> int:
 
 
 def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: argparse.Namespace) -> bool:
-    """Localise an image, and tell; returns whether the answer can be relied on."""
+    """Localise an image and report the answer. Return True if it is reliable."""
     given = None if arguments.camera is None else in_colmap_pixels(arguments.camera)
     features, camera = _look_at(path, model, given)
     points2d, points3d, ratios = model.match(features)
@@ -131,7 +134,7 @@ def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: a
 
 
 def _look_at(path: Path, model: ColmapModel, given: Camera | None) -> tuple[Features, Camera]:
-    """Features of an image and its camera, in COLMAP's pixels."""
+    """Return the features and the camera of an image, in COLMAP's pixel convention."""
     for name in _names_of(path):
         if (stored := model.stored(name)) is not None:
             return stored[0], given or stored[1]
@@ -147,13 +150,13 @@ def _look_at(path: Path, model: ColmapModel, given: Camera | None) -> tuple[Feat
 
 
 def _names_of(path: Path) -> Iterable[str]:
-    """Names that a database may have for an image: the end of its path, the longest first."""
+    """Return the names that an image may have in a database: the ends of its path, the longest first."""
     parts = path.parts
     return ("/".join(parts[first:]) for first in range(len(parts)))
 
 
 def _database(arguments: argparse.Namespace) -> Path:
-    """The database that was given, or the one that lies where COLMAP puts it."""
+    """Return the given database, or the one in COLMAP's usual place."""
     if arguments.database is not None:
         return Path(arguments.database)
     places: list[Path] = [
@@ -166,7 +169,7 @@ def _database(arguments: argparse.Namespace) -> Path:
 
 
 def _read_done(out: Path | None) -> dict[str, bool]:
-    """The images that a file has a line of, and whether these can be relied on; a line that was cut off goes."""
+    """Return the images that a file already has, and whether each is reliable. Remove incomplete lines."""
     if out is None:
         return {}
     check_writable(out)
@@ -181,7 +184,7 @@ def _read_done(out: Path | None) -> dict[str, bool]:
             whole.append(line)
         except (ValueError, KeyError, TypeError):
             if line.startswith("{"):
-                continue  # of a run that was interrupted
+                continue  # an interrupted run wrote only a part of it
             raise ValueError(f"--out {out} holds something else; choose another file") from None
     kept = "".join(line + "\n" for line in whole)
     if kept != text:
@@ -191,7 +194,7 @@ def _read_done(out: Path | None) -> dict[str, bool]:
 
 
 def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
-    """An answer for people."""
+    """Return an answer as text."""
     if found.R is None or found.t is None or found.camera is None:
         return f"{path}: not found"
     matrix = "\n".join("  [" + " ".join(f"{value:11.6f}" for value in row) + " ]" for row in np.c_[found.R, found.t])

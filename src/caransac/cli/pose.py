@@ -22,13 +22,12 @@ from caransac.result_format import to_plain
 from caransac.results import FundamentalResult, GeometryResult
 
 DESCRIPTION = """\
-Match two images and estimate the pose of camera 2 from camera 1,
-x2 = R x1 + t with |t| = 1. Uncertain or unknown focal lengths are estimated
-with it. The result is a homography if the scene is a plane whose pose is
-ambiguous, and a rotation if the camera turned without moving. The exit code is
-0 for a reliable result, 1 if there is none or its confidence is below
---min-confidence, and 2 for a wrong call or file. Images need the extra
-'images'."""
+Match two images and estimate the pose of camera 2 relative to camera 1,
+x2 = R x1 + t with |t| = 1. Unknown and uncertain focal lengths are estimated,
+too. The result is a homography if the scene is a plane whose pose is ambiguous,
+and a rotation if the camera turned without moving. The exit code is 0 for a
+reliable result, 1 if there is none or its confidence is below --min-confidence,
+and 2 for a wrong call or file. Images need the extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
@@ -52,11 +51,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--min-confidence",
         type=float,
         metavar="P",
-        help="end with exit code 1 if the answer is right with a lower probability than this",
+        help="minimum confidence, from 0 to 1; the exit code is 1 if the answer has a lower one",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the answer as one line of JSON, for other programs")
-    output.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at in a browser")
+    output.add_argument("--html", type=Path, metavar="FILE", help="write a report for a browser")
     output.add_argument(
         "--save", type=Path, metavar="FILE", help=f"write the matches and cameras to a file ({', '.join(SUFFIXES)})"
     )
@@ -64,7 +63,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def pose(arguments: argparse.Namespace) -> int:
-    """Estimate, print the answer, and write what was asked for."""
+    """Estimate the geometry, print the answer, write the requested files and return the exit code."""
     if arguments.save is not None and arguments.save.suffix not in SUFFIXES:
         raise ValueError(f"--save {arguments.save}: the name must end in one of {', '.join(SUFFIXES)}")
     inputs.check_outputs(arguments, save=arguments.save, html=arguments.html)
@@ -91,7 +90,7 @@ def pose(arguments: argparse.Namespace) -> int:
 
 
 def check_min_confidence(arguments: argparse.Namespace) -> None:
-    """Raise a ValueError for a --min-confidence that is no probability, or where the method has no confidence."""
+    """Raise a ValueError if --min-confidence is not a probability, or the method has no confidence."""
     if arguments.min_confidence is None:
         return
     if not 0 <= arguments.min_confidence <= 1:
@@ -101,7 +100,7 @@ def check_min_confidence(arguments: argparse.Namespace) -> None:
 
 
 def explain_rejection(views: TwoViews, result: FoundGeometry, min_confidence: float | None) -> str | None:
-    """Why an answer does not do: there is none, or it is not sure enough; None where it does."""
+    """Return why an answer is rejected, or None if it is accepted."""
     if not result.success:
         return two_views.explain_failure(views, result)
     if min_confidence is None or (result.confidence is not None and result.confidence >= min_confidence):
@@ -111,7 +110,7 @@ def explain_rejection(views: TwoViews, result: FoundGeometry, min_confidence: fl
 
 
 def as_text(views: TwoViews, result: FoundGeometry) -> str:
-    """A successful answer for people."""
+    """Return a successful answer as text."""
     matches = views.matches
     lines = _models(result)
     if isinstance(result, GeometryResult):
@@ -140,14 +139,14 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
 
 
 def _rotation_confidence(result: FoundGeometry) -> str:
-    """The confidence of a pose's rotation, to follow that of the pose."""
+    """Return the confidence of the rotation of a pose as text, to follow that of the pose."""
     if not isinstance(result, GeometryResult) or result.t is None or result.rotation_confidence is None:
         return ""
     return f"; {result.rotation_confidence:.3f} for the rotation"
 
 
 def _deviations(result: FoundGeometry) -> list[str]:
-    """The standard deviations of a pose, where they are known."""
+    """Return the standard deviations of a pose as lines of text, if they are known."""
     if not isinstance(result, GeometryResult) or result.t is None:
         return []
     if result.rotation_deviation_deg is None or result.direction_deviation_deg is None:
@@ -159,7 +158,7 @@ def _deviations(result: FoundGeometry) -> list[str]:
 
 
 def _models(result: FoundGeometry) -> list[str]:
-    """The matrices of a successful answer, each with its meaning."""
+    """Return the matrices of a successful answer as lines of text, each with its meaning."""
     if result.F is not None and (isinstance(result, FundamentalResult) or result.kind == "fundamental"):
         return ["Fundamental matrix of pixels, x2^T F x1 = 0:", _matrix(result.F, "{:14.6e}")]
     assert isinstance(result, GeometryResult)
@@ -178,7 +177,7 @@ def _models(result: FoundGeometry) -> list[str]:
 
 
 def format_pose(R: Array, t: Array) -> str:
-    """A pose for people: [R t], the angle, the direction."""
+    """Return a pose as text: [R t], the angle and the direction."""
     direction = ", ".join(f"{value:.4f}" for value in t)
     return (
         _matrix(np.c_[R, t], "{:10.6f}") + f"\n  rotation      {rotation_angle_deg(R):.3f}°"
@@ -191,7 +190,7 @@ def _matrix(matrix: Any, form: str) -> str:
 
 
 def as_json(views: TwoViews, result: FoundGeometry) -> dict[str, Any]:
-    """An answer for programs: the result as `to_dict` has it, and what the command knows beside it (docs/pose.md)."""
+    """Return an answer for programs: its `to_dict`, and the entries of the command (docs/pose.md)."""
     given = (camera and to_plain(camera) for camera in (views.matches.camera1, views.matches.camera2))
     command = {
         "camera_sources": list(views.camera_sources),

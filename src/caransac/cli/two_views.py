@@ -1,4 +1,4 @@
-"""How to estimate, as the commands let users say it, and what `caransac pose` and `caransac view` do with two views."""
+"""Options of the estimation for all commands, and the steps that `caransac pose` and `caransac view` share."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from caransac.results import FundamentalResult, GeometryResult
 from caransac.viewer import write_report
 from caransac.viewer.report import MAX_IMAGE_PX
 
-FoundGeometry = GeometryResult | FundamentalResult  # what the commands show
+FoundGeometry = GeometryResult | FundamentalResult  # results that the commands show
 
 
 def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse._ArgumentGroup:
-    """Add the group of options that say how to estimate; returns it, for a command's own ones."""
+    """Add the group of options of the estimation and return it, so that a command can add its own."""
     estimation = parser.add_argument_group("estimation")
     estimation.add_argument(
         "--method", choices=get_args(MethodName), default=defaults.method, help="estimator (default: %(default)s)"
@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser, defaults: Options) -> argparse.
         type=int,
         default=defaults.rounds,
         metavar="N",
-        help=f"rounds of {defaults.samples_per_round} hypotheses, at most (default: %(default)s)",
+        help=f"maximum number of rounds of {defaults.samples_per_round} hypotheses (default: %(default)s)",
     )
     estimation.add_argument(
         "--seed", type=int, default=defaults.seed, metavar="N", help="seed of the random numbers (default: %(default)s)"
@@ -54,7 +54,7 @@ def _max_error(text: str) -> MaxError:
 
 
 def read_options(arguments: argparse.Namespace, *, keep_trace: bool = False) -> Options:
-    """The options that the arguments of `add_options` describe."""
+    """Return the options from the arguments of `add_options`."""
     return Options(
         method=arguments.method,
         max_error_px=arguments.max_error,
@@ -65,7 +65,7 @@ def read_options(arguments: argparse.Namespace, *, keep_trace: bool = False) -> 
 
 
 def estimate(views: TwoViews, options: Options) -> FoundGeometry:
-    """Whatever geometry there is, or the fundamental matrix where too little is known, or where it was asked for."""
+    """Estimate the geometry, or only the fundamental matrix if `views` asks for it."""
     matches = views.matches
     size1, size2 = views.image_sizes or (None, None)
     if not views.fundamental:
@@ -75,9 +75,9 @@ def estimate(views: TwoViews, options: Options) -> FoundGeometry:
 
 
 def rely_on(result: FoundGeometry) -> FoundGeometry:
-    """What can be relied on of an answer: as in `caransac.estimate`, a fundamental matrix of low confidence is none.
+    """Return the answer, or a failure if it is a fundamental matrix of low confidence, as in `caransac.estimate`.
 
-    The viewer's report shows the answer as it was, for people to see why.
+    The report of the viewer shows the rejected answer, so that people can see why.
     """
     uncertain = result.confidence is not None and result.confidence < DEFAULT_POLICY.min_confidence
     if not (isinstance(result, FundamentalResult) and result.success and uncertain):
@@ -88,9 +88,9 @@ def rely_on(result: FoundGeometry) -> FoundGeometry:
 
 
 def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None, Camera | None]:
-    """The cameras that belong to the answer, as far as they are known.
+    """Return the cameras of the answer, as far as they are known.
 
-    Those of a pose are refined with it; what a fundamental matrix says of cameras counts where nothing else does.
+    Those of a pose are refined with it. Those of a fundamental matrix count only if no cameras are given.
     """
     given = views.matches.camera1, views.matches.camera2
     if isinstance(result, GeometryResult):
@@ -99,7 +99,7 @@ def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None
 
 
 def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px: int | None = MAX_IMAGE_PX) -> Path:
-    """Write the viewer's report, with images of so many pixels on the longer side; None for all they have."""
+    """Write the viewer's report. `max_image_px` limits the longer side of its images; None keeps their size."""
     matches = views.matches
     write_report(
         path,
@@ -122,7 +122,7 @@ def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px:
 
 
 def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
-    """Why there is no model, and what to do about it."""
+    """Return why there is no model and what to do about it."""
     model = "fundamental matrix" if views.fundamental else "pose"
     if isinstance(result, GeometryResult) and result.reason == MIRRORED:
         return MIRRORED

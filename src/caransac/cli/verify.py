@@ -1,4 +1,4 @@
-"""caransac verify: the geometry of every matched pair of a COLMAP database, or of hloc's files."""
+"""caransac verify: geometric verification of the matched pairs of a COLMAP database or of hloc's files."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from caransac.verification.pair_records import MIN_CONFIDENCE
 from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
 from caransac.verification.provenance import describe_kept
 
-MOST_CAMERAS = MOST_SKIPPED = 10  # that the summary tells of
-SOME_SKIPPED = 3  # the exit code
+MOST_CAMERAS = MOST_SKIPPED = 10  # maximum number in the summary
+SOME_SKIPPED = 3  # exit code if pairs were skipped
 UNKNOWN_REASONS = {"too_few_informative": "too few pairs show it", "disagreement": "its pairs scatter too much"}
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
 DESCRIPTION = """Estimate the two-view geometry of every matched pair and keep the matches that
-agree with it. In a COLMAP database it takes the place of COLMAP's own geometric
-verification: it reads matches and writes two_view_geometries. From hloc's files
-it makes a matches file that has only the inliers."""
+agree with it. For a COLMAP database it replaces COLMAP's own geometric
+verification: it reads matches and writes two_view_geometries. For hloc's files
+it writes a file of matches with only the inliers."""
 EXAMPLES = """examples:
   COLMAP, after matching with --FeatureMatching.skip_geometric_verification 1;
   then run the mapper as usual
@@ -51,11 +51,12 @@ EXAMPLES = """examples:
   hloc
     caransac verify --features feats.h5 --matches matches.h5 --pairs pairs.txt \\
         --cameras cameras.txt --out verified.h5
-  a Dask cluster, with certificates: whoever reaches an open one can run code
+  a Dask cluster, with certificates: anyone who can reach an open cluster can
+  run code on it
     caransac verify database.db --scheduler tls://HOST:8786
 
-An interrupted run continues when the same command is given again, and ends
-with the same result as one that was not interrupted.
+To continue an interrupted run, give the same command again. The result is the
+same as without the interruption.
 """
 
 
@@ -84,8 +85,8 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         "--calibrated",
         choices=get_args(CalibrationPolicy),
         default="auto",
-        help="when to estimate a pose instead of a fundamental matrix. auto: where both focal lengths are known, from "
-        "a prior or from all pairs of a camera together; always: with the cameras of the input as exact (default: "
+        help="when to estimate a pose instead of a fundamental matrix. auto: if both focal lengths are known, from a "
+        "prior or from all pairs of a camera together; always: treat all cameras of the input as exact (default: "
         "%(default)s)",
     )
     how.add_argument(
@@ -113,25 +114,25 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--ratio-from-descriptors",
         action="store_true",
-        help="compute second-nearest-neighbour ratios from the database's SIFT descriptors, and use them as scores: "
-        "slower, and better at low inlier ratios",
+        help="compute second-nearest-neighbour ratios from the SIFT descriptors of the database, and use them as "
+        "scores: slower, but better at low inlier ratios",
     )
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
-    run.add_argument("--overwrite", action="store_true", help="verify pairs again that already have a geometry")
+    run.add_argument("--overwrite", action="store_true", help="verify all pairs, even if they already have a geometry")
     run.add_argument(
         "--strict",
         action="store_true",
-        help="stop at the first pair that cannot be read; else such pairs are skipped and reported, and the exit code "
-        f"is {SOME_SKIPPED}",
+        help="stop at the first pair that cannot be read. By default such pairs are skipped and reported, and the exit "
+        f"code is {SOME_SKIPPED}",
     )
     run.add_argument(
         "--write-focals",
         action="store_true",
-        help="when all pairs are verified, write the focal lengths that were estimated from all pairs of a camera into "
-        "the database as priors, with k1 as SIMPLE_RADIAL if the lens has distortion",
+        help="after the last pair, write the focal lengths that were estimated from all pairs of a camera into the "
+        "database as priors; a distorted lens becomes SIMPLE_RADIAL with its k1",
     )
     run.add_argument(
         "--report",
@@ -139,26 +140,26 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write one line per pair, .csv or .parquet (needs the extra 'reports'): image1, image2, matches, inliers, "
         "ratio, confidence, config, ms, the focal length of each image with its deviation and source, and the problem "
-        "of a pair that was skipped",
+        "of a skipped pair",
     )
     run.add_argument(
         "--workers",
         type=int,
         default=count_cores(),
         metavar="N",
-        help=f"processes at most, one for every {PAIRS_PER_WORKER} pairs; any number gives the same result (default: "
-        "all cores, %(default)s)",
+        help=f"maximum number of processes; one starts for every {PAIRS_PER_WORKER} pairs. It does not change the "
+        "result (default: all cores, %(default)s)",
     )
     run.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="run on a Dask cluster instead, tls://host:8786 with the certificates of Dask's settings, or "
-        "tcp://host:8786 (needs the extra 'cluster')",
+        help="run on a Dask cluster: tls://host:8786 with the certificates of Dask's settings, or tcp://host:8786 "
+        "(needs the extra 'cluster')",
     )
 
 
 def _add_hloc(parser: argparse.ArgumentParser) -> None:
-    hloc = parser.add_argument_group("hloc, in place of a database (needs the extra 'hloc')")
+    hloc = parser.add_argument_group("hloc, instead of a database (needs the extra 'hloc')")
     hloc.add_argument("--features", type=Path, metavar="H5", help="keypoints")
     hloc.add_argument("--matches", type=Path, metavar="H5", help="matches; their scores are used as confidences")
     hloc.add_argument("--pairs", type=Path, metavar="TXT", help="two image names per line")
@@ -169,12 +170,12 @@ def _add_hloc(parser: argparse.ArgumentParser) -> None:
         "--cameras",
         type=Path,
         metavar="TXT",
-        help="intrinsics, 'name MODEL width height params...' per line; other images get a fundamental matrix",
+        help="intrinsics, 'name MODEL width height params...' per line; pairs without them get a fundamental matrix",
     )
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Verify, with a progress bar and a summary."""
+    """Verify all pairs, show the progress, print a summary and return the exit code."""
     options = VerificationOptions(
         estimation=two_views.read_options(arguments),
         min_inliers=arguments.min_inliers,
@@ -215,7 +216,7 @@ def verify_source(
     reports: list[PairReport],
     skipped: list[PairReport],
 ) -> None:
-    """Verify a source, show how far it is, and add to the reports of pairs that were verified and skipped."""
+    """Verify a source, show the progress, and append to the reports of verified and skipped pairs."""
     asked = sum(len(unknown.pairs) for unknown in source.unpooled.values())
     workers = choose_workers(arguments.workers, max(len(source.pending), asked))
     shown = Progress(quiet=arguments.quiet)
@@ -229,7 +230,7 @@ def verify_source(
             if asked:
                 progress.show("focal lengths", done, asked, unit="pairs")
             if done == asked:
-                on_batch([])  # from here on the time of the verification counts
+                on_batch([])  # the clock of the verification starts here
 
         def on_skipped(error: BadPairError) -> None:
             skipped.append(PairReport.of_skipped(error))
@@ -248,7 +249,7 @@ def verify_source(
 
 
 def open_source(arguments: argparse.Namespace, settings: str) -> tuple[Source, Path]:
-    """The database or hloc's files, and where the geometries go."""
+    """Return the database or hloc's files, and the file for the geometries."""
     hloc = (arguments.features, arguments.matches, arguments.pairs)
     if arguments.database is not None:
         if any((*hloc, arguments.out, arguments.cameras)):
@@ -285,7 +286,7 @@ def open_source(arguments: argparse.Namespace, settings: str) -> tuple[Source, P
 
 
 def parse_deviation(text: str) -> float:
-    """A relative deviation, from 0 to 1, of ``0.04`` or ``4%``."""
+    """Parse a relative deviation from 0 to 1, written as ``0.04`` or ``4%``."""
     try:
         deviation = split_deviation(f"±{text}")[1]
         check_deviation(deviation)
@@ -295,7 +296,7 @@ def parse_deviation(text: str) -> float:
 
 
 def describe_focals(pooled: Mapping[int, CameraEstimate]) -> list[str]:
-    """Lines about focal lengths that were pooled, the first few cameras one by one."""
+    """Return lines about pooled focal lengths, for the first few cameras one by one."""
     lines = []
     for number, found in sorted(pooled.items()):
         asked = f"{found.num_informative} of {found.num_pairs} pairs show it"
@@ -311,14 +312,14 @@ def describe_focals(pooled: Mapping[int, CameraEstimate]) -> list[str]:
 
 
 def describe_skipped(skipped: Sequence[PairReport]) -> list[str]:
-    """Lines about pairs that were skipped, the first few one by one."""
+    """Return lines about skipped pairs, for the first few one by one."""
     lines = [f"skipped {report.image1} and {report.image2}: {report.problem}" for report in skipped[:MOST_SKIPPED]]
     more = len(skipped) - len(lines)
     return [*lines, f"skipped {more} more pairs: see --report"] if more > 0 else lines
 
 
 def summarise(reports: Sequence[PairReport], num_kept: int, elapsed_s: float) -> str:
-    """One line about a run."""
+    """Return the summary of a run as one line."""
     verified = len(reports) - num_kept
     kinds = ", ".join(
         f"{count} {kind.replace('_', ' ')}" for kind, count in Counter(r.config for r in reports).most_common()

@@ -1,4 +1,4 @@
-"""caransac view: look at an estimate in the browser."""
+"""caransac view: an estimate in the browser."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from caransac.options import Options
 from caransac.viewer.report import MAX_IMAGE_PX
 
 DESCRIPTION = """\
-Do what 'caransac pose' does, and write one HTML file that shows the images with
-their matches, the inlier probabilities after every round, epipolar lines and
-cameras. Then open it in the browser. The file needs no network. Images need the
+Estimate like 'caransac pose', write one HTML file and open it in the browser.
+It shows the images with their matches, the inlier probabilities after every
+round, epipolar lines and cameras. The file needs no network. Images need the
 extra 'images'."""
 EXAMPLES = """\
 examples:
@@ -39,15 +39,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=int,
         default=MAX_IMAGE_PX,
         metavar="PX",
-        help="reduce larger images to this many pixels on the longer side in the file; 0 keeps them as they are, for "
-        "zooming, in a file of many megabytes (default: %(default)s)",
+        help="reduce larger images in the file to this many pixels on the longer side; 0 for the original size, which "
+        "makes a file of many megabytes (default: %(default)s)",
     )
     output.add_argument("--no-open", action="store_true", help="write the file, but do not open it")
     parser.set_defaults(run=view)
 
 
 def view(arguments: argparse.Namespace) -> int:
-    """Estimate, write the report, and open it."""
+    """Estimate the geometry, write the report, open it and return the exit code."""
     inputs.check_outputs(arguments, out=arguments.out)
     if arguments.max_image_px < 0:
         raise ValueError(f"--max-image-px must be 0, for images as they are, or positive, not {arguments.max_image_px}")
