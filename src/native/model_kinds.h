@@ -1,5 +1,5 @@
-// The kinds of models and their common operations: read, write, score, rank, normalise after steps on the manifold. A
-// new kind of model is one struct here and one `linearise` in linear_system.h.
+// The kinds of models and their common operations: read, write, score, rank, normalise after steps on the manifold.
+// CONTRIBUTING.md, "A new problem", lists what a new kind needs.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,6 @@
 """The estimation problems behind one set of verbs, one file for each problem.
 
-A new problem needs a kind of model with its kernels (src/native/bindings/models.cpp) and a file here that says how
-minimal samples are solved and how models look to users.
+CONTRIBUTING.md, "A new problem", says how to add one.
 """
 
 from caransac.robust.problems.absolute import Absolute, AbsoluteFocal
