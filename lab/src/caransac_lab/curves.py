@@ -1,4 +1,4 @@
-"""Curves of training runs and of calibration, drawn."""
+"""Draw curves of training runs and of calibration."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def draw_training(path: Path, log: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> None:
-    """Draw the curves of a training run over optimiser steps, in training and validation.
+    """Draw the training and validation curves of a run over optimiser steps.
 
     Args:
-        path: where to write them.
-        log: one row per validation, as the trainer logs it.
-        panels: figures by the title of the panel they belong to.
+        path: where to write the picture.
+        log: one row per validation, from the trainer.
+        panels: names of figures by the title of their panel.
     """
     figure = plot.new_figure((12, 4))
     steps = [row["step"] for row in log]
@@ -35,10 +35,10 @@ def draw_training(path: Path, log: Sequence[Mapping[str, float]], panels: Mappin
 
 
 def draw_reliability(curves: Mapping[str, Array]) -> Figure:
-    """Draw a reliability diagram: how often what was said with some probability came true.
+    """Draw a reliability diagram: observed frequency against predicted probability.
 
     Args:
-        curves: for each curve's label, its `metrics.calibration_bins`.
+        curves: `metrics.calibration_bins` of each curve, by label.
 
     Returns:
         The figure.
@@ -48,7 +48,7 @@ def draw_reliability(curves: Mapping[str, Array]) -> Figure:
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for label, bins in curves.items():
         (line,) = axes.plot(bins[:, 0], bins[:, 1], lw=1, alpha=0.6)
-        share = bins[:, 2] / bins[:, 2].sum()  # bins of a few cases say little, and look it
+        share = bins[:, 2] / bins[:, 2].sum()  # bins with few cases are drawn faintly
         axes.scatter(bins[:, 0], bins[:, 1], s=8 + 250 * share, color=line.get_color(), label=label)
     limits = (-0.05, 1.05)
     axes.set(xlabel="predicted probability", ylabel="observed frequency", xlim=limits, ylim=limits, aspect="equal")

@@ -1,4 +1,4 @@
-"""Figures of merit over the pose errors of many pairs, as the literature reports them."""
+"""Figures of merit for the pose errors of many pairs, as in the literature."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_array, check_real, check_whole
 from caransac.geometry import Array
 
-FAILURE_DEG = 180.0  # the error of a pair without an answer
+FAILURE_DEG = 180.0  # error of a pair without an answer
 SMALLEST_DEG, MOST_BINS = 1e-9, 10**6
 
 
 def auc(errors_deg: ArrayLike, limit_deg: float) -> float:
-    """Area under the recall curve up to a limit: the mean of ``max(0, 1 - error / limit)``, in percent."""
+    """Compute the area under the recall curve up to a limit: the mean of ``max(0, 1 - error / limit)``, in percent."""
     errors = _numbers(errors_deg, "errors_deg")
     check_real(limit_deg, "limit_deg", SMALLEST_DEG, FAILURE_DEG)
     return float(100 * np.maximum(0, 1 - errors / limit_deg).mean())
 
 
 def summarise(errors_deg: ArrayLike) -> dict[str, float]:
-    """AUC@5, AUC@1, MAP@20 (percent below 20 degrees), median and mean of pose errors in degrees."""
+    """Compute AUC@5, AUC@1, MAP@20 (percent below 20 degrees), median and mean of pose errors in degrees."""
     errors = _numbers(errors_deg, "errors_deg")
     return {
         "AUC5": auc(errors, 5.0),
@@ -32,12 +32,12 @@ def summarise(errors_deg: ArrayLike) -> dict[str, float]:
 
 
 def calibration_bins(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: int = 10) -> Array:
-    """Reliability of probabilities: rows (mean probability, frequency of the outcome, count) of equally wide bins.
+    """Compute the reliability of probabilities in equal bins: rows (mean probability, observed frequency, count).
 
     Args:
-        probabilities: (n,) predicted.
-        outcomes: (n,) 0 or 1, what came true.
-        num_bins: bins between 0 and 1; empty ones are left out.
+        probabilities: (n,) predicted probabilities.
+        outcomes: (n,) outcomes, 0 or 1.
+        num_bins: number of bins between 0 and 1; empty bins are omitted.
     """
     p, y = _numbers(probabilities, "probabilities"), _numbers(outcomes, "outcomes")
     if p.shape != y.shape:
@@ -52,13 +52,13 @@ def calibration_bins(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: in
 
 
 def expected_calibration_error(probabilities: ArrayLike, outcomes: ArrayLike, num_bins: int = 10) -> float:
-    """Mean distance between probability and frequency over `calibration_bins`, weighted by their counts."""
+    """Compute the mean difference between probability and frequency over `calibration_bins`, weighted by count."""
     predicted, observed, counts = calibration_bins(probabilities, outcomes, num_bins).T
     return float(np.sum(np.abs(predicted - observed) * counts) / counts.sum())
 
 
 def _numbers(values: ArrayLike, name: str) -> Array:
-    """One number or more, (n,), none of them NaN; a failure may have an infinite error."""
+    """Return one or more numbers (n,) without NaN. A failure may have an infinite error."""
     numbers = as_array(values, name)
     if numbers.dtype.kind not in "fiub" or numbers.ndim != 1 or not numbers.size:
         raise ValueError(f"{name} must be (n,) real numbers, at least one, got {numbers.shape} {numbers.dtype}")

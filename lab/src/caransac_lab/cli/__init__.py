@@ -11,5 +11,5 @@ DESCRIPTION = "Training, benchmarks and published results of caransac."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; see `caransac.cli.run_program`."""
+    """Run the command line and return its exit code."""
     return run_program("caransac-lab", DESCRIPTION, COMMANDS, arguments)

@@ -1,4 +1,4 @@
-"""caransac-lab bench: robust estimators side by side."""
+"""caransac-lab bench: compare robust estimators."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the data, the output and the rules, which the tables of the paper have, too."""
+    """Add the options for data, output and rules, which the paper's tables share."""
     parser.add_argument(
         "--data", action="append", default=[], metavar="DIR", help="a further data set; may be repeated"
     )
@@ -153,7 +153,7 @@ def _add_amount(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Run the benchmark, or list what it knows."""
+    """Run the benchmark, or list the known methods."""
     if arguments.list:
         list_methods()
         return 0
@@ -162,7 +162,7 @@ def bench(arguments: argparse.Namespace) -> int:
 
 
 def prepare(arguments: argparse.Namespace) -> Plan:
-    """The plan that the arguments describe; its data are there, and matched."""
+    """Return the plan for the arguments, after its data are found and matched."""
     plan = read_plan(arguments)
     check_sources([*plan.sources, *([] if plan.tune is None else [plan.tune])])
     if arguments.images is not None:
@@ -171,7 +171,7 @@ def prepare(arguments: argparse.Namespace) -> Plan:
 
 
 def read_plan(arguments: argparse.Namespace) -> Plan:
-    """The plan that the arguments describe."""
+    """Return the plan for the arguments."""
     sources = (*arguments.sources, *arguments.data)
     plan = Plan(
         sources=sources or (QUICK.sources if arguments.quick else ()),
@@ -192,7 +192,7 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Raise for the first data set that is not there: before anything is imported that may be missing, too."""
+    """Raise for the first missing data set, before imports that may fail as well."""
     for source in sources:
         if source.partition(":")[0] != "synthetic" and not Path(source).exists():
             raise FileNotFoundError(
@@ -202,7 +202,7 @@ def check_sources(sources: Sequence[str]) -> None:
 
 
 def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
-    """Match the images of pair lists that come without matches, and show how far it is."""
+    """Match the images of pair lists without matches, and show the progress."""
     if not arguments.images.is_dir():
         raise ValueError(f"--images: no such folder: {arguments.images}")
     with Progress(quiet=arguments.quiet) as progress:
@@ -212,28 +212,28 @@ def match_lists(lists: Sequence[Path], arguments: argparse.Namespace) -> None:
 
 
 def _show_and_check(progress: Progress, stage: str, done: int, total: int) -> None:
-    """Show how far a stage is, and stop between two pairs if that was asked for."""
+    """Show the progress of a stage, and stop between two pairs if requested."""
     progress.show(stage, done, total, unit="pairs")
     interrupts.check()
 
 
 class ShownRuns(Progress):
-    """An observer of a benchmark that shows how far it is."""
+    """An observer of a benchmark that shows its progress."""
 
     def begin_stage(self, stage: str, total: int) -> None:
-        """A stage of so many runs begins."""
+        """Begin a stage of `total` runs."""
         self._runs = stage, 0, total
         self.show(*self._runs, unit="runs")
 
     def add_outcome(self, key: Key, outcome: Outcome) -> None:  # noqa: ARG002  # only their number is shown
-        """A run has ended."""
+        """Count a finished run."""
         stage, done, total = self._runs
         self._runs = stage, done + 1, total
         self.show(*self._runs, unit="runs")
 
 
 def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperTable | None) -> None:
-    """Run a plan, write the results, and print the table; nothing else goes to stdout."""
+    """Run a plan, write the results, and print the table. Nothing else goes to stdout."""
     try:
         import matplotlib  # noqa: F401  # plots come last; that they will be missing shows now
 
@@ -270,12 +270,12 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperT
 
 
 def needs_extra(error: ImportError) -> ImportError:
-    """The error about a package of the extra that is missing."""
+    """Return the error about a missing package of the extra."""
     return ImportError(f"the benchmark needs {error.name}: pip install 'caransac-lab[bench]'")
 
 
 def list_methods() -> None:
-    """Print all methods with their settings, and what those that are missing need."""
+    """Print all methods with their settings, and what the missing ones need."""
     width = max(map(len, ESTIMATORS)) + 1
     for estimator in ESTIMATORS.values():
         state = estimator.missing or f"{estimator.package} {installed_version(estimator.module)}"

@@ -1,4 +1,4 @@
-"""caransac-lab fit-confidence: the confidence of the shipped weights, after a change of the estimator."""
+"""caransac-lab fit-confidence: refit the confidence of the shipped weights after a change of the estimator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from caransac.learned.weights_file import read_weights, weights_path
 from caransac_lab.networks.weights import find_weights
 from caransac_lab.training.recipe import Recipe, TaskName
 
-# What the weights were trained for, and the filter that they read.
+# Training task of the weights, and the filter that they read.
 FITTED: dict[str, tuple[TaskName, str]] = {
     "default": ("state", ""),
     "with-filter": ("state", "filter"),
@@ -69,7 +69,7 @@ def fit(name: str, data: tuple[str, ...], unrelated: tuple[str, ...], runs: int,
 
 
 def fit_all(arguments: argparse.Namespace) -> int:
-    """Fit all of them, or one."""
+    """Fit all shipped weights, or one of them."""
     for name in [arguments.only] if arguments.only else FITTED:
         fit(name, tuple(arguments.data), tuple(arguments.unrelated), arguments.runs, arguments.workers)
     return 0

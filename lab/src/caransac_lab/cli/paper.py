@@ -1,4 +1,4 @@
-"""caransac-lab paper: tables and figures of the paper."""
+"""caransac-lab paper: reproduce tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caransac_lab.bench.paper import FIGURES, TABLES
 from caransac_lab.bench.plan import Plan
 from caransac_lab.cli.bench import add_rules, needs_extra, prepare, run_plan
 
-FIGURE_PAIRS = 12  # that a figure looks at
+FIGURE_PAIRS = 12  # number of pairs for a figure
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,7 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def paper(arguments: argparse.Namespace) -> int:
-    """Make all tables and figures that are asked for."""
+    """Create the requested tables and figures."""
     asked = expand_paper(arguments.tables)
     plan = prepare(arguments)
     for name in asked:
@@ -51,7 +51,7 @@ def paper(arguments: argparse.Namespace) -> int:
 
 
 def expand_paper(names: Sequence[str]) -> list[str]:
-    """The tables and figures of the paper that are asked for by name; "all" means all of them."""
+    """Return the requested tables and figures by name; "all" stands for all of them."""
     known = (*TABLES, *FIGURES)
     for name in names:
         if name not in (*known, "all"):

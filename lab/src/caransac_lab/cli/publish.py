@@ -1,4 +1,4 @@
-"""caransac-lab publish: all published results, and the tables of the documents."""
+"""caransac-lab publish: produce all published results and the tables of the documents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def publish(arguments: argparse.Namespace) -> int:
-    """Publish everything; fails if a step failed."""
+    """Publish everything. Fail if a step fails."""
     if arguments.tables or arguments.check:
         return show_tables(RESULTS, check=arguments.check)
     chosen = [step for step in STEPS if arguments.only is None or step.name in arguments.only]

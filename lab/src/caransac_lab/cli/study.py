@@ -1,4 +1,4 @@
-"""caransac-lab study: one published result."""
+"""caransac-lab study: produce one published result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = tuple(step.name for step in STEPS)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command; the options of a study are added when it is named."""
+    """Add the command. The options of a study are added when it is named."""
     parser = commands.add_parser(
         "study",
         help="measure one published result",
@@ -25,7 +25,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run_study(parser: argparse.ArgumentParser, name: str, words: list[str]) -> int:
-    """Read the options of a study, run it, and publish what it found."""
+    """Read the options of a study, run it, and publish its result."""
     if name not in NAMES:
         parser.error(f"there is no study {name!r}; there are {', '.join(NAMES)}")
     try:

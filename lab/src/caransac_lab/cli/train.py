@@ -1,4 +1,4 @@
-"""caransac-lab train: weights from your own pairs, or from synthetic ones."""
+"""caransac-lab train: train weights on your own pairs or on synthetic ones."""
 
 from __future__ import annotations
 
@@ -129,14 +129,14 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_number(group: argparse._ArgumentGroup, name: str, default: float, text: str) -> None:
-    """Add an option that is a number of the default's type."""
+    """Add a numeric option with the type of its default."""
     group.add_argument(
         f"--{name}", type=type(default), default=default, metavar="N", help=f"{text} (default: {default})"
     )
 
 
 def _add_field(group: argparse._ArgumentGroup, name: str, text: str) -> None:
-    """Add an option for a number of the recipe; left out, the recipe of the task decides."""
+    """Add an option for a number of the recipe. By default, the recipe of the task decides."""
     default, paper = (getattr(recipe, name) for recipe in (Recipe(), Recipe.paper()))
     shown = f"{default}" if default == paper else f"{default}, with --paper {paper}"
     group.add_argument(
@@ -149,7 +149,7 @@ def _add_field(group: argparse._ArgumentGroup, name: str, text: str) -> None:
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Train, and show how far it is."""
+    """Train and show the progress."""
     try:
         from caransac_lab.training import trainer, worker
     except ImportError as error:
@@ -176,14 +176,14 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def read_recipe(arguments: argparse.Namespace) -> Recipe:
-    """The recipe that the arguments describe; what they do not name is as its task has it."""
+    """Return the recipe for the arguments, with the defaults of its task."""
     given = {each.name: getattr(arguments, each.name) for each in fields(Recipe) if hasattr(arguments, each.name)}
     given |= {name: tuple(folders) for name, folders in given.items() if isinstance(folders, list)}
     return Recipe.paper(**given) if arguments.task == "paper" else Recipe(**given)
 
 
 def format_figures(latest: Mapping[str, float]) -> str:
-    """The latest figures, those of training and of validation together: ``train loss 0.3  val loss 0.4 auc5 61.2``."""
+    """Format the latest figures of training and validation: ``train loss 0.3  val loss 0.4 auc5 61.2``."""
     parts: dict[str, list[str]] = defaultdict(list)
     for name, value in latest.items():
         part, _, figure = name.partition("_")

@@ -1,4 +1,4 @@
-"""Correspondences with ground truth: readers, one per layout; docs/formats.md describes them."""
+"""Correspondences with ground truth. There is one reader per layout; docs/formats.md describes them."""
 
 from caransac_lab.datasets.dataset import Dataset, make_synthetic, open_dataset
 from caransac_lab.datasets.npz import read_npz, write_npz

@@ -1,4 +1,4 @@
-"""A data set by its place, whatever its layout."""
+"""Open a data set of any layout by its location."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from caransac_lab.datasets.posebench import count_posebench, read_posebench
 from caransac_lab.datasets.ransac_tutorial import count_ransac_tutorial, read_ransac_tutorial, split_score_kind
 from caransac_lab.synthetic import random_pair
 
-SYNTHETIC_PAIRS = 100  # of a place that says no number
+SYNTHETIC_PAIRS = 100  # default number of synthetic pairs
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Pairs that can be read again and again.
+    """Pairs that can be read repeatedly.
 
     Attributes:
-        name: its name in tables.
-        num_pairs: how many there are.
-        read: starts reading.
+        name: name in tables.
+        num_pairs: number of pairs.
+        read: function that starts reading.
     """
 
     name: str
@@ -37,16 +37,17 @@ class Dataset:
 
 
 def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
-    """A data set by its place; its layout is seen from the files.
+    """Open a data set by its location. Its files determine the layout.
 
     Args:
-        source: a folder of scenes (RANSAC Tutorial, where ``FOLDER=confidence`` or ``FOLDER=none`` says that scores
-            are confidences or left out, or npz files), a pair list ``.txt``, a posebench ``.h5``, or
-            ``synthetic:N`` for N synthetic pairs, ``synthetic:N:FIRST`` for those starting at number FIRST.
-        max_pairs: pairs per scene at most.
+        source: a folder of scenes, a pair list ``.txt``, a posebench ``.h5``, or synthetic pairs. The folder has the
+            layout of the RANSAC Tutorial or npz files; ``FOLDER=confidence`` means that scores are confidences,
+            ``FOLDER=none`` ignores them. ``synthetic:N`` means N synthetic pairs, ``synthetic:N:FIRST`` those starting
+            at number FIRST.
+        max_pairs: maximum number of pairs per scene.
 
     Raises:
-        ValueError: there is nothing of a known layout; the message names it.
+        ValueError: there is no data set of a known layout. The message names the location.
     """
     if max_pairs is not None:
         check_whole(max_pairs, "max_pairs", 0)
@@ -67,7 +68,7 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
         raise ValueError(
             f"no pairs in {source}: want a folder of scenes, a pair list .txt, a posebench .h5 or synthetic:N"
         )
-    name = "/".join(path.resolve().with_suffix("").parts[-2:])  # where it lay on the machine is nobody's business
+    name = "/".join(path.resolve().with_suffix("").parts[-2:])  # without the folders above, which are private
     return Dataset(name, count(path, max_pairs), lambda: read(path, max_pairs=max_pairs))
 
 
@@ -81,7 +82,7 @@ def _open_synthetic(source: str, max_pairs: int | None) -> Dataset:
 
 
 def make_synthetic(num_pairs: int, *, first: int = 0, score_kind: ScoreKind = "ratio") -> Iterator[Pair]:
-    """Pairs of `synthetic.random_pair` with 300 to 2000 matches; pair i is the same whatever else is asked for."""
+    """Create pairs by `synthetic.random_pair` with 300 to 2000 matches. Pair i does not depend on the other pairs."""
     for index in range(first, first + num_pairs):
         rng = np.random.default_rng([index, 1])
         made = random_pair(rng, num_points=int(rng.integers(300, 2000)), score_kind=score_kind)

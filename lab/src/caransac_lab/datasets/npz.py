@@ -1,4 +1,4 @@
-"""Our own layout: folders of scenes, in each one npz archive per pair."""
+"""Our own layout: folders of scenes, with one npz archive per pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caransac_lab.datasets.pair import Pair, naming_pair
 
 
 def write_npz(root: str | Path, pair: Pair) -> Path:
-    """Write a pair as ``root/<scene>/<name>.npz``, for `read_npz`; returns the path."""
+    """Write a pair as ``root/<scene>/<name>.npz`` for `read_npz`, and return the path."""
     if not isinstance(pair, Pair):
         raise ValueError(f"pair must be a caransac_lab.datasets.Pair, not a {type(pair).__name__}")
     if pair.R is None or pair.t is None:
@@ -31,14 +31,14 @@ def write_npz(root: str | Path, pair: Pair) -> Path:
 
 
 def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
-    """Pairs of a folder ``root/<scene>/<name>.npz``, as `write_npz` writes them.
+    """Read pairs from a folder ``root/<scene>/<name>.npz``, as written by `write_npz`.
 
-    An archive holds points1, points2 (n, 2), camera1_model, camera1_params, camera1_size and the same of camera2, R and
-    t, and optionally scores (n,) with score_kind, and features (n, d).
+    An archive contains points1, points2 (n, 2), camera1_model, camera1_params, camera1_size, the same for camera2, R
+    and t, and optionally scores (n,) with score_kind, and features (n, d).
 
     Args:
         root: folder of scenes.
-        max_pairs: pairs per scene at most, the first ones by name.
+        max_pairs: maximum number of pairs per scene, the first ones by name.
     """
     for scene, paths in _scenes(as_path(root, "root"), max_pairs).items():
         for path in paths:
@@ -53,11 +53,11 @@ def read_npz(root: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair
 
 
 def count_npz(root: Path, max_pairs: int | None) -> int:
-    """How many pairs `read_npz` reads."""
+    """Count the pairs that `read_npz` reads."""
     return sum(len(paths) for paths in _scenes(root, max_pairs).values())
 
 
 def _scenes(root: Path, max_pairs: int | None) -> dict[str, list[Path]]:
-    """The archives of every scene, in order, at most so many of each."""
+    """Return the archives of every scene in order, up to `max_pairs` of each."""
     folders = sorted(folder for folder in root.iterdir() if folder.is_dir())
     return {folder.name: sorted(folder.glob("*.npz"))[:max_pairs] for folder in folders}

@@ -1,4 +1,4 @@
-"""A pair: correspondences of two images, and the truth about them."""
+"""A pair: correspondences of two images, and their ground truth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from caransac.options import ScoreKind
 from caransac.robust.problems import Essential
 from caransac.synthetic import SyntheticPair
 
-RIGHT_PX = 1.0  # Sampson distance to the true geometry below which a match is right
+RIGHT_PX = 1.0  # a match is right if its Sampson distance to the true geometry is below this
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +27,17 @@ class Pair:
     """Correspondences of two images.
 
     Attributes:
-        scene: the scene they belong to.
-        name: the pair's name within the scene.
+        scene: name of the scene.
+        name: name of the pair within the scene.
         points1: (n, 2) pixels in image 1.
         points2: (n, 2) pixels in image 2.
-        scores: (n,) second-nearest-neighbour ratios, or what `score_kind` says; None without.
+        scores: (n,) second-nearest-neighbour ratios, or scores of another `score_kind`; None if there are none.
         camera1: camera of image 1.
         camera2: camera of image 2.
-        R: (3, 3) true rotation, ``x2 = R x1 + t``, or None where there is no truth (unrelated images).
-        t: (3,) true translation of length one, or None.
-        score_kind: what the scores are.
-        features: (n, d) further numbers about each match, or None.
+        R: (3, 3) true rotation, ``x2 = R x1 + t``, or None if there is no truth (unrelated images).
+        t: (3,) true translation of unit length, or None.
+        score_kind: kind of the scores.
+        features: (n, d) additional features of each match, or None.
     """
 
     scene: str
@@ -54,7 +54,7 @@ class Pair:
 
     @classmethod
     def from_synthetic(cls, made: SyntheticPair, name: str = "") -> Pair:
-        """A synthetic pair as one of the scene "synthetic"."""
+        """Create a pair of the scene "synthetic" from a synthetic pair."""
         shared = (field.name for field in fields(SyntheticPair) if field.name != "inliers")
         return cls(scene="synthetic", name=name, **{field: getattr(made, field) for field in shared})
 
@@ -62,18 +62,18 @@ class Pair:
     def from_matches(
         cls, scene: str, name: str, matches: Matches, R: Array | None, t: Array | None, features: Array | None = None
     ) -> Pair:
-        """A pair of matches, checked as all `Matches` are, with their cameras.
+        """Create a pair from checked matches with cameras.
 
         Args:
-            scene: the scene they belong to.
-            name: the pair's name within the scene.
-            matches: its matches.
+            scene: name of the scene.
+            name: name of the pair within the scene.
+            matches: matches of the pair.
             R: (3, 3) true rotation, or None.
-            t: (3,) true translation of length one, or None.
-            features: (n, d) further numbers about each match, or None.
+            t: (3,) true translation of unit length, or None.
+            features: (n, d) additional features of each match, or None.
 
         Raises:
-            ValueError: there are no cameras, or the features do not fit the matches; the message says which.
+            ValueError: cameras are missing, or the number of features does not match. The message says which.
         """
         if matches.camera1 is None or matches.camera2 is None:
             raise ValueError("no cameras; want camera1 and camera2")
@@ -96,21 +96,21 @@ class Pair:
         )
 
     def take(self, rows: NDArray[np.signedinteger] | NDArray[np.bool_]) -> Pair:
-        """The pair with some of its matches, in the order of the rows (k,)."""
+        """Return the pair with some of its matches, in the order of the rows (k,)."""
         names = ("points1", "points2", "scores", "features")
         return replace(self, **{name: each[rows] for name in names if (each := getattr(self, name)) is not None})
 
     def arguments(self) -> dict[str, Any]:
-        """The matches and cameras as arguments of the estimators of poses."""
+        """Return the matches and cameras as arguments of the pose estimators."""
         return {"camera1": self.camera1, "camera2": self.camera2} | self.match_arguments()
 
     def match_arguments(self) -> dict[str, Any]:
-        """Only the matches, with their scores."""
+        """Return only the matches and their scores as arguments."""
         kind = None if self.scores is None else self.score_kind
         return {"points1": self.points1, "points2": self.points2, "scores": self.scores, "score_kind": kind}
 
     def right_matches(self) -> Floats:
-        """(n,) 1 for the matches within a pixel of the true geometry and in front of both cameras; 0 without truth."""
+        """Return 1 for matches within a pixel of the true geometry and in front of both cameras, else 0: (n,)."""
         if self.R is None or self.t is None:
             return np.zeros(len(self.points1), np.float32)
         problem = Essential.from_pixels(self.points1, self.points2, self.camera1, self.camera2)
@@ -120,9 +120,9 @@ class Pair:
 
 @contextmanager
 def naming_pair(path: Path, name: str) -> Iterator[None]:
-    """Turn errors about what a file holds of a pair into ValueErrors that name both."""
+    """Turn errors about a pair in a file into ValueErrors that name both."""
     try:
         yield
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        why = str(error.args[0] if isinstance(error, KeyError) and error.args else error)  # without its quotes
+        why = str(error.args[0] if isinstance(error, KeyError) and error.args else error)  # KeyError quotes its message
         raise ValueError(f"{path}: pair {name}: {why.removeprefix(f'{path}: ')}") from error

@@ -1,4 +1,4 @@
-"""Lists of pairs in the text forms of SuperGlue and glue-factory, with an h5 file of matches beside them."""
+"""Lists of pairs in the text formats of SuperGlue and glue-factory, with an h5 file of matches beside them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 from caransac_lab.datasets.pair import Pair, naming_pair
 
-# HDF5 files do not survive the death of their writer, so that matches are kept in an SQLite file until all are there.
+# An HDF5 file is corrupt if its writer dies, so matches are collected in an SQLite file until all exist.
 OTHERWISE = "is not what an unfinished run of this version left ({error}): move it away to start anew"
 
 
-VIEWS = "views.txt"  # beside a list that has only names: glue-factory's cameras and poses
-POSE_WORDS = {32: (2, 12), 36: (2, 16), 38: (4, 16)}  # by the words of a line: those before K1, and those of the pose
+VIEWS = "views.txt"  # beside a list that has only names: cameras and poses in glue-factory's format
+# By words per line: number of words before K1, and number of words of the pose.
+POSE_WORDS = {32: (2, 12), 36: (2, 16), 38: (4, 16)}
 
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """A line of a list: the names of two images, their cameras, and the pose of camera 2 from camera 1."""
+    """A line of a list: the names of two images, their cameras, and the pose of camera 2 relative to camera 1."""
 
     names: tuple[str, str]
     cameras: tuple[Camera, Camera]
@@ -43,31 +44,31 @@ class _Listed:
 
     @property
     def key(self) -> str:
-        """Where its matches lie in the h5 file."""
+        """Name of the group of its matches in the h5 file."""
         return _pair_key(self.names)
 
 
 def read_pair_list(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
-    """Pairs of a list as of ScanNet-1500, MegaDepth-1500 and YFCC, with matches cached in h5.
+    """Read the pairs of a list, e.g. of ScanNet-1500, MegaDepth-1500 or YFCC, with matches cached in h5.
 
-    A line has one of these forms, which may differ from line to line:
+    A line has one of these forms, which may be mixed in a list:
 
-    - SuperGlue's, ``path1 path2 rotation1 rotation2 K1(9) K2(9) T(16)``, with T the pose of camera 2 from camera 1;
-    - glue-factory's, the same without the rotations, in which the pose may also be ``R(9) t(3)``;
-    - glue-factory's ``path1 path2``, with a file ``views.txt`` beside the list whose lines are ``path R(9) t(3) MODEL
-      width height params...``: poses are from the world to the camera, and cameras are COLMAP's.
+    - SuperGlue's ``path1 path2 rotation1 rotation2 K1(9) K2(9) T(16)``, with T the pose of camera 2 from camera 1;
+    - glue-factory's, the same without the rotations; the pose may also be ``R(9) t(3)``;
+    - glue-factory's ``path1 path2``, with a file ``views.txt`` beside the list that has the lines
+      ``path R(9) t(3) MODEL width height params...``. Its poses are from the world to the camera, its cameras COLMAP's.
 
-    The matches lie beside the list, ``list.h5`` for ``list.txt``: a group ``path1/path2`` for each pair, with ``-`` for
-    every ``/`` in a path, that holds ``x1`` and ``x2`` (n, 2) and optionally ``scores`` (n,). Pixels are those of the
-    image that the camera belongs to; the rotations (quarter turns a matcher may apply before) are ignored. Scores are
-    confidences unless the file's attribute ``score_kind`` says "ratio".
+    The matches are beside the list, in ``list.h5`` for ``list.txt``. Each pair has a group ``path1/path2``, with ``-``
+    for every ``/`` in a path, that contains ``x1`` and ``x2`` (n, 2) and optionally ``scores`` (n,). Pixels refer to
+    the image of the camera; the rotations (quarter turns that a matcher may apply first) are ignored. Scores are
+    confidences unless the file's attribute ``score_kind`` is "ratio".
 
     Args:
-        path: the list.
-        max_pairs: the first so many lines.
+        path: path of the list.
+        max_pairs: maximum number of lines, from the start of the list.
 
     Raises:
-        ValueError: a line is not of this form, or a pair has no matches; the message says which.
+        ValueError: a line has none of these forms, or a pair has no matches. The message says which.
     """
     path = as_path(path)
     with read_h5(path.with_suffix(".h5")) as cache:
@@ -89,27 +90,27 @@ def match_pair_list(
     features: FeatureKind = "rootsift",
     progress: Callable[[int, int], object] | None = None,
 ) -> Path:
-    """Match the images of a pair list and keep the matches beside it, where `read_pair_list` looks for them.
+    """Match the images of a pair list and store the matches beside it for `read_pair_list`.
 
-    Nothing is done where that file is there already. An interrupted call continues where it was.
+    Nothing is done if that file exists already. An interrupted call resumes.
 
     Args:
-        path: the list.
-        images: the folder that its paths start from.
+        path: path of the list.
+        images: root folder of the paths in the list.
         features: see `images.match_images`; the scores are ratios.
-        progress: called with the number of pairs done and of all, after each.
+        progress: called after each pair with the number of finished pairs and the total.
 
     Returns:
         The h5 file.
 
     Raises:
-        ValueError: a line is not of the list's form, or the file that is there has matches of other features.
+        ValueError: a line has none of the forms of a list, or the existing file has matches of other features.
     """
     path = as_path(path)
     cache_path, partial_path = path.with_suffix(".h5"), path.with_suffix(f".{features}.partial")
     if cache_path.is_file():
         with read_h5(cache_path) as cache:
-            made_by = str(cache.attrs.get("features", features))  # other programs do not say
+            made_by = str(cache.attrs.get("features", features))  # other programs do not record it
         if made_by != features:
             raise ValueError(f"{cache_path} has matches by {made_by}, not by {features}: move it away to match again")
         return cache_path
@@ -135,7 +136,7 @@ def match_pair_list(
 
 
 def _write_matches(path: Path, work: sqlite3.Connection, keys: Iterable[str], features: FeatureKind) -> None:
-    """The h5 file of all pairs that a work file has."""
+    """Write the h5 file of all pairs in a work file."""
     with replacing_h5(path) as cache:
         cache.attrs["score_kind"], cache.attrs["features"] = "ratio", features
         for key in keys:
@@ -148,7 +149,7 @@ def _write_matches(path: Path, work: sqlite3.Connection, keys: Iterable[str], fe
 
 
 def _read_list(path: Path, max_pairs: int | None) -> Iterator[_Listed]:
-    """The lines of a list, of whatever form."""
+    """Read the lines of a list of any form."""
     views: dict[str, tuple[Camera, Array, Array]] | None = None
     for number, line in enumerate(_lines(path, max_pairs), 1):
         words = line.split()
@@ -162,7 +163,7 @@ def _read_list(path: Path, max_pairs: int | None) -> Iterator[_Listed]:
 
 
 def _listed_numbers(words: Sequence[str]) -> _Listed:
-    """A line that holds calibration matrices and the pose."""
+    """Parse a line with calibration matrices and the pose."""
     before, pose_words = POSE_WORDS[len(words)]
     numbers = as_reals(np.array(words[before:], float), "the line")
     camera1, camera2 = (Camera.from_matrix(K) for K in numbers[:18].reshape(2, 3, 3))
@@ -175,7 +176,7 @@ def _listed_numbers(words: Sequence[str]) -> _Listed:
 
 
 def _listed_views(words: Sequence[str], views: Mapping[str, tuple[Camera, Array, Array]]) -> _Listed:
-    """A line of two names, whose cameras and poses are elsewhere."""
+    """Parse a line of two names, whose cameras and poses are in another file."""
     if missing := [name for name in words if name not in views]:
         raise ValueError(f"{VIEWS} has no line for {missing[0]}")
     (camera1, R1, t1), (camera2, R2, t2) = (views[name] for name in words)
@@ -184,7 +185,7 @@ def _listed_views(words: Sequence[str], views: Mapping[str, tuple[Camera, Array,
 
 
 def _read_views(path: Path) -> dict[str, tuple[Camera, Array, Array]]:
-    """Cameras and poses from the world, R (3, 3) and t (3,), by the names of the images."""
+    """Read cameras and world-to-camera poses, R (3, 3) and t (3,), by image name."""
     if not path.is_file():
         raise FileNotFoundError(
             f"no such file: {path}, which has the cameras and poses of a list of two names per line"
@@ -205,7 +206,7 @@ def _read_views(path: Path) -> dict[str, tuple[Camera, Array, Array]]:
 
 
 def count_pair_list(path: Path, max_pairs: int | None) -> int:
-    """How many pairs `read_pair_list` reads."""
+    """Count the pairs that `read_pair_list` reads."""
     return len(_lines(path, max_pairs))
 
 
@@ -214,5 +215,5 @@ def _lines(path: Path, max_pairs: int | None) -> list[str]:
 
 
 def _pair_key(words: Sequence[str]) -> str:
-    """Where the matches of two images, the first words, lie in the h5 file."""
+    """Return the name of the group of matches for the two images named by the first words."""
     return "/".join(word.replace("/", "-") for word in words[:2])

@@ -15,11 +15,11 @@ from caransac_lab.datasets.pair import Pair, naming_pair
 
 
 def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterator[Pair]:
-    """Pairs of an h5 file of posebench: a group each with x1, x2 (n, 2), camera1, camera2, R and t; without scores.
+    """Read pairs from posebench's h5 file: groups with x1, x2 (n, 2), camera1, camera2, R and t, without scores.
 
     Args:
-        path: the file.
-        max_pairs: the first so many pairs by name.
+        path: path of the file.
+        max_pairs: maximum number of pairs, the first ones by name.
     """
     path = as_path(path)
     with read_h5(path) as file:
@@ -34,6 +34,6 @@ def read_posebench(path: str | Path, *, max_pairs: int | None = None) -> Iterato
 
 
 def count_posebench(path: Path, max_pairs: int | None) -> int:
-    """How many pairs `read_posebench` reads."""
+    """Count the pairs that `read_posebench` reads."""
     with read_h5(path) as file:
         return len(sorted(file)[:max_pairs])

@@ -1,4 +1,4 @@
-"""Queries: images matched with 3D points, made of the matches of many images with known poses."""
+"""Queries: images matched with 3D points, made from the matches of many images with known poses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from caransac.robust.problems import Absolute
 from caransac_lab.datasets.pair import Pair
 from caransac_lab.datasets.ransac_tutorial import read_poses, read_ransac_tutorial, split_score_kind
 
-RIGHT_PX = 2.0  # distance in the image to the true place below which a match is right: 3D points are noisy, too
-MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # of right matches that give 3D points
-MIN_POINTS = 8  # matches of a pair that give points, at least
-MIN_MATCHES = 30  # of a query
-ROUNDED = 2  # digits of pixels that tell keypoints apart
+RIGHT_PX = 2.0  # a match is right if its distance to the true projection is below this; 3D points are noisy, too
+MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # limits for right matches that give 3D points
+MIN_POINTS = 8  # minimum number of matches of a pair that gives points
+MIN_MATCHES = 30  # minimum number of matches of a query
+ROUNDED = 2  # digits of pixels that identify a keypoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +31,15 @@ class Query:
     """An image matched with 3D points.
 
     Attributes:
-        scene: the scene it belongs to.
-        name: the image's name.
+        scene: name of the scene.
+        name: name of the image.
         points2d: (n, 2) pixels.
         points3d: (n, 3) 3D points.
-        scores: (n,) second-nearest-neighbour ratios, or what `score_kind` says; None without.
+        scores: (n,) second-nearest-neighbour ratios, or scores of another `score_kind`; None if there are none.
         camera: camera of the image.
-        R: (3, 3) true rotation, ``x = R X + t``, or None where there is no truth (unrelated images).
+        R: (3, 3) true rotation, ``x = R X + t``, or None if there is no truth (unrelated images).
         t: (3,) true translation, or None.
-        score_kind: what the scores are.
+        score_kind: kind of the scores.
     """
 
     scene: str
@@ -53,7 +53,7 @@ class Query:
     score_kind: ScoreKind = "ratio"
 
     def right_matches(self) -> Floats:
-        """(n,) 1 for the matches within two pixels of the true place, in front of the camera; 0 without truth."""
+        """Return 1 for matches within two pixels of the true projection and in front of the camera, else 0: (n,)."""
         if self.R is None or self.t is None:
             return np.zeros(len(self.points2d), np.float32)
         problem = Absolute.from_pixels(self.points2d, self.points3d, self.camera.exact)
@@ -62,19 +62,19 @@ class Query:
         return spread_usable(right.astype(np.float32), problem.usable)
 
     def error_deg(self, R: Array, t: Array) -> float:
-        """Error of a pose: the larger of the rotation's, and the camera's distance seen from the median depth."""
+        """Return the error of a pose in degrees, see `absolute_pose_error_deg`."""
         assert self.R is not None and self.t is not None
         return absolute_pose_error_deg(R, t, self.R, self.t, self.points3d)
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """An image that a query was matched with, as far as its keypoints have 3D points.
+    """Matches of a query with one reference image whose keypoints have 3D points.
 
     Attributes:
         points2d: (n, 2) pixels of the query.
         points3d: (n, 3) 3D points.
-        scores: (n,) of the matches, or None.
+        scores: (n,) scores of the matches, or None.
     """
 
     points2d: Array
@@ -84,16 +84,16 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class QueryImage:
-    """An image of a scene, and what each of its references gives it.
+    """An image of a scene, and its matches with each reference.
 
     Attributes:
-        scene: the scene.
-        name: the image's name.
-        camera: its camera.
+        scene: name of the scene.
+        name: name of the image.
+        camera: camera of the image.
         R: (3, 3) true rotation.
         t: (3,) true translation.
-        references: by the name of the reference.
-        score_kind: what the scores are.
+        references: references by name.
+        score_kind: kind of the scores.
     """
 
     scene: str
@@ -105,7 +105,7 @@ class QueryImage:
     score_kind: ScoreKind = "ratio"
 
     def query(self, names: list[str]) -> Query:
-        """The query that was matched with some references."""
+        """Combine the matches with some references to a query."""
         chosen = [self.references[name] for name in names]
         points2d = np.concatenate([each.points2d for each in chosen])
         points3d = np.concatenate([each.points3d for each in chosen])
@@ -115,10 +115,10 @@ class QueryImage:
 
 
 def read_query_images(root: str | Path) -> Iterator[QueryImage]:
-    """The images of all scenes of a folder in the layout of the RANSAC Tutorial 2020, by scene and name.
+    """Read the images of all scenes in a folder with the layout of the RANSAC Tutorial 2020, by scene and name.
 
-    A keypoint of a reference has a 3D point where the pair of it and a third image triangulates one at the true poses;
-    of several, the one with the largest angle.
+    A keypoint of a reference has a 3D point if its match in a third image triangulates one with the true poses. Of
+    several points, the one with the largest angle is used.
     """
     for scene, pairs in groupby(read_ransac_tutorial(root), key=lambda pair: pair.scene):
         yield from _scene_images(scene, list(pairs), read_poses(split_score_kind(Path(root))[0] / scene))
@@ -127,7 +127,7 @@ def read_query_images(root: str | Path) -> Iterator[QueryImage]:
 def read_queries(
     root: str | Path, *, references: int = 1, max_queries: int | None = None, seed: int = 0
 ) -> list[Query]:
-    """Queries matched with up to so many images each, drawn at random; of every scene so many at most."""
+    """Read queries, each matched with up to `references` random images; up to `max_queries` per scene."""
     rng, found = np.random.default_rng(seed), []
     for _, images in groupby(read_query_images(root), key=lambda image: image.scene):
         queries = []
@@ -143,7 +143,7 @@ def read_queries(
 
 
 def _scene_images(scene: str, pairs: list[Pair], poses: dict[str, tuple[Array, Array]]) -> Iterator[QueryImage]:
-    """The images of one scene."""
+    """Yield the images of one scene."""
     both = defaultdict[str, dict[str, tuple[Array, Array, Array | None]]](dict)
     cameras: dict[str, Camera] = {}
     points: dict[str, dict[complex, list[tuple[float, str, Array]]]] = defaultdict(lambda: defaultdict(list))
@@ -176,7 +176,7 @@ def _add_points(
     poses: dict[str, tuple[Array, Array]],
     points: dict[str, dict[complex, list[tuple[float, str, Array]]]],
 ) -> None:
-    """Add the 3D points that a pair gives to the keypoints of both of its images."""
+    """Add the 3D points of a pair to the keypoints of both of its images."""
     (Ra, ta), (Rb, tb) = poses[a], poses[b]
     R = Rb @ Ra.T
     t = tb - R @ ta
@@ -194,7 +194,7 @@ def _add_points(
 
 
 def _keys(pixels: Array) -> list[complex]:
-    """What tells keypoints (n, 2) apart."""
+    """Return keys that identify keypoints (n, 2)."""
     rounded = np.round(pixels, ROUNDED)
     keys: list[complex] = (rounded[:, 0] + 1j * rounded[:, 1]).tolist()
     return keys

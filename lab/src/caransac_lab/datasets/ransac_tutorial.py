@@ -1,4 +1,4 @@
-"""The layout of the RANSAC Tutorial 2020: folders of scenes, in each several h5 files."""
+"""The layout of the RANSAC Tutorial 2020: folders of scenes with several h5 files each."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from caransac_lab.datasets.pair import Pair, naming_pair
 def read_ransac_tutorial(
     root: str | Path, *, scenes: Sequence[str] | None = None, max_pairs: int | None = None, shuffle_seed: int = 0
 ) -> Iterator[Pair]:
-    """Pairs in the layout of the RANSAC Tutorial 2020: ``root/<scene>/{matches,match_conf,K1_K2,R,T}.h5``.
+    """Read pairs in the layout of the RANSAC Tutorial 2020: ``root/<scene>/{matches,match_conf,K1_K2,R,T}.h5``.
 
-    A scene may add ``match_features.h5``, (n, d) numbers for each pair, to train weights that read them.
+    A scene may add ``match_features.h5`` with (n, d) features for each pair, to train weights that read them.
 
     Args:
-        root: folder of scenes. Scores are ratios; ``FOLDER=confidence`` reads them as confidences, ``FOLDER=none``
-            leaves them out.
-        scenes: their names; all folders when None.
-        max_pairs: pairs per scene at most, the first ones in a fixed shuffle.
+        root: folder of scenes. Scores are ratios by default; ``FOLDER=confidence`` reads them as confidences,
+            ``FOLDER=none`` ignores them.
+        scenes: names of scenes; None for all folders.
+        max_pairs: maximum number of pairs per scene, the first ones in a fixed shuffle.
         shuffle_seed: seed of that shuffle.
 
     Raises:
-        ValueError: a folder or file is missing, or holds what is no pair; the message names it.
+        ValueError: a folder or file is missing or invalid. The message names it.
     """
     root, kind = split_score_kind(as_path(root, "root"))
     if not root.is_dir():
@@ -61,7 +61,7 @@ def split_score_kind(root: Path) -> tuple[Path, ScoreKind | Literal["none"]]:
 
 
 def count_ransac_tutorial(root: Path, max_pairs: int | None) -> int:
-    """How many pairs `read_ransac_tutorial` reads of all scenes."""
+    """Count the pairs that `read_ransac_tutorial` reads from all scenes."""
     count = 0
     for path in split_score_kind(root)[0].glob("*/matches.h5"):
         with read_h5(path) as file:
@@ -70,7 +70,7 @@ def count_ransac_tutorial(root: Path, max_pairs: int | None) -> int:
 
 
 def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int) -> Iterator[Pair]:
-    """Pairs of one scene of `read_ransac_tutorial`."""
+    """Read the pairs of one scene for `read_ransac_tutorial`."""
     folder = root / scene
     has_truth = (folder / "R.h5").is_file() and (folder / "T.h5").is_file()
     features, rotations, translations = (_read_all(folder / f"{name}.h5") for name in ("match_features", "R", "T"))
@@ -97,7 +97,7 @@ def _read_scene(root: Path, scene: str, max_pairs: int | None, shuffle_seed: int
 
 
 def read_poses(folder: Path) -> dict[str, tuple[Array, Array]]:
-    """The true poses R (3, 3) and t (3,) of the images of a scene, ``x = R X + t``, by their names."""
+    """Read the true poses of the images of a scene by name, R (3, 3) and t (3,) with ``x = R X + t``."""
     rotations, translations = (_read_all(folder / f"{name}.h5") for name in ("R", "T"))
     return {name: (R, translations[name].ravel()) for name, R in rotations.items() if name in translations}
 
@@ -109,7 +109,7 @@ def _matches_of_table(table: Array) -> Matches:
 
 
 def _read_all(path: Path) -> dict[str, Array]:
-    """The arrays of an h5 file by their keys; none without the file."""
+    """Read the arrays of an h5 file by key; empty if there is no file."""
     if not path.is_file():
         return {}
     found, size = dict[str, Array](), path.stat().st_size

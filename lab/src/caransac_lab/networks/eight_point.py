@@ -11,15 +11,15 @@ SMALLEST_SPREAD = 1e-9
 
 
 def eight_point(points1: ArrayLike, points2: ArrayLike, weights: ArrayLike) -> Array:
-    """The matrix (3, 3) of rank two and norm one with the least ``sum_i w_i (x2_i^T F x1_i)^2``.
+    """Return the matrix (3, 3) of rank two and norm one that minimises ``sum_i w_i (x2_i^T F x1_i)^2``.
 
-    Points are centred and scaled by their weights first (Hartley, "In defense of the eight-point algorithm", PAMI
-    1997). Outliers have nothing but their weights to keep them out.
+    Points are first centred and scaled with their weights (Hartley, "In defense of the eight-point algorithm", PAMI
+    1997). Only their weights suppress outliers.
 
     Args:
         points1: (n, 2) points of image 1, pixels or normalised coordinates.
         points2: (n, 2) points of image 2.
-        weights: (n,), not negative.
+        weights: (n,) weights, not negative.
     """
     share = np.asarray(weights, float) / max(float(np.sum(weights)), 1e-12)
     (x1, T1), (x2, T2) = (_normalised(np.asarray(points, float), share) for points in (points1, points2))
@@ -31,7 +31,7 @@ def eight_point(points1: ArrayLike, points2: ArrayLike, weights: ArrayLike) -> A
 
 
 def _normalised(points: Array, share: Array) -> tuple[Array, Array]:
-    """Points (n, 3) around their centre, on average sqrt(2) from it, and the matrix (3, 3) that takes them there."""
+    """Centre points and scale them to a mean distance of sqrt(2). Return points (n, 3) and the transform (3, 3)."""
     centre = share @ points
     spread = max(float(np.sqrt(share @ ((points - centre) ** 2).sum(axis=1) / 2)), SMALLEST_SPREAD)
     T = np.array([[1 / spread, 0, -centre[0] / spread], [0, 1 / spread, -centre[1] / spread], [0, 0, 1]])

@@ -1,12 +1,13 @@
 """A learned filter: which matches look right when all matches of a pair are seen together, before any model is tried.
 
-A network for every match with context normalisation, after K. M. Yi, E. Trulls, Y. Ono, V. Lepetit, M. Salzmann and
-P. Fua, "Learning to Find Good Correspondences" (CVPR 2018): the matches share the weights of every layer, and each
-layer's outputs are normalised to mean zero and deviation one over the matches of the pair, which is how these learn of
-one another.
+A network for every match with context normalisation, after K. M. Yi, E. Trulls, Y. Ono, V. Lepetit, M. Salzmann and P.
+Fua, "Learning to Find Good Correspondences" (CVPR 2018). All matches share the weights of every layer. The outputs of
+each layer are normalised to mean zero and deviation one over the matches of the pair, which lets the matches exchange
+information.
 
-Normalising the outputs of an affine layer only shifts and scales its weights, by the mean and variances of its outputs:
-``x W`` has the mean ``mean(x) W`` and the variances of ``(x - mean(x)) W``. So every layer runs through `kernels.mlp`.
+Normalising the outputs of an affine layer only shifts and scales its weights, by the means and variances of its
+outputs: ``x W`` has the mean ``mean(x) W`` and the variances of ``(x - mean(x)) W``. Every layer can therefore run
+through `kernels.mlp`.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ from caransac_lab.networks.eight_point import eight_point
 from caransac_lab.networks.weights import find_weights
 
 NUM_INPUTS = 4 + NUM_FEATURES
-FARTHEST = 3.0  # spreads from the middle; coordinates beyond are cut, lest one absurd match squeeze all others
+# Spreads from the centre; coordinates beyond are clipped, so that one extreme match cannot shrink all others.
+FARTHEST = 3.0
 KEPT_SHARE = 0.25
-LARGEST_LIFTED, HALF_WAY = 1.5, 0.01  # of rescaled distances: their end, and the distance, in spreads, half way there
-SMALLEST_VARIANCE = 1e-3  # added to variances, lest rounding be blown up where all matches look alike
+LARGEST_LIFTED, HALF_WAY = 1.5, 0.01  # maximum rescaled distance, and the distance in spreads that gives half of it
+SMALLEST_VARIANCE = 1e-3  # added to variances, so that rounding is not amplified if all matches are similar
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the filter thinks of the matches of a pair.
+    """Output of the filter for the matches of a pair.
 
     Attributes:
-        log_odds: (n,) to be right, were as many matches right as wrong.
-        features: (n, f) what the filter has read from each match and its context.
+        log_odds: (n,) log-odds of being right, for equal numbers of right and wrong matches.
+        features: (n, f) features of each match and its context.
     """
 
     log_odds: Floats
@@ -50,26 +52,27 @@ class Judgement:
 
     @property
     def probabilities(self) -> Floats:
-        """(n,) of being right, were as many matches right as wrong."""
+        """Inlier probabilities (n,), for equal numbers of right and wrong matches."""
         return np.asarray(0.5 * (1 + np.tanh(0.5 * self.log_odds)))
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """(n,) the most probable quarter of the matches: so many CLNet's pruning leaves (Zhao et al., ICCV 2021)."""
+        """Mask (n,) of the most probable quarter of the matches, as many as CLNet keeps (Zhao et al., ICCV 2021)."""
         kept = np.zeros(len(self.log_odds), bool)
         kept[np.argsort(-self.log_odds, kind="stable")[: math.ceil(KEPT_SHARE * len(kept))]] = True
         return kept
 
     def fit(self, points1: Array, points2: Array) -> Array:
-        """The model (3, 3) of the filter without sampling: of the matches (n, 2) it keeps, by their probabilities."""
+        """Fit a model (3, 3) without sampling, to the kept matches (n, 2) weighted by their probabilities."""
         kept = self.kept
         return eight_point(points1[kept], points2[kept], self.probabilities[kept])
 
     def as_paper_features(self, points1: Array, points2: Array) -> Array:
-        """(n, f + 1) features, zero for matches that are not kept, and the distance of each to the filter's own model.
+        """Return features (n, f + 1): those of kept matches, zero for others, and the distance to the filter's model.
 
-        That is the side information of the paper's experiment with a filter, for weights trained with ``--paper
-        --with-filter``, which lift the distance: it is rescaled to 0 on the model and 1.5 far from it.
+        This is the side information of the paper's experiment with a filter, for weights trained with
+        ``--paper --with-filter``. These weights lift the distance, which is rescaled to 0 on the model and 1.5 far from
+        it.
         """
         features = np.where(self.kept[:, None], self.features, 0.0)
         if len(points1) < 8:
@@ -83,23 +86,24 @@ class Judgement:
 
     @property
     def as_features(self) -> Floats:
-        """(n, f + 1) features and log-odds: ``features=`` of an estimation with weights trained ``--with-filter``."""
+        """Return features and log-odds (n, f + 1), the ``features=`` for weights trained with ``--with-filter``."""
         return np.concatenate([self.features, self.log_odds[:, None]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class MatchFilter:
-    """The filter's weights.
+    """The weights of the filter.
 
-    Layer l of the network is ``context.l.weight`` (in, out), with the deviation ``context.l.gain`` (out,) and the mean
-    ``context.l.shift`` (out,) of its outputs; ``features`` and ``decoder`` follow, by the names of `layers_of`.
+    Layer l of the network has the weight ``context.l.weight`` (in, out). ``context.l.gain`` (out,) and
+    ``context.l.shift`` (out,) are the deviation and the mean of its outputs. ``features`` and ``decoder`` follow, with
+    the names of `layers_of`.
     """
 
     weights: Weights
 
     @property
     def num_features(self) -> int:
-        """Numbers that `Judgement.as_features` has for a match."""
+        """Number of features per match in `Judgement.as_features`."""
         return len(self.weights["features.0.bias"]) + 1
 
     @property
@@ -120,13 +124,13 @@ class MatchFilter:
             points1: (n, 2) points of image 1, in any unit: pixels or normalised coordinates.
             points2: (n, 2) points of image 2.
             scores: (n,) scores of the matches, or None.
-            score_kind: what the scores are, needed with them.
+            score_kind: kind of the scores; required with them.
         """
         first, second, numbers = as_matches(points1, points2, scores)
         return self.judge_inputs(filter_inputs(first, second, numbers, check_score_kind(scores, score_kind)))
 
     def judge_inputs(self, inputs: Floats) -> Judgement:
-        """Judge matches by what `filter_inputs` says of them: (n, NUM_INPUTS)."""
+        """Judge matches from the output of `filter_inputs`: (n, NUM_INPUTS)."""
         if len(inputs) == 0:
             return Judgement(np.empty(0, np.float32), np.empty((0, self.num_features - 1), np.float32))
         x = inputs
@@ -136,9 +140,10 @@ class MatchFilter:
         return Judgement(kernels.mlp([features], layers_of(self.weights, "decoder", NONE))[:, 0], features)
 
     def _context_layer(self, index: int, x: Floats) -> Layer:
-        """A layer with the normalisation of its outputs over the inputs x (n, a) folded in; residual but for the first.
+        """Return a layer that includes the normalisation of its outputs over the inputs x (n, a).
 
-        Inputs are centred in double precision, as single precision would lose the variance of those far from zero.
+        All layers except the first are residual. Inputs are centred in double precision, because single precision would
+        lose the variance of inputs far from zero.
         """
         weight, gain, shift = (self.weights[f"context.{index}.{part}"] for part in ("weight", "gain", "shift"))
         mean = x.mean(axis=0, dtype=float)
@@ -149,12 +154,12 @@ class MatchFilter:
         return scaled.astype(np.float32), (shift - mean @ scaled).astype(np.float32), LEAKY_RELU, index > 0
 
     def try_out(self) -> None:
-        """See `weights_file.Network.try_out`."""
+        """Run the network once, to check its weights."""
         self.judge_inputs(np.zeros((1, NUM_INPUTS), np.float32))
 
 
 def filter_inputs(points1: Array, points2: Array, scores: Array | None, score_kind: ScoreKind) -> Floats:
-    """What the filter reads of every match: both points, and the side information: (n, NUM_INPUTS)."""
+    """Return the inputs of the filter for every match, both points and side information: (n, NUM_INPUTS)."""
     if len(points1) == 0:
         return np.empty((0, NUM_INPUTS), np.float32)
     correspondences = kernels.pack(points1, points2)
@@ -166,5 +171,5 @@ def filter_inputs(points1: Array, points2: Array, scores: Array | None, score_ki
 
 
 def load_filter(name: str | Path = "filter") -> MatchFilter:
-    """The filter of a name in the lab or of the path of an npz file; read again when the file has changed."""
+    """Load a filter by its name in the lab or by the path of an npz file. A changed file is read again."""
     return load(find_weights(name), MatchFilter, "filter")

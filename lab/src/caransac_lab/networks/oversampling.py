@@ -1,7 +1,7 @@
-"""Oversampling: draw several minimal samples for each one that is solved, and solve the most promising.
+"""Oversampling: draw several minimal samples for each one that is solved, and solve the most promising ones.
 
-`oversample` makes the argument ``draw`` of `caransac.robust.pipeline.estimate_model`. `estimate_pose` and
-`estimate_fundamental` are `caransac.estimate_relative_pose` and `caransac.estimate_fundamental` with it.
+`oversample` creates the argument ``draw`` of `caransac.robust.pipeline.estimate_model`. `estimate_pose` and
+`estimate_fundamental` correspond to `caransac.estimate_relative_pose` and `caransac.estimate_fundamental` with it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from caransac.robust.problems import Essential, Problem
 from caransac.robust.records import MatchInfo
 from caransac_lab.networks.sample_quality import Quality, load_quality
 
-MOST_DRAWN = 10**6  # samples of a round
+MOST_DRAWN = 10**6  # maximum number of samples per round
 
 
 @dataclass(frozen=True, eq=False)
 class SelectiveSampler:
-    """The most promising of every so many samples of another sampler.
+    """Select the most promising samples of another sampler.
 
     Attributes:
         sampler: the sampler to draw with.
-        problem: the matches.
-        quality: rates samples.
+        problem: problem with the matches.
+        quality: function that rates samples.
         oversampling: number of samples drawn for each one that is kept.
     """
 
@@ -48,11 +48,11 @@ class SelectiveSampler:
 
     @property
     def pool(self) -> Indices:
-        """See `Sampler.pool`."""
+        """The sampling pool of the underlying sampler."""
         return self.sampler.pool
 
     def draw(self, first: int, count: int) -> Indices:
-        """See `Sampler.draw`."""
+        """Draw `count` samples, the best of each group of `oversampling` samples."""
         samples = self.sampler.draw(first * self.oversampling, count * self.oversampling)
         if self.oversampling == 1:
             return samples
@@ -63,12 +63,12 @@ class SelectiveSampler:
 
 
 def oversample(oversampling: int, quality: str | Path = "geometric") -> DrawStep:
-    """Make a draw step that keeps the most promising of every `oversampling` samples.
+    """Create a draw step that keeps the most promising of every `oversampling` samples.
 
     Args:
         oversampling: number of samples drawn for each one that is solved.
-        quality: "geometric" prefers samples that spread in both images; "sample-quality" uses the network of the lab;
-            a path, one with weights of ``caransac-lab train --sample-quality``.
+        quality: "geometric" prefers samples that spread in both images; "sample-quality" uses the lab's network. A path
+            uses weights of ``caransac-lab train --sample-quality``.
     """
     if not 1 <= oversampling <= MOST_DRAWN:
         raise ValueError(f"oversampling must be from 1 to a million, not {oversampling}")
@@ -82,7 +82,7 @@ def _select(problem: Problem, sampler: Sampler, quality: Quality, oversampling: 
 def estimate_pose(
     points1: Array, points2: Array, camera1: Camera, camera2: Camera, info: MatchInfo, options: Options, draw: DrawStep
 ) -> tuple[tuple[Array, Array] | None, dict[str, Any]]:
-    """Estimate the relative pose of exact cameras: R and t, or None, and the fields of the result."""
+    """Estimate the relative pose of exact cameras. Return (R, t) or None, and the fields of the result."""
     started = time.perf_counter()
     problem = Essential.from_pixels(points1, points2, camera1, camera2, could_be_one(camera1, camera2))
     found = estimate_model(problem, info, options, draw)
@@ -94,7 +94,7 @@ def estimate_pose(
 def estimate_fundamental(
     points1: Array, points2: Array, info: MatchInfo, options: Options, draw: DrawStep
 ) -> tuple[Array | None, dict[str, Any]]:
-    """Estimate the fundamental matrix of images of unknown size: F, or None, and the fields of the result."""
+    """Estimate the fundamental matrix of images of unknown size. Return F or None, and the fields of the result."""
     started = time.perf_counter()
     problem, found = estimate_uncalibrated(points1, points2, info, options, draw)
     F = None if found.model is None else problem.fundamentals(found.model[None])[0]

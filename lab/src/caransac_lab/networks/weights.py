@@ -1,4 +1,4 @@
-"""Weights of the lab: a name stands for a file of the lab, or of the package."""
+"""Find weights by name, in the lab or in the package."""
 
 from __future__ import annotations
 

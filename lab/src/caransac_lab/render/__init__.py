@@ -1,10 +1,10 @@
-"""A small renderer: images of scenes made of textured rectangles, with exact cameras, for demonstration and tests.
+"""A small renderer of textured rectangles with exact cameras, for demonstrations and tests.
 
 Pixels follow OpenCV: the centre of the top-left pixel is (0, 0), so the principal point of a centred lens is
 ((width - 1) / 2, (height - 1) / 2). Add 0.5 to points and principal point for COLMAP.
 
-The world is metric with z up; cameras look along +z with x right and y down, as everywhere in this package. Each
-surface is a rectangle with a texture of its own, fixed to it and smooth on the scale of a pixel, so features repeat
+The world is metric with z up. Cameras look along +z with x right and y down, as everywhere in this package. Each
+surface is a rectangle with its own fixed texture, which is smooth at the scale of a pixel. Features therefore repeat
 between views and can be localised to a small fraction of a pixel.
 """
 

@@ -1,4 +1,4 @@
-"""The plain scene: boxes, a floor and two walls with textures of noise, rich in features that repeat."""
+"""The plain scene: boxes, a floor and two walls with noise textures, rich in repeatable features."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from caransac_lab.render.surfaces import Face, make_noise, make_pyramid, texture
 
 
 def make_scene(seed: int = 0, num_boxes: int = 10) -> list[Face]:
-    """A floor, two walls in a corner and boxes in front of them, of random sizes, places and textures."""
+    """Create a floor, two walls in a corner and boxes in front of them, of random sizes, positions and textures."""
     rng = np.random.default_rng([seed, 0])
     x, y, z = np.eye(3)
-    slant = np.radians(25)  # walls at an angle are at varied depths
+    slant = np.radians(25)  # walls at an angle have varied depths
     left, right = np.cos(slant) * x + np.sin(slant) * y, np.cos(slant) * x - np.sin(slant) * y
     edge = np.array([0, 3.2, 0])  # where walls and floor meet
     faces = [
@@ -30,12 +30,12 @@ def make_scene(seed: int = 0, num_boxes: int = 10) -> list[Face]:
 
 
 def box_sides(place: Array, size: Array, turn: float) -> list[tuple[Array, Array, Array, tuple[float, float]]]:
-    """The four sides and the top of an upright box: corner, directions of two sides and their lengths of each.
+    """Return the four sides and the top of an upright box: for each, a corner, two directions and two lengths.
 
     Args:
-        place: (3,) centre of its base.
+        place: (3,) centre of the base.
         size: (3,) width, depth and height.
-        turn: its angle about the vertical, in radians.
+        turn: rotation about the vertical, in radians.
     """
     x, y, z = np.array([np.cos(turn), np.sin(turn), 0]), np.array([-np.sin(turn), np.cos(turn), 0]), np.eye(3)[2]
     width, depth, height = size
@@ -53,7 +53,7 @@ def box_sides(place: Array, size: Array, turn: float) -> list[tuple[Array, Array
 def make_face(
     rng: np.random.Generator, corner: ArrayLike, side1: Array, side2: Array, lengths: tuple[float, float]
 ) -> Face:
-    """A rectangle with a random texture, as bright as a lamp from above left leaves it."""
+    """Create a rectangle with a random texture, lit by a lamp from above left."""
     lamp = np.array([-0.4, -0.6, 0.7])
     brightness = 0.75 + 0.25 * float(np.cross(side1, side2) @ lamp)
     paint = rng.uniform(130, 220, 3)
@@ -63,5 +63,5 @@ def make_face(
 
 
 def _make_texture(rng: np.random.Generator, lengths: tuple[float, float]) -> tuple[Floats, ...]:
-    """Noise for a rectangle with sides of these lengths in metres, and its pyramid."""
+    """Create noise for a rectangle with sides of these lengths in metres, and its pyramid."""
     return make_pyramid(make_noise(rng, texture_shape(lengths)))

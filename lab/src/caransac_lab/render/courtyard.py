@@ -1,4 +1,4 @@
-"""The scene that looks like photographs: a courtyard on a sunny day, with the noise of a camera's sensor."""
+"""The scene that looks like photographs: a courtyard on a sunny day, with sensor noise."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from caransac_lab.render.surfaces import Face, Image, make_pyramid
 
 OCHRE, GREY, PINK = (0.62, 0.47, 0.26), (0.50, 0.48, 0.44), (0.56, 0.38, 0.31)
 SKY_TEXEL = 0.25  # metres
-NOISE_LEVELS = 2.0  # deviation of a grey pixel's noise, of 255
+NOISE_LEVELS = 2.0  # standard deviation of the noise of a grey pixel, of 255 levels
 VIGNETTING = 0.18  # share of the light that the corners of an image lose
 X, Y, Z = np.eye(3)
 
 
 def make_courtyard(seed: int = 0) -> list[Face]:
-    """Paving between three walls, with hedges, planters, crates and a bench; houses behind it, and the sky."""
+    """Create paving between three walls, with hedges, planters, crates and a bench; houses behind it, and the sky."""
     rng = np.random.default_rng([seed, 2])
     surfaces = [_surface(rng, [-7, -6.5, 0], X, Y, (14, 11.5), make_paving), *_make_walls(rng), *_make_house(rng)]
     for place, size, turn, make in (
@@ -57,7 +57,7 @@ def make_courtyard(seed: int = 0) -> list[Face]:
 
 
 def _make_walls(rng: np.random.Generator) -> list[Surface]:
-    """The wall at the back with a door and windows, one on either side, and the slabs on top of them."""
+    """Create the back wall with a door and windows, one wall on each side, and the slabs on top of them."""
     back, left, right = (8.4, 3.7), (9.5, 4.3), (9.5, 2.7)
     brick = make_brick(rng, back)
     brick = with_opening(brick, (4.5, 0.32), (1.1, 2.1), make_wood(rng, (2.3, 1.3)).turned())
@@ -85,9 +85,9 @@ def _make_walls(rng: np.random.Generator) -> list[Surface]:
 
 
 def _make_house(rng: np.random.Generator) -> list[Surface]:
-    """Two houses behind the courtyard."""
+    """Create two houses behind the courtyard."""
     near, far = (7.5, 6.4), (9.0, 5.4)
-    slope = np.array([0.0, np.cos(0.6), np.sin(0.6)])  # of the roofs
+    slope = np.array([0.0, np.cos(0.6), np.sin(0.6)])  # slope of the roofs
     front = make_plaster(rng, near, colour=PINK)
     for start in (0.8, 2.7, 4.6, 6.1):
         front = with_opening(front, (start, 4.3), (0.95, 1.4))
@@ -105,7 +105,7 @@ def _make_house(rng: np.random.Generator) -> list[Surface]:
 def _make_block(
     rng: np.random.Generator, place: ArrayLike, size: ArrayLike, turn: float, make: MakeMaterial
 ) -> list[Surface]:
-    """The sides and the top of a block of one material."""
+    """Create the sides and the top of a block of one material."""
     sides = box_sides(np.asarray(place, float), np.asarray(size, float), turn)
     return [_surface(rng, corner, side1, side2, lengths, make) for corner, side1, side2, lengths in sides]
 
@@ -122,7 +122,7 @@ def _surface(
 
 
 def _make_sky(rng: np.random.Generator) -> Face:
-    """Blue, paler near the horizon, with clouds; as far away as to be the same in all views."""
+    """Create a blue sky with clouds, paler near the horizon. It is so far away that all views show the same."""
     shape = 1600, 480
     up = np.linspace(0, 1, shape[1])[:, None]
     blue = (1 - up**0.6) * np.array([0.80, 0.87, 0.93]) + up**0.6 * np.array([0.25, 0.47, 0.80])
@@ -134,7 +134,7 @@ def _make_sky(rng: np.random.Generator) -> Face:
 
 
 def expose(rng: np.random.Generator, image: Image) -> Image:
-    """An image (height, width, 3) as a camera takes it: darker in the corners, and with the noise of its sensor."""
+    """Add the effects of a camera to an image (height, width, 3): darker corners and sensor noise."""
     height, width = image.shape[:2]
     across, down = np.linspace(-1, 1, width), np.linspace(-1, 1, height)[:, None]
     light = 1 - VIGNETTING / 2 * (across**2 + down**2)

@@ -1,4 +1,4 @@
-"""Light and shadow of a clear day, computed once for every surface: views then show it as they show any texture."""
+"""Light and shadow of a clear day, computed once per surface. Views then show it like any texture."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from caransac.geometry import Array, Floats
 from caransac_lab.render.materials import FINE_TEXEL, Material
 from caransac_lab.render.surfaces import Face, interpolate, make_pyramid
 
-SUN = np.array([-0.50, -0.52, 0.69])  # towards it
-SUN_RADIUS = 0.012  # of its disc, as a share of the distance: shadows have soft edges
+SUN = np.array([-0.50, -0.52, 0.69])  # direction towards the sun
+SUN_RADIUS = 0.012  # radius of the sun divided by its distance, which gives shadows soft edges
 SUN_COLOUR = np.array([3.4, 3.0, 2.45])
 SKY_COLOUR = np.array([0.50, 0.64, 0.90])
-BOUNCED_COLOUR = np.array([0.13, 0.115, 0.095])  # from all that is not sky
+BOUNCED_COLOUR = np.array([0.13, 0.115, 0.095])  # light from everything except the sky
 SUN_RAYS, SKY_RAYS = 4, 40
-SUN_STEP, SKY_STEP = 0.035, 0.2  # metres between two places at which the light of sun and sky is computed
+SUN_STEP, SKY_STEP = 0.035, 0.2  # metres between two points at which sunlight and skylight are computed
 EXPOSURE = 0.80
-CONTRAST = 0.6  # of the camera's curve: 0 for a plain gamma of 2.2, 1 for a steep one
+CONTRAST = 0.6  # contrast of the camera's curve: 0 for a plain gamma of 2.2, 1 for a steep one
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A rectangle of some material that light falls on.
+    """A rectangle of some material that receives light.
 
     Attributes:
         corner: (3,) one corner in the world, in metres.
         axes: (2, 3) unit vectors of its two sides; the normal is their cross product.
         lengths: (2,) lengths of the two sides in metres.
-        material: what it is made of.
+        material: material of the surface.
     """
 
     corner: Array
@@ -44,12 +44,12 @@ class Surface:
     @property
     @computed_once
     def normal(self) -> Array:
-        """(3,) of length one, out of the surface."""
+        """Outward unit normal (3,)."""
         return np.cross(self.axes[0], self.axes[1])
 
 
 def illuminate(rng: np.random.Generator, surfaces: Sequence[Surface]) -> list[Face]:
-    """The surfaces as a camera sees them in the light of the sun, of the sky and of each other."""
+    """Light the surfaces by the sun, the sky and each other. Return them as a camera sees them."""
     suns = SUN / np.linalg.norm(SUN) + SUN_RADIUS * rng.uniform(-1, 1, (SUN_RAYS, 3))
     sky = rng.standard_normal((SKY_RAYS, 3))
     sky /= np.linalg.norm(sky, axis=1, keepdims=True)
@@ -57,7 +57,7 @@ def illuminate(rng: np.random.Generator, surfaces: Sequence[Surface]) -> list[Fa
 
 
 def _lit_face(surface: Surface, surfaces: Sequence[Surface], suns: Array, sky: Array) -> Face:
-    """One surface with its light."""
+    """Return one surface with its light."""
     facing_sun = suns[suns @ surface.normal > 0]
     sunny = _mean_visibility(surface, surfaces, facing_sun, np.ones(len(facing_sun)), SUN_STEP)
     above = sky[sky @ surface.normal > 0]
@@ -74,7 +74,7 @@ def _lit_face(surface: Surface, surfaces: Sequence[Surface], suns: Array, sky: A
 def _mean_visibility(
     surface: Surface, surfaces: Sequence[Surface], directions: Array, weights: Array, step: float
 ) -> Floats:
-    """Sum of the weights (d,) of those directions (d, 3) that nothing hides, at every texel of a surface."""
+    """Sum the weights (d,) of the unobstructed directions (d, 3), at every texel of a surface."""
     counts = np.ceil(surface.lengths / step).astype(int) + 2
     first, second = np.indices(counts.tolist()).reshape(2, -1) * step
     places = surface.corner + first[:, None] * surface.axes[0] + second[:, None] * surface.axes[1]
@@ -86,21 +86,22 @@ def _mean_visibility(
             total += weight * ~_hidden(places, direction, before)
     shape = surface.material.relief.shape
     texels = np.indices(shape, np.float32).reshape(2, -1).T * np.float32(FINE_TEXEL / step) + np.float32(0.5)
-    texels = np.minimum(texels, np.float32(counts - 0.5))  # a texture is a little larger than its surface
+    texels = np.minimum(texels, np.float32(counts - 0.5))  # a texture is slightly larger than its surface
     return interpolate(total.reshape(*counts), texels).reshape(shape)
 
 
 def _reaches_before(other: Surface, surface: Surface) -> bool:
-    """Whether any corner of another surface is in front of this one, so that it may take light away."""
+    """Return True if a corner of another surface is in front of this one, so that it may block light."""
     sides = other.lengths[:, None] * other.axes
     corners = other.corner + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) @ sides
     return bool(((corners - surface.corner) @ surface.normal).max() > 1e-3)
 
 
 def _hidden(places: Floats, direction: Array, surfaces: Sequence[Surface]) -> NDArray[np.bool_]:
-    """Which places (n, 3) do not see what lies in a direction (3,), as a surface is before it.
+    """Return which places (n, 3) have a surface in front of them in a direction (3,).
 
-    From p in direction d, a surface is met at the place (a, b) of its own axes where ``p + s d = corner + A^T (a, b)``.
+    The ray from p in direction d meets a surface at the coordinates (a, b) in its axes:
+    ``p + s d = corner + A^T (a, b)``.
     """
     hidden = np.zeros(len(places), bool)
     systems = np.array([[*surface.axes, -direction] for surface in surfaces]).reshape(-1, 3, 3).transpose(0, 2, 1)
@@ -114,14 +115,14 @@ def _hidden(places: Floats, direction: Array, surfaces: Sequence[Surface]) -> ND
 
 
 def _facing(surface: Surface, sun: Array) -> Array:
-    """Cosine (n, m) between the sun and the normal that the relief of a surface has, zero where it is turned away."""
+    """Return the cosine (n, m) between the sun and the normal of the relief, zero if it faces away."""
     slopes = np.gradient(surface.material.relief.astype(float), FINE_TEXEL)
     cosine = surface.normal @ sun - sum(slope * (axis @ sun) for slope, axis in zip(slopes, surface.axes, strict=True))
     return np.asarray(np.clip(cosine / np.sqrt(1 + slopes[0] ** 2 + slopes[1] ** 2), 0, 1))
 
 
 def _soften(levels: Array) -> Array:
-    """Levels (n, m, 3) without wavelengths near two texels, which no view could show without aliasing."""
+    """Remove wavelengths near two texels from levels (n, m, 3). Every view would show them with aliasing."""
     for axis in (0, 1):
         last = levels.shape[axis] - 1
         before, after = (np.take(levels, np.clip(np.arange(last + 1) + step, 0, last), axis) for step in (-1, 1))

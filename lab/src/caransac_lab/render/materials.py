@@ -1,7 +1,7 @@
-"""What walls, floors and hedges are made of: colours and relief of brick, paving, plaster, wood, leaves and windows.
+"""Materials: colours and relief of brick, paving, plaster, wood, leaves and windows.
 
-A material is made for a rectangle with sides of given lengths in metres, the first along the courses, the second across
-them; on a wall the second one points up.
+A material covers a rectangle with sides of given lengths in metres, the first along the courses, the second across
+them. On a wall the second side points up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from caransac.geometry import Array, Floats
 from caransac_lab.render.surfaces import texture_shape
 
-FINE_TEXEL = 0.008  # metres; of the materials' textures
+FINE_TEXEL = 0.008  # metres; resolution of the materials' textures
 BRICK_REDS = ((0.42, 0.17, 0.11), (0.50, 0.22, 0.14), (0.36, 0.13, 0.10), (0.46, 0.25, 0.18), (0.28, 0.12, 0.10))
 STONE_GREYS = ((0.42, 0.39, 0.34), (0.36, 0.34, 0.31), (0.47, 0.43, 0.36), (0.32, 0.31, 0.30))
 WOOD_BROWNS = ((0.30, 0.18, 0.09), (0.36, 0.22, 0.11), (0.26, 0.15, 0.08))
@@ -27,18 +27,18 @@ WHITE_PAINT, GLASS = (0.62, 0.61, 0.57), (0.05, 0.07, 0.09)
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A surface before any light falls on it, `FINE_TEXEL` metres between two samples.
+    """A surface without light, with samples `FINE_TEXEL` metres apart.
 
     Attributes:
-        albedo: (n, m, 3) shares of the red, green and blue light that it reflects.
-        relief: (n, m) metres by which it stands out.
+        albedo: (n, m, 3) reflected shares of red, green and blue light.
+        relief: (n, m) height above the surface in metres.
     """
 
     albedo: Floats
     relief: Floats
 
     def turned(self) -> Material:
-        """The same with its two sides exchanged."""
+        """Return the material with its two sides exchanged."""
         return Material(self.albedo.transpose(1, 0, 2), self.relief.T)
 
 
@@ -56,22 +56,22 @@ def make_masonry(
     depth: float,
     grain: float = 1.0,
 ) -> Material:
-    """Stones in courses, every second course shifted.
+    """Create stones in courses, with every second course shifted.
 
     Args:
-        rng: random numbers.
+        rng: source of random numbers.
         lengths: sides of the rectangle in metres.
-        unit: length and height of a stone in metres, with its joint.
+        unit: length and height of a stone in metres, including its joint.
         joint: width of the joints in metres.
-        palette: (k, 3) albedos that stones have.
+        palette: (k, 3) albedos of the stones.
         mortar: (3,) albedo of the joints.
-        depth: metres by which the stones stand out from the joints.
-        grain: how much longer the patterns on a stone are than high.
+        depth: height of the stones above the joints in metres.
+        grain: ratio of length to height of the patterns on a stone.
     """
     shape = texture_shape(lengths, FINE_TEXEL)
     fine, coarse = fractal(rng, shape, 0.15, grain), fractal(rng, shape, 2.0)
     along, across = (FINE_TEXEL * (axis + np.float32(0.5)) for axis in np.indices(shape, np.float32))
-    across = across + 0.002 * fine  # edges that are not quite straight
+    across = across + 0.002 * fine  # slightly uneven edges
     course = (across / unit[1]).astype(np.int32)
     along = along + 0.002 * fine + unit[0] * rng.uniform(0.45, 0.55, course.max() + 1)[course] * (course % 2) + unit[0]
     stone = (along / unit[0]).astype(np.int32)
@@ -105,7 +105,7 @@ make_wood = partial(
 
 
 def make_plaster(rng: np.random.Generator, lengths: tuple[float, float], *, colour: ArrayLike) -> Material:
-    """Plaster of a colour, dirty near the ground, and off in a few places, where the bricks show."""
+    """Create plaster of a colour, dirty near the ground, and missing in a few places where bricks are visible."""
     bricks = make_brick(rng, lengths)
     shape = bricks.relief.shape
     fine, coarse = fractal(rng, shape, 0.2), fractal(rng, shape, 1.0)
@@ -119,7 +119,7 @@ def make_plaster(rng: np.random.Generator, lengths: tuple[float, float], *, colo
 
 
 def make_leaves(rng: np.random.Generator, lengths: tuple[float, float]) -> Material:
-    """Leaves above leaves, the upper ones brighter."""
+    """Create overlapping leaves; the upper ones are brighter."""
     shape = texture_shape(lengths, FINE_TEXEL)
     albedo = np.full((*shape, 3), (0.015, 0.025, 0.008), np.float32)
     relief = np.zeros(shape, np.float32)
@@ -135,7 +135,7 @@ def make_leaves(rng: np.random.Generator, lengths: tuple[float, float]) -> Mater
 
 
 def _make_leaf(rng: np.random.Generator) -> tuple[NDArray[np.bool_], Array]:
-    """Which samples (k, k) are on a leaf of a random size and direction, and their albedos (k, k, 3)."""
+    """Create a leaf of random size and direction: a mask of its samples (k, k), and albedos (k, k, 3)."""
     radius = int(np.ceil(LEAF_LENGTH / FINE_TEXEL / 2))
     x, y = FINE_TEXEL * (np.indices((2 * radius + 1,) * 2) - radius) / (LEAF_LENGTH / 2 * rng.uniform(0.7, 1))
     angle = rng.uniform(0, 2 * np.pi)
@@ -147,13 +147,13 @@ def _make_leaf(rng: np.random.Generator) -> tuple[NDArray[np.bool_], Array]:
 def with_opening(
     wall: Material, corner: tuple[float, float], size: tuple[float, float], filling: Material | None = None
 ) -> Material:
-    """A wall with a window in a stone frame, or with a door of some filling.
+    """Add a window in a stone frame, or a door of some filling, to a wall.
 
     Args:
         wall: the wall.
-        corner: metres from the corner of the wall to that of the opening.
+        corner: distance in metres from the corner of the wall to that of the opening.
         size: width and height of the opening in metres.
-        filling: what is in it, at least as large; None for panes of glass.
+        filling: material in the opening, at least as large; None for panes of glass.
     """
     albedo, relief = wall.albedo.copy(), wall.relief.copy()
 
@@ -175,7 +175,7 @@ def with_opening(
     albedo[inner], relief[inner] = WHITE_PAINT, -0.03
     across, up = (np.linspace(0, 1, count) for count in shape)
     panes = (np.abs(across[:, None] * 2 % 1 - 0.5) < 0.40) & (np.abs(up * 3 % 1 - 0.5) < 0.43)
-    reflection = 1 + 2.2 * np.clip(up + 0.25 * across[:, None] - 0.45, 0, 1)  # of the sky, in the upper panes
+    reflection = 1 + 2.2 * np.clip(up + 0.25 * across[:, None] - 0.45, 0, 1)  # reflection of the sky in the upper panes
     albedo[inner][panes] = (reflection[..., None] * GLASS)[panes]
     relief[inner][panes] = -0.045
     return Material(albedo, relief)
@@ -184,14 +184,14 @@ def with_opening(
 def fractal(
     rng: np.random.Generator, shape: tuple[int, int], longest: float, stretch: float = 1.0, smoothness: float = 1.0
 ) -> Floats:
-    """Noise (n, m) of mean 0 and deviation 1.
+    """Create noise (n, m) of mean 0 and deviation 1.
 
     Args:
-        rng: random numbers.
-        shape: samples, `FINE_TEXEL` apart.
-        longest: wavelength in metres.
-        stretch: how much longer the patterns are along the first axis.
-        smoothness: 1 for an equal strength in every octave, more for less in the finer ones.
+        rng: source of random numbers.
+        shape: number of samples, `FINE_TEXEL` apart.
+        longest: longest wavelength in metres.
+        stretch: ratio of the lengths of the patterns along the first and the second axis.
+        smoothness: 1 for equal strength in every octave, larger values for weaker fine octaves.
     """
     frequency = np.hypot(stretch * np.fft.fftfreq(shape[0], FINE_TEXEL)[:, None], np.fft.rfftfreq(shape[1], FINE_TEXEL))
     band = np.maximum(frequency, 1 / longest) ** -smoothness

@@ -1,4 +1,4 @@
-"""Images and depths that a camera sees of textured rectangles."""
+"""Render images and depths of textured rectangles."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from caransac.camera import Camera
 from caransac.geometry import Array, Floats
 from caransac_lab.render.surfaces import Face, Image, sample
 
-NEAR = 0.05  # metres; nothing is drawn nearer to the camera
-BACKGROUND = 30  # grey level where there is no surface
+NEAR = 0.05  # metres; closer surfaces are not drawn
+BACKGROUND = 30  # grey level if there is no surface
 
 
 def render(faces: list[Face], camera: Camera, R: ArrayLike, t: ArrayLike, *, supersample: int = 2) -> Image:
-    """The image that a camera sees.
+    """Render the image of a camera.
 
     Args:
         faces: the scene.
         camera: an undistorted camera with a width and a height.
         R: (3, 3) rotation, camera from world.
         t: (3,) translation, camera from world, in metres.
-        supersample: a pixel is the mean of so many rays squared.
+        supersample: number of rays per pixel along each axis; a pixel is their mean.
 
     Returns:
         (height, width, 3) uint8 RGB.
@@ -33,8 +33,9 @@ def render(faces: list[Face], camera: Camera, R: ArrayLike, t: ArrayLike, *, sup
     colours = np.full((*index.shape, 3), BACKGROUND, np.float32)
     for number in np.unique(index[index >= 0]):
         face, seen = faces[number], np.flatnonzero(index == number)
-        distance = abs(np.cross(*face.axes) @ (face.corner + R.T @ t))  # of the camera from the face's plane
-        # What one ray has to stand for on a surface, along its steepest direction; it grows with depth and with slant.
+        # Distance of the camera from the plane of the face.
+        distance = abs(np.cross(*face.axes) @ (face.corner + R.T @ t))
+        # The size of a ray's footprint on the surface along its steepest direction. It grows with depth and with slant.
         spread = ray_lengths.take(seen) / closeness.take(seen) ** 2 / (distance * camera.fx * supersample)
         levels = sample(face, places.reshape(-1, 2)[seen], spread)
         dark, light = face.colours.astype(np.float32)
@@ -44,7 +45,7 @@ def render(faces: list[Face], camera: Camera, R: ArrayLike, t: ArrayLike, *, sup
 
 
 def render_depth(faces: list[Face], camera: Camera, R: ArrayLike, t: ArrayLike) -> Array:
-    """Depth in metres along the optical axis at every pixel's centre: (height, width), infinite without a surface."""
+    """Return the depth in metres along the optical axis at each pixel centre (height, width); infinite if empty."""
     columns, rows = _ray_grid(camera, 1)
     closeness = _cast(faces, columns, rows, np.asarray(R, float), np.asarray(t, float))[1]
     with np.errstate(divide="ignore"):
@@ -52,7 +53,7 @@ def render_depth(faces: list[Face], camera: Camera, R: ArrayLike, t: ArrayLike) 
 
 
 def _ray_grid(camera: Camera, supersample: int) -> tuple[Array, Array]:
-    """Normalised x of all columns and y of all rows of rays, `supersample` to a pixel along each."""
+    """Return the normalised x of all columns and y of all rows of rays, `supersample` per pixel along each axis."""
     if camera.is_distorted or camera.width < 1 or camera.height < 1:
         raise ValueError("camera must have a width, a height and no distortion")
     x, y = ((np.arange(n * supersample) + 0.5) / supersample - 0.5 for n in (camera.width, camera.height))
@@ -63,9 +64,9 @@ def _ray_grid(camera: Camera, supersample: int) -> tuple[Array, Array]:
 def _cast(
     faces: list[Face], columns: Array, rows: Array, R: Array, t: Array
 ) -> tuple[NDArray[np.int16], Array, Floats]:
-    """What each ray (column, row, 1) meets first: the face's index or -1, the inverse depth, the place on the face.
+    """Find what each ray (column, row, 1) meets first: face index or -1, inverse depth, and position on the face.
 
-    The point at depth z on a ray d lies in the plane through c with normal n where ``1 / z = (n . d) / (n . c)``.
+    The point at depth z on a ray d lies in the plane through c with normal n if ``1 / z = (n . d) / (n . c)``.
     """
     shape = (len(rows), len(columns))
     index = np.full(shape, -1, np.int16)
@@ -74,7 +75,7 @@ def _cast(
     for number, face in enumerate(faces):
         corner, axes = R @ face.corner + t, face.axes @ R.T
         normal = np.cross(axes[0], axes[1])
-        if normal @ corner >= 0:  # turned away
+        if normal @ corner >= 0:  # the face is turned away
             continue
         window = _window(corner, axes * face.lengths[:, None], columns, rows)
         x, y = columns[window[1]], rows[window[0]][:, None]
@@ -91,7 +92,7 @@ def _cast(
 
 
 def _window(corner: Array, sides: Array, columns: Array, rows: Array) -> tuple[slice, slice]:
-    """The rows and columns of rays that can meet a rectangle; all of them when it reaches behind the camera."""
+    """Return the rows and columns of rays that can meet a rectangle; all if it extends behind the camera."""
     corners = corner + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) @ sides
     if corners[:, 2].min() < NEAR:
         return slice(None), slice(None)

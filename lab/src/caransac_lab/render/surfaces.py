@@ -1,4 +1,4 @@
-"""Textured rectangles, what all rendered scenes are made of, and how their textures are read."""
+"""Textured rectangles, the elements of all rendered scenes, and how their textures are sampled."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from caransac.geometry import Array, Floats
 Image = NDArray[np.uint8]
 
 TEXEL = 0.01  # metres; about one pixel of a 640x480 view
-WAVELENGTHS = (4 * TEXEL, 1.5)  # metres; what the textures of noise are made of, the shortest and the longest
-LEVELS = 5  # of a texture's pyramid, each half as fine as the one before
+WAVELENGTHS = (4 * TEXEL, 1.5)  # metres; shortest and longest wavelength of noise textures
+LEVELS = 5  # levels of a texture pyramid, each half as fine as the previous one
 
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A textured rectangle, seen from the side its normal points to.
+    """A textured rectangle, visible from the side of its normal.
 
     Attributes:
         corner: (3,) one corner in the world, in metres.
         axes: (2, 3) unit vectors of its two sides; the normal is their cross product.
         lengths: (2,) lengths of the two sides in metres.
-        texture: grey levels (n, m) or RGB (n, m, 3) from 0 to 1, the first axis along the first side, the second along
-            the second one; then ever coarser ones.
-        colours: (2, 3) RGB of the levels 0 and 1, from 0 to 255.
-        texel: metres between two samples of the finest texture.
+        texture: grey levels (n, m) or RGB (n, m, 3) from 0 to 1, with the first axis along the first side; then coarser
+            and coarser versions.
+        colours: (2, 3) RGB colours of the levels 0 and 1, from 0 to 255.
+        texel: distance in metres between two samples of the finest texture.
     """
 
     corner: Array
@@ -39,14 +39,14 @@ class Face:
 
 
 def texture_shape(lengths: tuple[float, float], texel: float = TEXEL) -> tuple[int, int]:
-    """Texels that cover a rectangle with sides of these lengths in metres, as many as a pyramid can halve."""
+    """Return the texels for a rectangle with sides in metres, rounded so that a pyramid can halve them."""
     coarsest = 2 ** (LEVELS - 1)
     rows, columns = (coarsest * int(np.ceil(length / texel / coarsest) + 1) for length in lengths)
     return rows, columns
 
 
 def make_noise(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Grey levels 0 to 1 of a `texture_shape`, of all wavelengths in `WAVELENGTHS`, equally strong in every octave."""
+    """Create grey levels from 0 to 1 of a `texture_shape`, with all `WAVELENGTHS` equally strong in every octave."""
     frequency = _frequencies(shape)
     band = np.exp(-((frequency * WAVELENGTHS[0]) ** 4)) / np.maximum(frequency, 1 / WAVELENGTHS[1])
     noise = np.fft.irfft2(np.fft.rfft2(rng.standard_normal(shape, np.float32)) * band, shape)
@@ -54,19 +54,19 @@ def make_noise(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 
 def make_smooth(levels: ArrayLike) -> Floats:
-    """Grey levels of a `texture_shape` without the wavelengths that are too short for `WAVELENGTHS`."""
+    """Remove wavelengths shorter than `WAVELENGTHS` from grey levels of a `texture_shape`."""
     levels = np.asarray(levels, np.float32)
     band = np.exp(-((_frequencies(levels.shape) * WAVELENGTHS[0]) ** 4))
     return np.asarray(np.fft.irfft2(np.fft.rfft2(levels) * band, levels.shape), np.float32)
 
 
 def _frequencies(shape: tuple[int, ...]) -> Array:
-    """Frequencies in cycles per metre of the Fourier transform of a texture."""
+    """Return the frequencies in cycles per metre of the Fourier transform of a texture."""
     return np.asarray(np.hypot(np.fft.fftfreq(shape[0], TEXEL)[:, None], np.fft.rfftfreq(shape[1], TEXEL)))
 
 
 def make_pyramid(level: Floats) -> tuple[Floats, ...]:
-    """A texture of a `texture_shape`, then ever coarser ones: what a `Face` has."""
+    """Return the pyramid of a texture of a `texture_shape`, for a `Face`."""
     pyramid = [level]
     for _ in range(LEVELS - 1):
         level = 0.25 * (level[::2, ::2] + level[1::2, ::2] + level[::2, 1::2] + level[1::2, 1::2])
@@ -75,9 +75,9 @@ def make_pyramid(level: Floats) -> tuple[Floats, ...]:
 
 
 def sample(face: Face, places: Floats, footprint: Array) -> Floats:
-    """Levels (n,) or (n, 3) at places (n, 2) in metres, as coarse as their footprints (n,) in metres ask for.
+    """Sample levels (n,) or (n, 3) at places (n, 2) in metres, with a coarseness for their footprints (n,) in metres.
 
-    No wavelength is below four texels, so a footprint of two needs no coarser level.
+    The shortest wavelength is four texels, so a footprint of two texels needs no coarser level.
     """
     pyramid, texel = face.texture, face.texel
     wanted = np.log2(np.maximum(footprint / (2 * texel), 1)).astype(np.float32)
@@ -92,7 +92,7 @@ def sample(face: Face, places: Floats, footprint: Array) -> Floats:
 
 
 def interpolate(texture: Floats, places: Floats) -> Floats:
-    """Bilinear interpolation at places (n, 2) in texels, from the texture's corner: (n,), or (n, 3) of colours."""
+    """Interpolate bilinearly at places (n, 2) in texels from the texture's corner: (n,), or (n, 3) for colours."""
     places = np.maximum(places - np.float32(0.5), 0)
     first, second = np.minimum(places.astype(np.int32), np.array(texture.shape[:2], np.int32) - 2).T
     flat, stride = texture.reshape(-1, *texture.shape[2:]), texture.shape[1]
@@ -104,5 +104,5 @@ def interpolate(texture: Floats, places: Floats) -> Floats:
 
 
 def _spread(weights: Floats, levels: Floats) -> Floats:
-    """Weights (n,) with as many axes as levels, for all of their channels."""
+    """Reshape weights (n,) to broadcast over the channels of levels."""
     return weights.reshape(-1, *[1] * (levels.ndim - 1))

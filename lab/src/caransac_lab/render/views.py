@@ -1,4 +1,4 @@
-"""Views of a made-up scene, with the truth about their cameras."""
+"""Views of a synthetic scene, with their true cameras."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from caransac_lab.render.renderer import render
 from caransac_lab.render.surfaces import Face, Image
 
 SceneName = Literal["boxes", "courtyard"]
-TARGET = np.array([0.0, 0.0, 0.9])  # metres; what the cameras look at among the boxes
+TARGET = np.array([0.0, 0.0, 0.9])  # metres; point that the cameras look at among the boxes
 
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """A scene, and from where it is seen.
+    """A scene and its viewpoints.
 
     Attributes:
-        make: makes the scene of a seed.
-        target: (3,) what the cameras look at, in metres.
-        distance: least and largest distance of the cameras from it, in metres.
-        elevation_deg: least and largest angle at which they look down on it, in degrees.
-        take: makes a photograph of a rendered image.
+        make: function that creates the scene from a seed.
+        target: (3,) point that the cameras look at, in metres.
+        distance: smallest and largest distance of the cameras from the target, in metres.
+        elevation_deg: smallest and largest elevation of the cameras above the target, in degrees.
+        take: function that turns a rendered image into a photograph.
     """
 
     make: Callable[[int], list[Face]]
@@ -48,13 +48,13 @@ SETTINGS: dict[SceneName, _Setting] = {
 
 @dataclass(frozen=True, eq=False)
 class RenderedViews:
-    """Views of one scene, and the truth about their cameras.
+    """Views of one scene, with their true cameras.
 
     Attributes:
         images: one (height, width, 3) uint8 RGB array per view.
-        camera: the camera of all views, in OpenCV's pixel convention.
-        rotations: (V, 3, 3) and
-        translations: (V, 3): a point X of the world is ``rotations[i] X + translations[i]`` in camera i, in metres.
+        camera: camera of all views, in OpenCV's pixel convention.
+        rotations: (V, 3, 3) rotations. A point X of the world is ``rotations[i] X + translations[i]`` in camera i.
+        translations: (V, 3) translations in metres.
     """
 
     images: tuple[Image, ...]
@@ -63,7 +63,7 @@ class RenderedViews:
     translations: Array
 
     def relative_pose(self, first: int, second: int) -> tuple[Array, Array]:
-        """R (3, 3) and t (3,) of length one, with ``x2 = R x1 + t``, of two views."""
+        """Return R (3, 3) and t (3,) of unit length, with ``x2 = R x1 + t``, for two views."""
         return relative_pose(
             self.rotations[first], self.translations[first], self.rotations[second], self.translations[second]
         )
@@ -71,14 +71,14 @@ class RenderedViews:
 
 @dataclass(frozen=True, eq=False)
 class RenderedPair:
-    """Two views of one scene, and the truth about them.
+    """Two views of one scene, with the true camera and pose.
 
     Attributes:
         image1: (height, width, 3) uint8 RGB.
         image2: (height, width, 3) uint8 RGB.
-        camera: the camera of both, in OpenCV's pixel convention.
+        camera: camera of both views, in OpenCV's pixel convention.
         R: (3, 3) true rotation, ``x2 = R x1 + t``.
-        t: (3,) true translation, of length one.
+        t: (3,) true translation of unit length.
     """
 
     image1: Image
@@ -97,13 +97,13 @@ def render_views(
     arc_deg: float = 75.0,
     scene: SceneName = "boxes",
 ) -> RenderedViews:
-    """Views of a made-up scene from an arc of cameras around it.
+    """Render views of a synthetic scene from an arc of cameras around it.
 
     Args:
         num_views: number of views.
         width: image width in pixels.
         height: image height in pixels.
-        seed: seed of the scene and of the cameras' unsteady hands.
+        seed: seed of the scene and of random camera motion.
         arc_deg: angle between the first and the last camera as seen from the scene, in degrees.
         scene: "boxes" is rich in features and takes a second; "courtyard" looks like photographs and takes several.
     """
@@ -129,14 +129,14 @@ def render_views(
 def render_pair(
     seed: int = 0, *, width: int = 640, height: int = 480, angle_deg: float = 12.0, scene: SceneName = "boxes"
 ) -> RenderedPair:
-    """Two views of a made-up scene.
+    """Render two views of a synthetic scene.
 
     Args:
         seed: seed of the scene and of the cameras.
         width: image width in pixels.
         height: image height in pixels.
         angle_deg: angle between the two cameras as seen from the scene, in degrees.
-        scene: "boxes" or "courtyard", as `render_views` has it.
+        scene: "boxes" or "courtyard", see `render_views`.
     """
     check_real(angle_deg, "angle_deg", -360, 360)
     views = render_views(2, width=width, height=height, seed=seed, arc_deg=angle_deg, scene=scene)
@@ -144,7 +144,7 @@ def render_pair(
 
 
 def look_at(centre: ArrayLike, target: ArrayLike) -> tuple[Array, Array]:
-    """Rotation (3, 3) and translation (3,), camera from world, of an upright camera at `centre` facing `target`."""
+    """Return R (3, 3) and t (3,), camera from world, of an upright camera at `centre` that faces `target`."""
     centre = np.asarray(centre, float)
     forward = np.asarray(target, float) - centre
     forward /= np.linalg.norm(forward)

@@ -1,4 +1,4 @@
-"""Scenes as hard as real ones, with known truth: random pairs and planes, degenerate and deceptive scenes."""
+"""Synthetic scenes as hard as real ones, with known truth: random pairs and planes, degenerate and deceptive scenes."""
 
 from caransac_lab.synthetic.planes import random_plane
 from caransac_lab.synthetic.realistic import random_pair

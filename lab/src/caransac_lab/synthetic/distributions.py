@@ -8,11 +8,11 @@ from caransac.geometry import Array
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    """A number between two others, whose logarithm is uniform."""
+    """Draw a number between `low` and `high` whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def draw_beta(rng: np.random.Generator, logit_mean: float, concentration: float, count: int) -> Array:
-    """Numbers (count,) of the Beta distribution with this logit of its mean and this concentration."""
+    """Draw numbers (count,) from the Beta distribution with a given logit of its mean and a given concentration."""
     mean = 1 / (1 + np.exp(-logit_mean))
     return rng.beta(mean * concentration, (1 - mean) * concentration, count)

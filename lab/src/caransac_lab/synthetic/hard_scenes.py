@@ -1,4 +1,4 @@
-"""Scenes that leave a pose undetermined or uncertain: planes, lines, rotations, tiny baselines, two motions, copies."""
+"""Scenes with ambiguous or uncertain poses: planes, lines, rotations, tiny baselines, two motions, duplicates."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ HARD_KINDS: tuple[HardKind, ...] = get_args(HardKind)
 CAMERA = Camera("SIMPLE_PINHOLE", (900.0, 640.0, 480.0), 1280, 960)
 NUM_POINTS, FEW_POINTS = (60, 600), (8, 30)
 NOISES_PX = (0.3, 0.5, 1.0)
-BASELINES, TINY_BASELINES = (0.1, 0.4), (1e-4, 10**-2.5)  # in depths
-TURN = 0.12  # deviation of the rotation vector
+BASELINES, TINY_BASELINES = (0.1, 0.4), (1e-4, 10**-2.5)  # divided by the depth of the scene
+TURN = 0.12  # standard deviation of the rotation vector
 WRONG_FACTORS = (0.5, 2.0)
-NEAR_ANGLES_DEG, NEAR_DISTORTION = (0.2, 2.0), -0.05  # of triangulation; k1 of the lens, of which nobody knows
-MOVING = 0.6  # share of the matches that follow an object, or a copy of the scene
-FACADE, SHIFTED, PERIOD = 0.75, 0.6, (0.05, 0.12)  # share of the matches, of them those of the next window; in depths
-DISTINCT, COPIES = (8, 16), (20, 40)  # matches, and copies of each
+# Triangulation angles; k1 of a lens that the estimator does not know.
+NEAR_ANGLES_DEG, NEAR_DISTORTION = (0.2, 2.0), -0.05
+MOVING = 0.6  # share of the matches that follow a moving object or a copy of the scene
+# Share on the facade; share of these that match the next window; period of the windows in depths.
+FACADE, SHIFTED, PERIOD = 0.75, 0.6, (0.05, 0.12)
+DISTINCT, COPIES = (8, 16), (20, 40)  # number of distinct matches, and number of copies of each
 SIZES: dict[HardKind, tuple[int, int]] = {
     "few matches": FEW_POINTS,
     "few matches at random": FEW_POINTS,
@@ -53,9 +55,9 @@ class HardPair:
     Attributes:
         points1: (n, 2) pixels in image 1.
         points2: (n, 2) pixels in image 2.
-        camera: of both images, as an estimator is told.
+        camera: camera of both images, as passed to an estimator.
         R: (3, 3) true rotation.
-        t: (3,) true translation of length one; None where the camera did not move.
+        t: (3,) true translation of unit length; None if the camera did not move.
     """
 
     points1: Array
@@ -66,7 +68,7 @@ class HardPair:
 
 
 def make_hard_pair(kind: HardKind, rng: np.random.Generator, outlier_ratio: float = 0.0) -> HardPair:
-    """A random pair of images of a hard scene, without scores; "depth" is an ordinary scene, to compare with."""
+    """Create a random pair of a hard scene, without scores. "depth" is an ordinary scene for comparison."""
     R = rotation_from_vector(TURN * rng.normal(size=3))
     t = _translation(kind, rng)
     if kind == "same image":
@@ -83,7 +85,7 @@ def make_hard_pair(kind: HardKind, rng: np.random.Generator, outlier_ratio: floa
     seen = np.flatnonzero([_inside(a) and _inside(b) for a, b in zip(pixels1, pixels2, strict=True)])[:count]
     noise = 0.0 if kind == "same image" else float(rng.choice(NOISES_PX))
     pixels1, pixels2 = (pixels[seen] + noise * rng.normal(size=(len(seen), 2)) for pixels in (pixels1, pixels2))
-    if kind == "few matches at random":  # what a filter leaves of images that do not overlap
+    if kind == "few matches at random":  # the result of filtering matches of images that do not overlap
         pixels2 = rng.permutation(pixels2)
     num_wrong = round(len(seen) * outlier_ratio / (1 - outlier_ratio))
     size = CAMERA.width, CAMERA.height
@@ -99,7 +101,7 @@ def make_hard_pair(kind: HardKind, rng: np.random.Generator, outlier_ratio: floa
 
 
 def _translation(kind: HardKind, rng: np.random.Generator) -> Array:
-    """The translation of the camera, in depths."""
+    """Draw the translation of the camera, in depths."""
     direction = rng.normal(size=3) * (1, 0.6, 0.5)
     low, high = TINY_BASELINES if kind == "tiny baseline" else BASELINES
     if kind == "near rotation":
@@ -112,9 +114,9 @@ def _translation(kind: HardKind, rng: np.random.Generator) -> Array:
 def _otherwise(
     kind: HardKind, points: Array, moved: Array, R: Array, count: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Points (n, 3) of which some follow another motion than the camera's, or are taken for others, and where they go.
+    """Let some points (n, 3) follow another motion, or match others. Return the points and their new positions.
 
-    Those in sight come first, in the shares that both motions are to have among so many matches.
+    Visible points come first, in the shares that both motions must have among `count` matches.
     """
     rays, share = points[:, :2] / points[:, 2:], MOVING
     if kind == "repeated facade":
@@ -144,7 +146,7 @@ def _project(points: Array, k1: float) -> Array:
 
 
 def _points(kind: HardKind, count: int, rng: np.random.Generator) -> Array:
-    """Points (count, 3) of a scene at a depth of about one."""
+    """Draw the points (count, 3) of a scene at a depth of about one."""
     if kind == "line":
         middle, direction = np.array([*rng.uniform(-0.4, 0.4, 2), 1.0]), rng.normal(size=3)
         return middle + rng.uniform(-0.6, 0.6, (count, 1)) * direction / np.linalg.norm(direction)

@@ -1,4 +1,4 @@
-"""Wrong matches, for the reasons real ones are wrong."""
+"""Wrong matches with realistic causes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from caransac_lab.synthetic.distributions import log_uniform
 from caransac_lab.synthetic.scene import Keypoints, Scene, Views, image_size, reflect
 from caransac_lab.synthetic.scores import Descriptor
 
-# Reasons for wrong matches other than chance, and the share of them with ratios like right ones. RootSIFT's wrong
-# matches that agree with their neighbours have a median ratio of 0.90 and a first decile of 0.65, the others 0.95 and
-# 0.86: about a third look right. ALIKED's, mostly near misses, look hardly better than its others (median 0.96, 0.97).
+# Causes of wrong matches other than chance, and the share of each that has ratios like right matches. For RootSIFT,
+# wrong matches that agree with their neighbours have a median ratio of 0.90 and a first decile of 0.65; for the others
+# these are 0.95 and 0.86. About a third therefore look right. For ALIKED they are mostly near misses and look hardly
+# better than its other wrong matches (medians 0.96 and 0.97).
 LOOKS_RIGHT = {"near miss": 0.1, "repetition": 0.4, "displaced patch": 0.3, "moving object": 0.9}
 
 
@@ -24,12 +25,12 @@ def draw_outliers(
     count: int,
     max_coherent: int | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Wrong matches: pixels in image 1 and in image 2, both (count, 2), and which look right, (count,) 0 or 1.
+    """Draw wrong matches: pixels (count, 2) in both images, and whether each looks right (count,), 0 or 1.
 
-    At most `max_coherent` of them, if given, are wrong for one of the reasons that make many agree with each other.
+    `max_coherent` limits the number of wrong matches for each cause that makes many of them agree with each other.
     """
-    # Both images have keypoints where there is texture, image 2 also on things image 1 does not show. A wrong match
-    # connects any two of them, rarely such that have found their right partner.
+    # Both images have keypoints on texture; image 2 also on objects that image 1 does not show. A wrong match connects
+    # any two keypoints, rarely ones that have found their right partner.
     size2, num_clusters = image_size(views.camera2), scene.num_clusters
     texture = rng.gamma(log_uniform(rng, 0.2, 1.5), size=num_clusters) + 0.02
     crowds = np.bincount(right.clusters, minlength=num_clusters) * num_clusters / max(len(right.clusters), 1)
@@ -47,7 +48,7 @@ def draw_outliers(
     others = rng.dirichlet([0.5] * (len(LOOKS_RIGHT) - 1)) * rng.beta(0.5, 6) * (1 - near_misses)
     counts = rng.multinomial(count, [near_misses, *others, 1 - near_misses - others.sum()])
     if max_coherent is not None:
-        counts[1:] = np.minimum(counts[1:], max_coherent)  # the last, by chance, is what remains
+        counts[1:] = np.minimum(counts[1:], max_coherent)  # the last entry, chance, fills the rest
     looks_right, stop = np.zeros(count), 0
     for (reason, plausible), number in zip(LOOKS_RIGHT.items(), counts, strict=False):
         part, stop = slice(stop, stop + number), stop + number
@@ -62,7 +63,7 @@ def draw_outliers(
 def _mislead(
     rng: np.random.Generator, scene: Scene, views: Views, reason: str, weights: Array, count: int
 ) -> tuple[Array, Array]:
-    """Wrong matches of clusters weighted (c,), for a reason: pixels in image 1 and in image 2, both (count, 2)."""
+    """Draw wrong matches with one cause from weighted clusters (c,): pixels (count, 2) in both images."""
     if reason == "repetition" and scene.repetitive.any():
         weights = weights * (scene.repetitive[scene.surfaces] + 1e-6)
     keypoints = scene.draw(rng, weights, count)
@@ -75,7 +76,7 @@ def _mislead(
         steps = rng.integers(-2, 3, (scene.num_clusters, 2))[clusters] + rng.integers(0, 2, (count, 2))
         steps[np.all(steps == 0, axis=1)] = 1, 0
         return points1, views.project(scene.keypoints_at(points1 + steps @ periods, clusters, np.zeros(count)))[0]
-    if reason == "displaced patch":  # turned, scaled and moved as a whole
+    if reason == "displaced patch":  # rotated, scaled and moved as a whole
         turns = rng.normal(size=(scene.num_clusters, 2, 2)) * 0.3 + np.eye(2)
         targets = rng.random((scene.num_clusters, 2)) * image_size(views.camera2)
         return points1, targets[clusters] + np.einsum("nij,nj->ni", turns[clusters], points1 - scene.centres[clusters])
@@ -84,7 +85,7 @@ def _mislead(
 
 
 def share_points(rng: np.random.Generator, points2: Array, first_outlier: int) -> Array:
-    """Points of image 2, (n, 2), for matches that need not be mutual: a few attract many wrong ones."""
+    """Replace points of image 2 (n, 2) for matches that need not be mutual: a few points attract many wrong matches."""
     shared = np.flatnonzero(rng.random(len(points2)) < rng.uniform(0.2, 0.8))
     shared = shared[shared >= first_outlier]
     popular = rng.permutation(len(points2))[(len(points2) * rng.random(len(shared)) ** 3).astype(int)]

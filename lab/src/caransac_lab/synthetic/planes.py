@@ -1,4 +1,4 @@
-"""Matches of a plane as image matching gives them: like `realistic`, with one homography that is wanted."""
+"""Matches of a plane as from image matching: like `realistic`, but one homography is the answer."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from caransac_lab.synthetic.realistic import draw_noise_px
 from caransac_lab.synthetic.scene import Keypoints, Scene, Views, draw_scene, draw_views, image_size
 from caransac_lab.synthetic.scores import ROOTSIFT, Descriptor, draw_ratios
 
-PLANE = 0  # the surface of a scene that is the plane: its largest
-COHERENT = 0.25  # wrong matches that agree with each other, at most, as a share of the right ones, for each reason
+PLANE = 0  # index of the plane: the largest surface of a scene
+COHERENT = 0.25  # for each cause: maximum number of coherent wrong matches divided by the number of right ones
 
 
 def random_plane(
     rng: np.random.Generator, *, num_points: int, inlier_ratio: float, descriptor: Descriptor = ROOTSIFT, name: str = ""
 ) -> PlanePair:
-    """Two views of a plane among other surfaces: clustered keypoints, structured outliers, realistic ratios.
+    """Create two views of a plane among other surfaces: clustered keypoints, structured outliers, realistic ratios.
 
-    Wrong matches that agree with each other are few next to the right ones, so that the plane is the answer. The
-    corners are those of the rectangle around the right matches in image 1.
+    Coherent wrong matches are few compared to right ones, so that the plane is the answer. The corners are those of the
+    bounding rectangle of the right matches in image 1.
 
     Args:
         rng: source of randomness; the same state gives the same pair.
         num_points: number of matches.
-        inlier_ratio: fraction of right matches, 0 to 1; at least four.
-        descriptor: how ratios are distributed.
-        name: of the pair.
+        inlier_ratio: fraction of right matches, from 0 to 1. There are at least four right matches.
+        descriptor: distribution of the ratios.
+        name: name of the pair.
     """
     num_right = round(num_points * inlier_ratio)
     if not 4 <= num_right <= num_points:
@@ -41,7 +41,7 @@ def random_plane(
     )
     points1 = np.concatenate([right.pixels, wrong1])
     points2 = np.concatenate([views.project(right)[0], wrong2])
-    # Where a pattern repeats, the second-nearest descriptor is a good one too.
+    # If a pattern repeats, the second-nearest descriptor is a good one, too.
     distinct = rng.uniform(0.4, 1, num_right) if scene.repetitive[PLANE] else np.ones(num_right)
     ratios = draw_ratios(rng, descriptor, inlier_ratio, np.concatenate([distinct, looks_right]))
 
@@ -64,7 +64,7 @@ def random_plane(
 
 
 def _draw_right(rng: np.random.Generator, count: int) -> tuple[Scene, Views, Keypoints]:
-    """A scene with a plane, two views of it, and as many keypoints on it that both see."""
+    """Draw a scene with a plane, two views of it, and `count` keypoints on it that both views show."""
     while True:
         views = draw_views(rng)
         scene = _with_plane(draw_scene(rng, views.camera1))
@@ -74,7 +74,7 @@ def _draw_right(rng: np.random.Generator, count: int) -> tuple[Scene, Views, Key
             continue
         candidates = scene.draw(rng, weights, 4 * count + 50)
         seen = views.project(candidates)[1]
-        # Depths are bounded, so a steep plane bends where it comes too near or too far: not there.
+        # Depths are bounded, so a steep plane bends if it comes too near or too far. Such keypoints are excluded.
         flat = candidates.inverse_depths == np.clip(candidates.inverse_depths, 0.021, 3.99)
         chosen = np.flatnonzero(seen & flat)[:count]
         if len(chosen) == count:
@@ -82,19 +82,19 @@ def _draw_right(rng: np.random.Generator, count: int) -> tuple[Scene, Views, Key
 
 
 def _with_plane(scene: Scene) -> Scene:
-    """The scene, its largest surface a smooth plane."""
+    """Return the scene with a smooth plane as its largest surface."""
     faces, roughness = scene.faces.copy(), scene.roughness.copy()
     faces[PLANE], roughness[PLANE] = faces[PLANE, 0], 0.0
     return replace(scene, faces=faces, roughness=roughness)
 
 
 def _homography(scene: Scene, views: Views) -> Array:
-    """H of the plane: with inverse depth ``a . x`` on the ray x, image 2 sees the ray ``R x + (a . x) t``."""
+    """Compute H of the plane: with inverse depth ``a . x`` on the ray x, image 2 sees the ray ``R x + (a . x) t``."""
     H = views.camera2.K @ (views.R + np.outer(views.t, scene.faces[PLANE, 0])) @ np.linalg.inv(views.camera1.K)
     return np.asarray(H / np.linalg.norm(H))
 
 
 def _rectangle(points: Array) -> Array:
-    """Corners (4, 2) of the rectangle around points (n, 2)."""
+    """Return the corners (4, 2) of the bounding rectangle of points (n, 2)."""
     (left, top), (right, bottom) = points.min(axis=0), points.max(axis=0)
     return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])

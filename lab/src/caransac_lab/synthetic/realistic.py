@@ -1,4 +1,4 @@
-"""Pairs as image matching gives them: all the parts together."""
+"""Realistic pairs, as from image matching."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def random_pair(
     inlier_ratio: float | None = None,
     score_kind: ScoreKind | None = None,
 ) -> SyntheticPair:
-    """A pair as image matching gives it: surfaces, clustered keypoints, structured outliers, realistic scores.
+    """Create a realistic pair: surfaces, clustered keypoints, structured outliers, realistic scores.
 
-    What is not given is drawn at random.
+    Arguments that are None are drawn at random.
 
     Args:
         rng: source of randomness; the same state gives the same pair.
-        num_points: number of matches; drawn from 100 to 8000, log-uniformly.
-        inlier_ratio: fraction of right matches, 0 to 1; drawn from 0.02 to 0.95, mostly low, 12 matches at least.
-        score_kind: what the scores are.
+        num_points: number of matches; by default from 100 to 8000, log-uniform.
+        inlier_ratio: fraction of right matches, from 0 to 1; by default from 0.02 to 0.95, mostly low, with at least 12
+            right matches.
+        score_kind: kind of the scores.
     """
     if num_points is None:
         num_points = round(log_uniform(rng, 100, 8000))
@@ -48,7 +49,7 @@ def random_pair(
     wrong1, wrong2, looks_right = draw_outliers(rng, scene, views, right, descriptor, num_points - num_inliers)
     points1 = np.concatenate([right.pixels, wrong1])
     points2 = np.concatenate([views.project(right)[0], wrong2])
-    # Where a pattern repeats, the second-nearest descriptor is a good one too.
+    # If a pattern repeats, the second-nearest descriptor is a good one, too.
     distinct = np.where(scene.repetitive[scene.surfaces[right.clusters]], rng.uniform(0.4, 1), 1.0)
     ratios = draw_ratios(rng, descriptor, inlier_ratio, np.concatenate([distinct, looks_right]))
 
@@ -65,14 +66,14 @@ def random_pair(
 
 
 def _draw_inliers(rng: np.random.Generator, count: int) -> tuple[Scene, Views, Keypoints]:
-    """A scene, two views of it, and as many keypoints that both see."""
+    """Draw a scene, two views of it, and `count` keypoints that both views show."""
     for attempt in range(10):
         views = draw_views(rng)
-        if attempt == 9:  # nearly the same view twice shows almost everything twice
+        if attempt == 9:  # two nearly equal views share almost all keypoints
             views = Views(views.camera1, views.camera1, np.eye(3), 0.01 * views.t / np.linalg.norm(views.t))
         scene = draw_scene(rng, views.camera1)
-        # Right matches crowd where texture and overlap are good: in a pair of nine wrong matches in ten, half of the
-        # neighbours of a right one are still right.
+        # Right matches crowd in regions of good texture and overlap: even if nine in ten matches are wrong, half of the
+        # neighbours of a right match are right.
         weights = rng.gamma(log_uniform(rng, 0.1, 1), size=scene.num_clusters)
         candidates = scene.draw(rng, weights * views.project(scene.middles())[1] + 1e-9, 2 * count + 50)
         seen = np.flatnonzero(views.project(candidates)[1])
@@ -82,7 +83,7 @@ def _draw_inliers(rng: np.random.Generator, count: int) -> tuple[Scene, Views, K
 
 
 def draw_noise_px(rng: np.random.Generator, count: int) -> Array:
-    """Errors of keypoints, (2, count, 2): 0.2 to 2 px as the pair has it, more in higher octaves, some far larger."""
+    """Draw keypoint errors (2, count, 2): 0.2 to 2 px depending on the pair, more in higher octaves, heavy-tailed."""
     octaves = np.minimum(rng.exponential(0.5, (count, 1)), 3)
-    errors = np.clip(rng.standard_t(5, (2, count, 2)), -6, 6) / 1.29  # of deviation one
+    errors = np.clip(rng.standard_t(5, (2, count, 2)), -6, 6) / 1.29  # unit standard deviation
     return np.asarray(0.2 * 10 ** rng.beta(1, 2) * 2**octaves * errors)

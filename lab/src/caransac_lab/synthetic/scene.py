@@ -1,4 +1,4 @@
-"""A scene of surfaces, two cameras that look at it, and the keypoints a detector finds."""
+"""A scene of surfaces, two cameras, and the keypoints that a detector finds."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Integers = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Keypoints:
-    """Keypoints of image 1: pixels (n, 2), the cluster each is of (n,), and the inverse depth there (n,)."""
+    """Keypoints of image 1: pixels (n, 2), cluster indices (n,) and inverse depths (n,)."""
 
     pixels: Array
     clusters: Integers
     inverse_depths: Array
 
     def take(self, chosen: NDArray[np.integer] | NDArray[np.bool_]) -> Keypoints:
-        """The chosen ones."""
+        """Return the chosen keypoints."""
         return Keypoints(self.pixels[chosen], self.clusters[chosen], self.inverse_depths[chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """Two cameras and the pose between them, depths of the scene being around one."""
+    """Two cameras and the pose between them. Depths of the scene are about one."""
 
     camera1: Camera
     camera2: Camera
@@ -37,7 +37,7 @@ class Views:
     t: Array
 
     def project(self, keypoints: Keypoints) -> tuple[Array, NDArray[np.bool_]]:
-        """Where image 2 has the keypoints, (n, 2) pixels, and whether they are within it, (n,)."""
+        """Project the keypoints into image 2: pixels (n, 2), and whether they are inside the image (n,)."""
         rays = homogeneous(self.camera1.pixels_to_rays(keypoints.pixels)) @ self.R.T
         rays += keypoints.inverse_depths[:, None] * self.t
         ahead = rays[:, 2] > 0.05
@@ -47,17 +47,18 @@ class Views:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Surfaces as image 1 sees them, and the clusters in which a detector finds keypoints on them.
+    """Surfaces seen from image 1, and clusters of keypoints on them.
 
     Attributes:
         camera: camera of image 1.
         faces: (s, 3, 3) inverse depths of the surfaces as affine functions of the ray (x, y, 1). A surface is the
-            farthest of its three faces: a box that turns an edge to the camera. The faces of a plane coincide.
-        roughness: (s,) deviation of the logarithm of depth about the faces: none for walls, some for foliage.
-        repetitive: (s,) whether the surface bears a regular pattern.
-        surfaces: (c,) surface of each cluster.
-        centres: (c, 2) pixels.
-        radii: (c,) pixels.
+            farthest of its three faces: a box with an edge towards the camera. The faces of a plane coincide.
+        roughness: (s,) standard deviation of the logarithm of depth about the faces: zero for walls, positive for
+            foliage.
+        repetitive: (s,) whether the surface has a regular pattern.
+        surfaces: (c,) index of the surface of each cluster.
+        centres: (c, 2) centres of the clusters in pixels.
+        radii: (c,) radii of the clusters in pixels.
     """
 
     camera: Camera
@@ -74,18 +75,18 @@ class Scene:
         return len(self.centres)
 
     def middles(self) -> Keypoints:
-        """A keypoint in the middle of each cluster."""
+        """Return one keypoint at the centre of each cluster."""
         return self.keypoints_at(self.centres, np.arange(self.num_clusters), np.zeros(self.num_clusters))
 
     def keypoints_at(self, pixels: Array, clusters: Integers, bumps: Array) -> Keypoints:
-        """Keypoints at pixels (n, 2), on the surfaces of clusters (n,), with bumps (n,) in units of the roughness."""
+        """Return keypoints at pixels (n, 2) on the surfaces of clusters (n,), with bumps (n,) in units of roughness."""
         surfaces = self.surfaces[clusters]
         rays = homogeneous(self.camera.pixels_to_rays(pixels))
         inverse_depths = np.clip(np.min(self.faces[surfaces] @ rays[:, :, None], axis=(1, 2)), 0.02, 4)
         return Keypoints(pixels, clusters, inverse_depths * np.exp(self.roughness[surfaces] * bumps))
 
     def draw(self, rng: np.random.Generator, weights: Array, num_points: int) -> Keypoints:
-        """Keypoints of clusters drawn with the given weights, (c,), now and then two or more on one corner."""
+        """Draw keypoints from clusters with given weights (c,), sometimes several on one corner."""
         clusters = rng.choice(len(weights), num_points, p=weights / weights.sum())
         pixels = self.centres[clusters] + self.radii[clusters, None] * rng.normal(size=(num_points, 2))
         bumps = rng.normal(size=len(weights))[clusters] + 0.15 * rng.normal(size=num_points)
@@ -97,12 +98,12 @@ class Scene:
 
 
 def image_size(camera: Camera) -> Array:
-    """Width and height of a camera's images in pixels: (2,)."""
+    """Return the width and height of a camera's images in pixels: (2,)."""
     return np.array([camera.width, camera.height], float)
 
 
 def reflect(pixels: Array, size: Array) -> Array:
-    """Pixels (n, 2) beyond a border folded back into the image."""
+    """Reflect pixels (n, 2) beyond a border back into the image."""
     return np.asarray(np.clip(size - np.abs(size - np.abs(pixels)), 0, size))
 
 
@@ -115,7 +116,7 @@ def _draw_camera(rng: np.random.Generator) -> Camera:
 
 
 def draw_views(rng: np.random.Generator) -> Views:
-    """A camera, and another one that looks at about the same place from a little or a long way off."""
+    """Draw a camera, and another one that looks at about the same place from a small or large distance."""
     camera1 = _draw_camera(rng)
     camera2 = camera1 if rng.random() < 0.6 else _draw_camera(rng)
     target1, target2 = (
@@ -140,7 +141,7 @@ def draw_views(rng: np.random.Generator) -> Views:
 
 
 def draw_scene(rng: np.random.Generator, camera: Camera) -> Scene:
-    """One large surface and up to four smaller ones at any depth, planes, boxes and foliage."""
+    """Draw one large surface and up to four smaller ones at any depth: planes, boxes and foliage."""
     size, count = image_size(camera), int(rng.integers(1, 6))
     middles = rng.uniform(0.1, 0.9, (count, 2))
     extents = rng.uniform(0.08, 0.35, (count, 2))
@@ -156,7 +157,7 @@ def draw_scene(rng: np.random.Generator, camera: Camera) -> Scene:
     surfaces = rng.choice(count, num_clusters, p=areas / areas.sum())
     centres = middles[surfaces] + extents[surfaces] * rng.uniform(-1, 1, (num_clusters, 2))
     covers = np.all(np.abs(centres[:, None] - middles) <= extents, axis=2)
-    surfaces = np.argmax(covers * inverse_depths, axis=1)  # the nearest one hides the others
+    surfaces = np.argmax(covers * inverse_depths, axis=1)  # the nearest surface hides the others
     centres *= size
     return Scene(
         camera=camera,
