@@ -1,1 +1,1 @@
-"""Training of the networks, the only user of torch."""
+"""Train the networks. Only this package uses torch."""

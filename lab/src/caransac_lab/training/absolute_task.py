@@ -1,4 +1,4 @@
-"""Training of the state network of absolute poses, on queries made of the matches of many images."""
+"""Train the state network of absolute poses, on queries made from the matches of many images."""
 
 from __future__ import annotations
 
@@ -35,44 +35,46 @@ from caransac_lab.training.task import PairLoss
 from caransac_lab.training.trainable_module import TrainableModule
 
 MOST_REFERENCES = 3
-FOCAL_SHARE = 0.2  # of the training queries, that are solved with an uncertain focal length
-NOISY, NOISES_PX, SPACE_NOISES_PX = 0.35, (0.2, 2.0), (0.2, 2.0)  # share of queries that are moved, and deviations
-REPEATED = 0.15  # share with a repeated structure: right matches of a place that lead to another
-SUBSETS, SMALLEST_SUBSET = 0.3, 20  # share of which only some matches are kept, and how few at least
-HARD_QUERIES: tuple[HardQuery, ...] = (*get_args(HardQuery), "copy")  # copies twice: no other is so easily believed
-HARD_SHARE = 0.15  # of the training queries: planes, far points, few matches
+FOCAL_SHARE = 0.2  # share of the training queries with an uncertain focal length
+# Share of queries with added noise, and its deviations.
+NOISY, NOISES_PX, SPACE_NOISES_PX = 0.35, (0.2, 2.0), (0.2, 2.0)
+REPEATED = 0.15  # share of queries with a repeated structure: right matches of one place that lead to another
+SUBSETS, SMALLEST_SUBSET = 0.3, 20  # share of queries with only some matches, and the minimum number of matches
+# Copies twice, because no other kind is as convincing.
+HARD_QUERIES: tuple[HardQuery, ...] = (*get_args(HardQuery), "copy")
+HARD_SHARE = 0.15  # share of hard training queries: planes, far points, few matches
 
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteExample(Example):
-    """One query as the loop and the loss see it.
+    """One query in the form for the loop and the loss.
 
     Attributes:
-        query: what it was made of, of the matches that the camera has rays for.
+        query: original query, with only the matches for which the camera has rays.
     """
 
     query: Query
 
     def pose_error_deg(self, model: Array) -> float:
-        """See `Example.pose_error_deg`."""
+        """Return the error of an absolute pose in degrees."""
         return self.query.error_deg(*split_pose(self.problem.public(model[None])[0]))
 
 
 class QuerySource:
-    """Queries to draw from; every scene counts by the square root of its number of images."""
+    """A source of queries. The weight of every scene is the square root of its number of images."""
 
     def __init__(self, images: Sequence[QueryImage]) -> None:
         self.images = list(images)
         self._chances = scene_chances([image.scene for image in self.images])
 
     def balanced(self) -> QuerySource:
-        """See `PairSource.balanced`."""
+        """Return the same source with equal weight for every folder."""
         source = copy(self)
         source._chances = scene_chances([image.scene for image in self.images], balanced=True)
         return source
 
     def draw(self, rng: np.random.Generator) -> Query:
-        """A query with enough right matches, augmented."""
+        """Draw an augmented query with enough right matches."""
         while True:
             image = self.images[int(np.searchsorted(self._chances, rng.random()))]
             names = sorted(image.references)
@@ -83,12 +85,12 @@ class QuerySource:
 
 
 class AbsoluteTask(LoopTask):
-    """The state network of absolute poses."""
+    """Task: the state network of absolute poses."""
 
     problems = ("absolute", "absolute_focal")
 
     def read_data(self) -> tuple[QuerySource, list[Query], list[Pair]]:
-        """See `TrainingTask.read_data`."""
+        """Read the training source, validation queries and unrelated pairs."""
         recipe = self.recipe
         if not recipe.data:
             raise ValueError("data: absolute poses are trained on real scenes; give at least one folder")
@@ -100,11 +102,11 @@ class AbsoluteTask(LoopTask):
         return source, val, read_pairs([Path(folder) for folder in recipe.unrelated])
 
     def count_inputs(self, source: QuerySource, others: Sequence[Query | Pair]) -> int:  # all alike
-        """See `TrainingTask.count_inputs`."""
+        """Return the number of inputs of the network per match."""
         return self.layout.num_inputs()
 
     def training_loss(self, network: TrainableModule, source: QuerySource, rng: np.random.Generator) -> PairLoss | None:
-        """See `TrainingTask.training_loss`."""
+        """Return the loss of one query drawn from the source, or None if it has no gradient."""
         query = source.draw(rng)
         if rng.random() < HARD_SHARE:
             query = harden(query, ("plane", "far", "few")[int(rng.integers(3))], rng)
@@ -115,13 +117,13 @@ class AbsoluteTask(LoopTask):
         return self._replay(network, example, int(rng.integers(2**63)))
 
     def validation_loss(self, network: TrainableModule, pair: Query, index: int) -> PairLoss | None:
-        """See `TrainingTask.validation_loss`."""
+        """Return the loss of a validation query."""
         return self._replay(network, make_query_example(pair, "absolute", np.random.default_rng(index)), index)
 
     def evidence_example(
         self, source: QuerySource, unrelated: Sequence[Pair], problem_name: str, rng: np.random.Generator
     ) -> Example:
-        """A related query in half of the runs, else a hard one, one of unrelated images, or one matched at random."""
+        """Draw a related query in half of the runs, otherwise a hard one, unrelated images, or random matches."""
         chance, max_error_px = rng.random(), random_threshold(rng)
         if chance < 0.15 and unrelated and rng.random() < 0.7:
             query = in_space(unrelated[int(rng.integers(len(unrelated)))], rng)
@@ -139,8 +141,8 @@ class AbsoluteTask(LoopTask):
 def make_query_example(
     query: Query, problem_name: str, rng: np.random.Generator, max_error_px: MaxError = "auto"
 ) -> AbsoluteExample:
-    """What the loop and the loss need of a query; "absolute_focal" draws what is known of its camera."""
-    labels = query.right_matches()  # before noise moves them: how precise a match is does not make it wrong
+    """Prepare a query for the loop and the loss. For "absolute_focal", prior knowledge of its camera is drawn."""
+    labels = query.right_matches()  # before noise is added, because noise does not make a match wrong
     query = with_noise(query, rng)
     camera = known_camera(query.camera, rng) if problem_name == "absolute_focal" else query.camera
     problem = Absolute.from_pixels(query.points2d, query.points3d, camera)
@@ -162,7 +164,7 @@ def make_query_example(
 
 
 def augment(query: Query, rng: np.random.Generator) -> Query:
-    """The query thinned out, with a repeated structure or with other scores, at random."""
+    """Augment a query at random: fewer matches, a repeated structure, or other scores."""
     if rng.random() < REPEATED:
         query = with_repetition(query, rng)
     if rng.random() < SUBSETS and len(query.points2d) > SMALLEST_SUBSET:
@@ -172,7 +174,7 @@ def augment(query: Query, rng: np.random.Generator) -> Query:
 
 
 def with_noise(query: Query, rng: np.random.Generator) -> Query:
-    """The query with keypoints and 3D points moved by noise, at random."""
+    """Add noise to the keypoints and 3D points of a query, at random."""
     if rng.random() >= NOISY:
         return query
     pixels = query.points2d + log_uniform(rng, *NOISES_PX) * rng.normal(size=query.points2d.shape)
@@ -182,7 +184,7 @@ def with_noise(query: Query, rng: np.random.Generator) -> Query:
 
 
 def with_repetition(query: Query, rng: np.random.Generator) -> Query:
-    """The query with some right matches of one place made wrong together, as those of a repeated structure are."""
+    """Move some right matches of one place together, like those of a repeated structure."""
     right = np.flatnonzero(query.right_matches() > 0)
     if len(right) < 2 * MIN_INLIERS:
         return query
@@ -190,20 +192,20 @@ def with_repetition(query: Query, rng: np.random.Generator) -> Query:
     near = right[np.argsort(((query.points2d[right] - centre) ** 2).sum(axis=1))]
     near = near[: int(rng.uniform(0.1, 0.5) * len(near))]
     space = query.points3d.copy()
-    step = space[rng.choice(right)] - space[near[0]]  # from one place of the scene to another
+    step = space[rng.choice(right)] - space[near[0]]  # vector from one place of the scene to another
     space[near] = space[near] + rng.uniform(0.3, 1.0) * step
     return replace(query, points3d=space)
 
 
 def _median_depth(query: Query) -> float:
-    """Depth of the points, or their spread without a pose."""
+    """Return the median depth of the points, or their spread if there is no pose."""
     if query.R is None or query.t is None:
         return float(np.median(np.abs(query.points3d - np.median(query.points3d, axis=0)))) * 2
     return max(float(np.median(query.points3d @ query.R[2] + query.t[2])), 1e-9)
 
 
 def _read_images(folders: Sequence[str]) -> list[QueryImage]:
-    """All images of folders of scenes, the scenes named by their folder too."""
+    """Read all images of folders of scenes. Scene names include the folder."""
     return [
         replace(image, scene=f"{Path(folder).parent.name}/{Path(folder).name}/{image.scene}")
         for folder in folders

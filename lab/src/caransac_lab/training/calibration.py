@@ -1,4 +1,4 @@
-"""The confidence: a logistic regression from a run's evidence to whether its answer was right."""
+"""The confidence: logistic regression from the evidence of a run to the correctness of its answer."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 from caransac.geometry import Array
 from caransac.robust.assess.confidence import standardised
 
-RIDGE = 3e-3  # of the weights, against products that say nearly the same; the best of four in cross-validation
+# Ridge penalty on the weights, because some products are nearly equal; the best of four values in cross-validation.
+RIDGE = 3e-3
 NEWTON_STEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """Log-odds that are linear in `products` of the evidence.
+    """Log-odds that are linear in the `products` of the evidence.
 
     Attributes:
-        mean: (d,) of the evidence.
-        scale: (d,) its deviations; 0 of numbers that are not measured for the problem.
-        weight: (p,) of the products.
-        bias: of the log-odds.
+        mean: (d,) means of the evidence.
+        scale: (d,) standard deviations of the evidence; 0 for values that are not measured for the problem.
+        weight: (p,) weights of the products.
+        bias: bias of the log-odds.
     """
 
     mean: Array
@@ -31,18 +32,18 @@ class LogisticFit:
     bias: float
 
     def probabilities(self, evidence: Array) -> Array:
-        """Probabilities (n,) of evidence (n, d)."""
+        """Return the probabilities (n,) for evidence (n, d)."""
         log_odds = products(evidence, self.mean, self.scale) @ self.weight + self.bias
         return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 
 def products(evidence: Array, mean: Array, scale: Array) -> Array:
-    """What the log-odds are linear in: the standardised numbers of a fit, and the products of any two of them.
+    """Return the regressors of the log-odds: the standardised evidence, and the products of any two values.
 
     Args:
-        evidence: (..., D).
-        mean: (D,) of the numbers.
-        scale: (D,) their deviations, 0 of those that the fit does not use.
+        evidence: (..., D) evidence.
+        mean: (D,) means of the evidence.
+        scale: (D,) standard deviations of the evidence, 0 for values that the fit does not use.
     """
     used = np.flatnonzero(scale > 0)
     standard = standardised(evidence[..., used], mean[used], scale[used])
@@ -51,7 +52,7 @@ def products(evidence: Array, mean: Array, scale: Array) -> Array:
 
 
 def fit_logistic(evidence: Array, outcomes: NDArray[np.bool_]) -> LogisticFit:
-    """The log-odds of outcomes (n,) given evidence (n, d), by Newton's method; numbers with NaN are left out."""
+    """Fit the log-odds of outcomes (n,) to evidence (n, d) by Newton's method. Columns with NaN are left out."""
     measured = np.isfinite(evidence).all(axis=0)
     mean, scale = (np.where(measured, each, 0.0) for each in (evidence.mean(axis=0), evidence.std(axis=0) + 1e-9))
     x = products(evidence, mean, scale)
@@ -64,7 +65,8 @@ def fit_logistic(evidence: Array, outcomes: NDArray[np.bool_]) -> LogisticFit:
         gradient = x.T @ (p - y) + ridge @ theta
         curvature = (x * (p * (1 - p))[:, None]).T @ x + ridge + 1e-6 * np.eye(len(theta))
         step = np.linalg.solve(curvature, gradient)
-        theta -= step / max(1.0, float(np.abs(step).max()))  # a step of a few units at most: far ones overshoot
+        # Limits the step to a few units, because larger steps overshoot.
+        theta -= step / max(1.0, float(np.abs(step).max()))
         if np.abs(step).max() < 1e-8:
             break
     return LogisticFit(mean, scale, theta[:-1], float(theta[-1]))

@@ -1,7 +1,7 @@
-"""Checkpoints of a training run: files that a later call continues from.
+"""Checkpoints of a training run, from which a later call resumes.
 
-They hold only tensors and plain values and are read as such, so that a file from anywhere can be tried: torch's other
-way of reading would run whatever code a file names.
+They contain only tensors and plain values and are read as such, so a file from any source is safe to try. torch's other
+way of reading would run any code that a file names.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ def write_checkpoint(path: Path, parts: dict[str, Any]) -> None:
     """Write the `PARTS` of a run, each a dict of tensors and plain values."""
     with replacing(path) as temporary:
         torch.save(parts, temporary)
-        torch.load(temporary, weights_only=True)  # raises now what would make resuming impossible
+        torch.load(temporary, weights_only=True)  # raises now if resuming would be impossible
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """The `PARTS` of a run, as `write_checkpoint` got them.
+    """Read the `PARTS` of a run, as passed to `write_checkpoint`.
 
     Raises:
-        ValueError: the file is no checkpoint, or one of another version; the message names it and says what to do.
+        ValueError: the file is not a checkpoint of this version. The message names it and says what to do.
     """
     other_version = (
         f"{path} is of another version of caransac, or not of caransac at all: resume it with the version that wrote "
         "it, or choose another folder"
     )
     try:
-        with zipfile.ZipFile(path) as archive:  # as what torch unpacks it, whole
+        with zipfile.ZipFile(path) as archive:  # torch unpacks the whole archive
             check_size(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size, str(path))
         parts: dict[str, Any] = torch.load(path, weights_only=True)
     except Exception as error:  # a damaged file may raise anything
-        if isinstance(error, UnpicklingError) and zipfile.is_zipfile(path):  # whole, but with more than plain values
+        # The file is complete, but contains more than plain values.
+        if isinstance(error, UnpicklingError) and zipfile.is_zipfile(path):
             raise ValueError(other_version) from error
         raise ValueError(f"{path} is not a checkpoint, or it is corrupt: choose another folder ({error})") from error
     known = isinstance(parts, dict) and set(parts) == PARTS and all(isinstance(part, dict) for part in parts.values())

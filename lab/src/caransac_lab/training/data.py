@@ -1,4 +1,4 @@
-"""Where training pairs come from, how they are augmented, and what the loop needs of them."""
+"""Sources of training pairs, their augmentation, and their form for the loop."""
 
 from __future__ import annotations
 
@@ -30,18 +30,21 @@ from caransac_lab.synthetic import random_pair
 from caransac_lab.synthetic.distributions import log_uniform
 from caransac_lab.training.recipe import Recipe
 
-HELD_OUT = 20  # every so many training pairs are validated on where no other data are given
-TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # of random numbers
-FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)  # share of runs with a fixed threshold, and these thresholds
-MIN_INLIERS = 12  # right matches that a training pair has at least
+HELD_OUT = 20  # without validation data, every 20th training pair is used for validation
+TRAINING_STREAM, VALIDATION_STREAM, EVIDENCE_STREAM = range(3)  # streams of random numbers
+# Share of runs with a fixed threshold, and the range of these thresholds.
+FIXED_ERRORS, FIXED_ERRORS_PX = 0.25, (0.5, 3.0)
+MIN_INLIERS = 12  # minimum number of right matches of a training pair
 DROPPED_SCORES, CONVERTED_SCORES = 0.25, 0.15  # shares of pairs without scores, and with recalibrated confidences
-UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)  # share of uncertain cameras that are unknown; those of the others
-CENTRE_DEVIATION = 0.005  # of principal points, in the longer side
-NOISY, NOISES_PX = 0.3, (0.1, 2.0)  # share of pairs whose points are moved, and the scale of these errors
-NOISE_TAILS = 4.0  # degrees of freedom of their Student's distribution: keypoints have heavy-tailed errors
-SECOND_MOTIONS = 0.15  # share of pairs where some wrong matches of one place agree with each other
-SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs of which only some matches are kept, and how few at least
-FEWEST_LEFT, SCORES_LOST = 8, 0.5  # matches that a filter leaves at least; share of pairs that then have no scores
+# Share of unknown cameras among uncertain ones; deviations of the others.
+UNKNOWN_CAMERAS, FOCAL_DEVIATIONS = 0.4, (0.02, 0.2)
+CENTRE_DEVIATION = 0.005  # deviation of principal points, divided by the longer side
+NOISY, NOISES_PX = 0.3, (0.1, 2.0)  # share of pairs with added noise, and its scale
+# Degrees of freedom of Student's distribution of the noise, because keypoints have heavy-tailed errors.
+NOISE_TAILS = 4.0
+SECOND_MOTIONS = 0.15  # share of pairs with some coherent wrong matches of one place
+SUBSETS, SMALLEST_SUBSET = 0.3, 60  # share of pairs with only some matches, and the minimum number of matches
+FEWEST_LEFT, SCORES_LOST = 8, 0.5  # minimum number of matches after a filter; share of these pairs without scores
 
 Augment = Callable[[Pair, np.random.Generator], Pair]
 Matched = TypeVar("Matched", Pair, Query)
@@ -49,19 +52,19 @@ Matched = TypeVar("Matched", Pair, Query)
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One pair as the loop and the loss see it, of the matches that both cameras have rays for.
+    """One pair in the form for the loop and the loss, with only the matches for which both cameras have rays.
 
     Attributes:
-        problem: what is estimated.
-        rays: the matches in normalised image coordinates.
-        side: (n, d) its side information.
-        info: what else is known of the matches.
-        labels: (n,) 1 for a right match, 0 for a wrong one.
+        problem: estimation problem.
+        rays: matches in normalised image coordinates.
+        side: (n, d) side information.
+        info: other information about the matches.
+        labels: (n,) 1 for right matches, 0 for wrong ones.
         max_error_px: threshold of the run, or "auto".
         camera1: camera of image 1.
         camera2: camera of image 2.
         R: (3, 3) true rotation, None for unrelated images.
-        t: (3,) true translation of length one, None for unrelated images.
+        t: (3,) true translation of unit length, None for unrelated images.
     """
 
     problem: Problem
@@ -77,11 +80,11 @@ class Example:
 
     @property
     def has_pose(self) -> bool:
-        """Whether models have a pose whose truth is known."""
+        """Whether models have a pose with known truth."""
         return self.R is not None and not isinstance(self.problem, Homography)
 
     def pose_error_deg(self, model: Array) -> float:
-        """Pose error of a model; of a fundamental matrix, of the pose it implies with the true cameras."""
+        """Return the pose error of a model. A fundamental matrix is converted to a pose with the true cameras."""
         assert self.R is not None and self.t is not None
         pose = self.problem.public(model[None])[0]
         if isinstance(self.problem, FocalPose) and self.problem.guessed:
@@ -100,15 +103,15 @@ def make_example(
     labels: Floats | None = None,
     layout: NetworkLayout = DEFAULT_LAYOUT,
 ) -> Example:
-    """What the loop and the loss need of a pair; "focal" draws what is known of its cameras.
+    """Prepare a pair for the loop and the loss. For "focal", prior knowledge of its cameras is drawn.
 
     Args:
         pair: the pair.
         problem_name: "essential", "fundamental", "focal", "guessed" or "homography".
-        rng: where "focal" draws from.
+        rng: source of randomness for "focal".
         max_error_px: threshold of the run, or "auto".
-        labels: (n,) which matches are right; None asks the pair.
-        layout: what the network reads of a match.
+        labels: (n,) which matches are right; by default from the truth of the pair.
+        layout: layout of the network's input.
     """
     calibrated = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     problem: Problem = calibrated
@@ -138,9 +141,9 @@ def make_example(
 
 
 def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera, Camera], bool]:
-    """Cameras as somebody might know them who does not know them exactly, and whether they are said to be one.
+    """Draw prior knowledge of the cameras: inexact cameras, and whether they are said to be one camera.
 
-    The principal point is moved; the focal length is off by as much as is stated on average, or unknown.
+    The principal point is moved. The focal length is unknown, or its error has the stated deviation.
     """
     known, deviation = rng.random() >= UNKNOWN_CAMERAS, float(np.exp(rng.uniform(*np.log(FOCAL_DEVIATIONS))))
     shared = abs(pair.camera1.mean_focal / pair.camera2.mean_focal - 1) < CAMERAS.same_focal
@@ -151,7 +154,7 @@ def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camer
         cx, cy = camera.K[:2, 2]
         width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
         centre = np.array([cx, cy]) + offsets * max(width, height)
-        if not known and camera.width:  # of a crop, say
+        if not known and camera.width:  # the size is unknown, too, as for a crop
             centre = (np.array([width, height]) - 1) / 2
         focal = camera.mean_focal * factor if known else UNKNOWN_FOCAL * max(width, height)
         stated = deviation if known else UNKNOWN_FOCAL_DEVIATION
@@ -161,7 +164,7 @@ def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camer
 
 
 def known_camera(camera: Camera, rng: np.random.Generator) -> Camera:
-    """A camera as somebody might know it who does not know it exactly; see `uncertain_cameras`."""
+    """Draw prior knowledge of a camera; see `uncertain_cameras`."""
     unknown, deviation = rng.random() < UNKNOWN_CAMERAS, log_uniform(rng, *FOCAL_DEVIATIONS)
     cx, cy = camera.K[:2, 2]
     width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
@@ -173,12 +176,12 @@ def known_camera(camera: Camera, rng: np.random.Generator) -> Camera:
 
 
 def random_threshold(rng: np.random.Generator) -> MaxError:
-    """A threshold that somebody might give, or "auto"."""
+    """Draw a threshold that a user might pass, or "auto"."""
     return log_uniform(rng, *FIXED_ERRORS_PX) if rng.random() < FIXED_ERRORS else "auto"
 
 
 def with_noise(pair: Pair, rng: np.random.Generator) -> Pair:
-    """Move the points of some pairs by heavy-tailed noise, as other detectors would."""
+    """Add heavy-tailed noise to the points of some pairs, as from other detectors."""
     if rng.random() >= NOISY:
         return pair
     scale = log_uniform(rng, *NOISES_PX)
@@ -187,9 +190,9 @@ def with_noise(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def with_second_motion(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with some wrong matches of one place moved together, as those of a moving object or a repeated pattern.
+    """Move some wrong matches of one place together, like those of a moving object or a repeated pattern.
 
-    They keep their places in image 1 and their scores.
+    They keep their positions in image 1 and their scores.
     """
     wrong = np.flatnonzero(pair.right_matches() == 0)
     if len(wrong) < SMALLEST_SUBSET:
@@ -207,7 +210,7 @@ def with_second_motion(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def augment(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with its images exchanged, thinned out, with a second motion or with other scores, at random."""
+    """Augment a pair at random: images exchanged, fewer matches, a second motion, or other scores."""
     if rng.random() < SECOND_MOTIONS:
         pair = with_second_motion(pair, rng)
     if pair.R is not None and pair.t is not None and rng.random() < 0.5:
@@ -226,7 +229,7 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def with_other_scores(matched: Matched, rng: np.random.Generator) -> Matched:
-    """A pair or a query that loses its scores, or has them as confidences, at random."""
+    """Remove the scores of a pair or query, or convert them to confidences, at random."""
     chance = rng.random()
     if chance < DROPPED_SCORES:
         return replace(matched, scores=None)
@@ -236,19 +239,19 @@ def with_other_scores(matched: Matched, rng: np.random.Generator) -> Matched:
 
 
 def as_confidences(scores: Array, kind: ScoreKind, rng: np.random.Generator) -> Array:
-    """Turn scores (n,) into confidences of a random calibration: matchers only agree that more is better."""
+    """Convert scores (n,) to confidences of a random calibration. Matchers agree only that more is better."""
     better = 1 - scores if kind == "ratio" else scores
     steepness, middle = rng.uniform(2, 15), rng.uniform(0.05, 0.6)
     return np.asarray(1 / (1 + np.exp(-steepness * (better - middle))))
 
 
 def thin_out(pair: Pair, size: int, rng: np.random.Generator) -> Pair:
-    """The pair with so many of its matches, chosen at random, at most."""
+    """Return the pair with up to `size` of its matches, chosen at random."""
     return pair.take(rng.permutation(len(pair.points1))[:size])
 
 
 def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with the matches that a filter may leave, often few: those of the best scores, or any without scores."""
+    """Keep the matches that a filter may keep, often few: those of the best scores, or random ones without scores."""
     size = int(log_uniform(rng, FEWEST_LEFT, max(len(pair.points1), FEWEST_LEFT + 1)))
     if pair.scores is None:
         return thin_out(pair, size, rng)
@@ -257,10 +260,10 @@ def filtered(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 class PairSource:
-    """Pairs to draw from: real ones, read once, and synthetic ones, made on demand.
+    """A source of pairs: real ones, read once, and synthetic ones, created on demand.
 
-    Every scene counts by the square root of its number of pairs, so that large ones lead without crowding out small
-    ones.
+    The weight of a scene is the square root of its number of pairs, so that large scenes dominate without displacing
+    small ones.
     """
 
     def __init__(self, pairs: Sequence[Pair], synthetic_share: float, augment: Augment = augment) -> None:
@@ -270,13 +273,13 @@ class PairSource:
         self._chances = scene_chances([pair.scene for pair in self.pairs])
 
     def balanced(self) -> PairSource:
-        """The same source, of which every folder counts alike: the confidence must know all matchers."""
+        """Return the same source with equal weight for every folder, because the confidence must know all matchers."""
         source = copy(self)
         source._chances = scene_chances([pair.scene for pair in self.pairs], balanced=True)
         return source
 
     def draw(self, rng: np.random.Generator) -> Pair:
-        """A pair with enough right matches, augmented."""
+        """Draw an augmented pair with enough right matches."""
         while True:
             if rng.random() < self.synthetic_share:
                 made = synthetic_pair(rng)
@@ -287,11 +290,11 @@ class PairSource:
 
 
 def scene_chances(scenes: Sequence[str], *, balanced: bool = False) -> Array:
-    """Cumulative chances (n,) of items of scenes: a scene counts by the square root of its number of items.
+    """Return cumulative probabilities (n,) of items. The weight of a scene is the square root of its size.
 
     Args:
-        scenes: (n,) their names, which begin with that of a folder, as `read_pairs` makes them.
-        balanced: whether all folders count alike.
+        scenes: (n,) scene names of the items. They begin with the name of a folder, as in `read_pairs`.
+        balanced: whether all folders have equal weight.
     """
     sizes = Counter(scenes)
     weights = np.array([sizes[scene] ** -0.5 for scene in scenes])
@@ -305,13 +308,13 @@ def scene_chances(scenes: Sequence[str], *, balanced: bool = False) -> Array:
 
 
 def synthetic_pair(rng: np.random.Generator) -> Pair:
-    """A realistic made-up pair, augmented."""
+    """Create a realistic synthetic pair, augmented."""
     pair = Pair.from_synthetic(random_pair(rng))
     return replace(pair, scores=None) if rng.random() < DROPPED_SCORES else pair
 
 
 def with_filter(pair: Pair, match_filter: MatchFilter, *, as_paper: bool = False) -> Pair:
-    """The pair with what a filter says of its matches added to their features, as the paper has it or as we do."""
+    """Add the output of a filter to the features of a pair, in the paper's form or in ours."""
     filtered = match_filter.judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
     found = filtered.as_paper_features(pair.points1, pair.points2) if as_paper else filtered.as_features
     own = np.empty((len(found), 0)) if pair.features is None else pair.features
@@ -319,12 +322,12 @@ def with_filter(pair: Pair, match_filter: MatchFilter, *, as_paper: bool = False
 
 
 def without_geometry(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with its points matched at random, so that no model explains the matches."""
+    """Match the points of a pair at random, so that no model explains the matches."""
     return replace(pair, points2=rng.permutation(pair.points2), R=None, t=None)
 
 
 def read_pairs(folders: Sequence[Path]) -> list[Pair]:
-    """All pairs of folders of scenes, the scenes named by their folder too."""
+    """Read all pairs of folders of scenes. Scene names include the folder."""
     return [
         replace(pair, scene=f"{folder.parent.name}/{folder.name}/{pair.scene}")
         for folder in folders
@@ -335,7 +338,7 @@ def read_pairs(folders: Sequence[Path]) -> list[Pair]:
 def read_data(
     recipe: Recipe, vary: Callable[[Pair, np.random.Generator], Pair]
 ) -> tuple[PairSource, list[Pair], list[Pair]]:
-    """Training, validation and unrelated pairs of a recipe; without real ones to validate on, synthetic ones."""
+    """Read training, validation and unrelated pairs of a recipe. Without real validation pairs, use synthetic ones."""
     pairs = read_pairs([Path(folder) for folder in recipe.data])
     if recipe.val:
         val_pairs = read_pairs([Path(folder) for folder in recipe.val])

@@ -1,4 +1,4 @@
-"""Training of the match filter: the network of `caransac_lab.networks.match_filter` in torch, and its loss."""
+"""Train the match filter: the network of `caransac_lab.networks.match_filter` in torch, and its loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caransac_lab.training.data import PairSource
 from caransac_lab.training.task import Figures, PairLoss, TrainingTask, balanced_entropy
 from caransac_lab.training.trainable_module import Affine, TrainableModule, leaky_relu
 
-DEPTH = 8  # layers with context normalisation
+DEPTH = 8  # number of layers with context normalisation
 
 
 class ContextLayer(nn.Module):
@@ -37,7 +37,7 @@ class ContextLayer(nn.Module):
 
 
 class FilterModule(TrainableModule):
-    """The match filter; see `caransac_lab.networks.match_filter.MatchFilter` for what its parts mean."""
+    """The match filter in torch; `caransac_lab.networks.match_filter.MatchFilter` describes its parts."""
 
     def __init__(self, width: int, num_features: int = 16) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class FilterModule(TrainableModule):
             self.add_module(name, nn.ModuleList([head]))
 
     def judge(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-odds (n,) and features (n, f) of matches by their inputs (n, NUM_INPUTS)."""
+        """Return log-odds (n,) and features (n, f) of matches from their inputs (n, NUM_INPUTS)."""
         first, *others = self.layers
         x = leaky_relu(first(inputs))
         for layer in others:
@@ -59,12 +59,12 @@ class FilterModule(TrainableModule):
         return decide(features)[:, 0], features
 
     def to_numpy(self) -> MatchFilter:
-        """The same filter without torch."""
+        """Return the same filter without torch."""
         return MatchFilter(self.to_weights())
 
 
 class FilterTask(TrainingTask):
-    """The match filter."""
+    """Task: the match filter."""
 
     usage = "caransac-lab bench DIR --methods ours --filter mine={path}"
     decisive = "entropy"
@@ -75,19 +75,19 @@ class FilterTask(TrainingTask):
     }
 
     def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `TrainingTask.count_inputs`; features of the data's own are ignored."""
+        """Return the number of inputs per match; features of the data are ignored."""
         return NUM_INPUTS
 
     def make_network(self, num_inputs: int) -> FilterModule:
-        """See `TrainingTask.make_network`."""
+        """Create the network with random weights."""
         return FilterModule(self.recipe.width, self.recipe.filter_features)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
-        """See `TrainingTask.training_loss`."""
+        """Return the loss of one pair drawn from the source."""
         return self._loss(network, source.draw(rng))
 
     def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
-        """See `TrainingTask.validation_loss`."""
+        """Return the loss of a validation pair."""
         return self._loss(network, pair)
 
     def _loss(self, network: TrainableModule, pair: Pair) -> PairLoss:
@@ -101,7 +101,7 @@ class FilterTask(TrainingTask):
 
 
 def shares(kept: NDArray[np.bool_], right: NDArray[np.bool_]) -> Figures:
-    """Share of right matches among those kept (n,), share of the right ones (n,) kept, and of right ones among all."""
+    """Return the precision and the recall of the kept matches (n,), and the share of right matches among all."""
     hits = float((kept & right).sum())
     return {
         "precision": hits / max(int(kept.sum()), 1),

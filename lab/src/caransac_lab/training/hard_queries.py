@@ -1,4 +1,4 @@
-"""Queries that leave an absolute pose uncertain, made of real ones: what its confidence is fitted to and judged on."""
+"""Queries with an uncertain absolute pose, made from real ones, for fitting and testing the confidence."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from caransac.geometry import Array, homogeneous, rotation_from_vector
 from caransac_lab.datasets import Pair, Query
 from caransac_lab.synthetic.distributions import log_uniform
 
-FEW = (6, 30)  # matches
-FOCAL_FACTORS = (1.15, 2.0)  # by which a focal length is off that is said to be exact
-FAR = (5.0, 100.0)  # factors of depths
+FEW = (6, 30)  # number of matches
+FOCAL_FACTORS = (1.15, 2.0)  # factors of the error of a focal length that is claimed to be exact
+FAR = (5.0, 100.0)  # factors of the depths
 MAX_TILT = 1.2  # radians between a plane and the image
 UNSCORED = 0.35  # share of hard queries without scores
 
-COPIED, COPY_TURN = (0.1, 0.8), 0.3  # share of the right matches that lead to a copy; deviation of its rotation vector
-PATCH_PX = (20.0, 150.0)  # side of the part of an image that has all right matches
+# Share of right matches that lead to a copy; deviation of the copy's rotation vector.
+COPIED, COPY_TURN = (0.1, 0.8), 0.3
+PATCH_PX = (20.0, 150.0)  # side of the image region that contains all right matches
 
 HardQuery = Literal["plane", "far", "few", "focal", "copy", "patch"]
 
 
 def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
-    """The query with the right matches in a hard scene, or with the wrong camera."""
+    """Place the right matches of a query in a hard scene, or use a wrong camera."""
     right = query.right_matches() > 0
     if rng.random() < UNSCORED:
         query = replace(query, scores=None)
@@ -37,13 +38,13 @@ def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
         num_right = min(int(rng.integers(size // 2, size + 1)), int(right.sum()))
         wrong = rng.permutation(np.flatnonzero(~right))[: size - num_right]
         return take(query, np.concatenate([rng.permutation(np.flatnonzero(right))[:num_right], wrong]))
-    if right.sum() < 2:  # too few to make anything of
+    if right.sum() < 2:  # too few for a hard scene
         return query
     if kind == "copy":
         return _with_copy(query, right, rng)
     R, t = query.R, query.t
     assert R is not None and t is not None
-    if kind == "patch":  # the right matches are pushed together in the image, at their depths
+    if kind == "patch":  # the right matches are moved together in the image, at their depths
         low, high = query.points2d[right].min(axis=0), query.points2d[right].max(axis=0)
         middle, factor = (
             query.points2d[rng.choice(np.flatnonzero(right))],
@@ -66,7 +67,7 @@ def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
 
 
 def _with_copy(query: Query, right: NDArray[np.bool_], rng: np.random.Generator) -> Query:
-    """The query with right matches, of one place or any, that lead to a copy: repetition, symmetry, a moved object."""
+    """Let some right matches lead to a copy of the scene, as by repetition, symmetry or a moved object."""
     points = query.points3d[right]
     centre, spread = np.median(points, axis=0), points.std(axis=0)
     order = query.points2d @ rng.normal(size=2) if rng.random() < 0.5 else rng.random(len(right))
@@ -80,7 +81,7 @@ def _with_copy(query: Query, right: NDArray[np.bool_], rng: np.random.Generator)
 
 
 def in_space(pair: Pair, rng: np.random.Generator) -> Query:
-    """A query of the matches of unrelated images: the keypoints of the second lie on a surface of random depths."""
+    """Make a query from the matches of unrelated images. Keypoints of image 2 are placed at random depths."""
     rays = homogeneous(pair.camera2.pixels_to_rays(pair.points2))
     slopes, waves = rng.normal(0, 0.5, 2), rng.normal(0, 3, (2, 2))
     depths = np.exp(rays[:, :2] @ slopes + 0.3 * np.sin(rays[:, :2] @ waves).sum(axis=1))
@@ -98,6 +99,6 @@ def in_space(pair: Pair, rng: np.random.Generator) -> Query:
 
 
 def take(query: Query, kept: NDArray[np.intp]) -> Query:
-    """The query of some of its matches."""
+    """Return the query with some of its matches."""
     scores = None if query.scores is None else query.scores[kept]
     return replace(query, points2d=query.points2d[kept], points3d=query.points3d[kept], scores=scores)

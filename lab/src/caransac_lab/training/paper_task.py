@@ -1,4 +1,4 @@
-"""Training as in the paper: its network and loop, its loss, and pairs as they are."""
+"""Train as in the paper: its network, loop and loss, and pairs without augmentation."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MAX_ERROR_PX = 1.0
 
 
 class PaperTask(StateTask):
-    """The state network of the paper: `Options.paper` runs, and the loss is the paper's."""
+    """Task: the state network of the paper, run with `Options.paper`, with the paper's loss."""
 
     usage = "caransac.Options.paper(weights={path!r})"
-    problems = ()  # the paper knows no confidence
+    problems = ()  # the paper has no confidence
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
@@ -30,24 +30,24 @@ class PaperTask(StateTask):
         self.layout = replace(PAPER_LAYOUT, lifted=1 if self.filter else recipe.lifted)  # the filter's residual
 
     def options(self, seed: int, max_error_px: MaxError, *, early_stop: bool = False) -> Options:
-        """See `StateTask.options`; it never stops early."""
+        """Return the options of a run, which never stops early."""
         return Options.paper(max_error_px=max_error_px, state_update=self.recipe.state_update, seed=seed)
 
     def random_threshold(self, rng: np.random.Generator) -> MaxError:
-        """See `StateTask.random_threshold`: the paper's."""
+        """Return the paper's threshold."""
         return MAX_ERROR_PX
 
     def augment(self, pair: Pair, rng: np.random.Generator) -> Pair:
-        """See `TrainingTask.augment`: nothing but fewer matches, for speed, which keeps the share of right ones."""
+        """Only reduce the number of matches, for speed. This keeps the share of right ones."""
         return thin_out(pair, self.recipe.max_matches, rng) if self.recipe.max_matches else pair
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
-        """See `TrainingTask.training_loss`."""
+        """Return the loss of one pair drawn from the source."""
         name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
         example = self.example(source.draw(rng), name, rng, MAX_ERROR_PX)
         return self._replay(network, example, int(rng.integers(2**63)))
 
     def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
-        """See `TrainingTask.validation_loss`."""
+        """Return the loss of a validation pair."""
         name = "fundamental" if self.recipe.fundamental_share == 1 else "essential"
         return self._replay(network, self.example(pair, name, max_error_px=MAX_ERROR_PX), index)

@@ -1,7 +1,7 @@
-"""Pairs as photographs have them: cropped, zoomed, through lenses that bend straight lines, mirrored, with overlays.
+"""Effects of photographs on pairs: crops, zoom, lens distortion, mirroring, overlays.
 
-Data sets with truth were undistorted and mostly taken with one kind of lens; the confidence must not assume that all
-photographs are.
+Data sets with truth are undistorted and mostly taken with one kind of lens. The confidence must not assume that of all
+photographs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from caransac.geometry import Array, homogeneous
 from caransac_lab.datasets import Pair
 from caransac_lab.synthetic.distributions import log_uniform
 
-CROPPED, ONE_CROPPED = 0.35, 0.3  # share of pairs that are cropped, and share of these of which only one image is
-SIDES = (0.3, 0.95)  # of what is left, in sides of the image: a lens of up to three times the focal length
-OFF_CENTRE = 0.02  # deviation of the middle of a crop, in its longer side
-DISTORTIONS = (0.01, 0.15)  # deviation of k1, of lenses from good to bad
-MIN_MATCHES = 20  # that are left by a crop, at least
-OVERLAYS, OVERLAY_SIDES, OVERLAY_NOISE_PX = (0.1, 2.0), (0.08, 0.5), 0.3  # matches in right ones; sides in the image's
-SKEWS = (0.001, 0.03)  # of a rolling shutter, in heights of the image
+CROPPED, ONE_CROPPED = 0.35, 0.3  # share of cropped pairs, and share of these with only one cropped image
+SIDES = (0.3, 0.95)  # sides of the crop divided by those of the image: up to three times the focal length
+OFF_CENTRE = 0.02  # deviation of the centre of a crop, divided by its longer side
+DISTORTIONS = (0.01, 0.15)  # deviations of k1, from good to bad lenses
+MIN_MATCHES = 20  # minimum number of matches after a crop
+# Matches / right matches; sides / image sides; noise.
+OVERLAYS, OVERLAY_SIDES, OVERLAY_NOISE_PX = (0.1, 2.0), (0.08, 0.5), 0.3
+SKEWS = (0.001, 0.03)  # skew of a rolling shutter, divided by the image height
 
 
 def cropped(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with both images cropped, as a longer lens sees them, or one, as if zoomed; or as it is, at random."""
+    """Crop both images of a pair, as with a longer lens, or one, as with a zoom, or none, at random."""
     if rng.random() >= CROPPED:
         return pair
     side = log_uniform(rng, *SIDES)
@@ -42,23 +43,24 @@ def cropped(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def bent(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair through a lens with radial distortion, of which its cameras do not know."""
+    """Add radial distortion to a pair. Its cameras do not know about it."""
     k1 = rng.normal(0, log_uniform(rng, *DISTORTIONS))
     return replace(pair, points1=_bend(pair.points1, pair.camera1, k1), points2=_bend(pair.points2, pair.camera2, k1))
 
 
 def mirrored(pair: Pair) -> Pair:
-    """The pair with its second image mirrored: no pose is right."""
+    """Mirror the second image of a pair, so that no pose is right."""
     points2 = pair.points2.copy()
     points2[:, 0] = 2 * pair.camera2.K[0, 2] - points2[:, 0]
     return replace(pair, points2=points2, R=None, t=None)
 
 
 def overlaid(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair with matches in a corner that do not move: a logo, the bonnet of a car, dirt on the lens."""
+    """Add static matches in a corner of a pair: a logo, the bonnet of a car, dirt on the lens."""
     right = np.flatnonzero(pair.right_matches() > 0)
-    right = right if len(right) else np.arange(len(pair.points1))  # of a camera that only turned
-    drawn = rng.choice(right, max(int(log_uniform(rng, *OVERLAYS) * len(right)), 2))  # whose scores they have
+    right = right if len(right) else np.arange(len(pair.points1))  # a camera that only rotated has no right matches
+    # The new matches copy their scores.
+    drawn = rng.choice(right, max(int(log_uniform(rng, *OVERLAYS) * len(right)), 2))
     low, high = pair.points1.min(axis=0), pair.points1.max(axis=0)
     sides = rng.uniform(*OVERLAY_SIDES, 2) * (high - low)
     corner = np.where(rng.random(2) < 0.5, low, high - sides)
@@ -71,7 +73,7 @@ def overlaid(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def sheared(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The pair through a rolling shutter of a camera that turns: lower rows are later, and farther to one side."""
+    """Add the rolling shutter of a rotating camera to a pair: lower rows are later and farther to one side."""
     skew = rng.normal(0, log_uniform(rng, *SKEWS), 2)
     points = []
     for pixels, camera, each in zip((pair.points1, pair.points2), (pair.camera1, pair.camera2), skew, strict=True):
@@ -87,7 +89,7 @@ def _bend(points: Array, camera: Camera, k1: float) -> Array:
 
 
 def _crop(camera: Camera, side: float, rng: np.random.Generator) -> tuple[Camera, Array]:
-    """The camera of a crop of about the middle, and where that begins."""
+    """Return the camera of a crop near the centre, and the corner of the crop."""
     cx, cy = camera.K[:2, 2]
     size = np.array([camera.width, camera.height] if camera.width else [round(2 * cx + 1), round(2 * cy + 1)])
     if side == 1.0:

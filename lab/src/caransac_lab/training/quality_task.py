@@ -1,4 +1,4 @@
-"""Training of the sample quality: `learned.sample_quality.LearnedQuality` in torch, with labels by the solver."""
+"""Train the sample quality: `networks.sample_quality.LearnedQuality` in torch, with labels from the solver."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from caransac_lab.training.data import Example, PairSource, make_example
 from caransac_lab.training.task import PairLoss, TrainingTask, balanced_entropy
 from caransac_lab.training.trainable_module import Affine, TrainableModule, hidden, leaky_relu
 
-NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair in its loss; how many compete in the figures
-GOOD_DEG = 10.0  # pose error below which a model of a sample makes it a good one
+NUM_SAMPLES, OVERSAMPLING = 1024, 8  # samples of a pair in its loss; samples that compete in the figures
+GOOD_DEG = 10.0  # a sample is good if one of its models has a smaller pose error
 
 
 class QualityModule(TrainableModule):
-    """The quality of minimal samples; `networks.sample_quality.LearnedQuality` describes its parts."""
+    """The quality of minimal samples in torch; `networks.sample_quality.LearnedQuality` describes its parts."""
 
     def __init__(self, num_inputs: int, width: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class QualityModule(TrainableModule):
             self.add_module(name, nn.ModuleList(layers))
 
     def log_odds(self, matches: Tensor, spread: Tensor) -> Tensor:
-        """Log-odds (S,) of samples by what `sample_inputs` says of them: (S, k, 4), (S, 4)."""
+        """Return log-odds (S,) of samples from the output of `sample_inputs`: (S, k, 4), (S, 4)."""
         first, second = self.layers["match"]
         read = hidden(leaky_relu(first(matches)), second, leaky_relu)
         context = read.mean(dim=1, keepdim=True).expand_as(read)
@@ -53,12 +53,12 @@ class QualityModule(TrainableModule):
         return last(leaky_relu(first(pooled)))[:, 0]
 
     def to_numpy(self) -> LearnedQuality:
-        """The same quality without torch."""
+        """Return the same quality without torch."""
         return LearnedQuality(self.to_weights())
 
 
 def good_samples(example: Example, samples: Indices) -> NDArray[np.bool_]:
-    """Which samples (S, 5) have a pose within `GOOD_DEG` of the truth: (S,)."""
+    """Return which samples (S, 5) have a pose within `GOOD_DEG` of the truth: (S,)."""
     assert example.R is not None and example.t is not None
     poses, owners = five_point_poses(example.rays, samples)
     rotations, translations = split_pose(poses)
@@ -69,7 +69,7 @@ def good_samples(example: Example, samples: Indices) -> NDArray[np.bool_]:
 
 
 def draw_samples(example: Example, seed: int) -> Indices:
-    """Samples (S, 5) as the first round of CA-RANSAC with its default weights draws them."""
+    """Draw samples (S, 5) like the first round of CA-RANSAC with its default weights."""
     network = load_network("default")
     _, prior = network.first(example.side)
     pool = sampling_pool(prior, 5, SAMPLES_PER_ROUND, DEFAULT_TUNING)
@@ -77,13 +77,13 @@ def draw_samples(example: Example, seed: int) -> Indices:
 
 
 def share_kept(qualities: NDArray[np.floating], good: NDArray[np.bool_]) -> float:
-    """Share of good ones (S,) among the best of every `OVERSAMPLING` samples by their qualities (S,)."""
+    """Return the share of good samples (S,) among the best of every `OVERSAMPLING` samples by quality (S,)."""
     best = qualities.reshape(-1, OVERSAMPLING).argmax(axis=1)
     return float(np.take_along_axis(good.reshape(-1, OVERSAMPLING), best[:, None], axis=1).mean())
 
 
 class QualityTask(TrainingTask):
-    """The quality of minimal samples of five matches."""
+    """Task: the quality of minimal samples of five matches."""
 
     usage = "caransac_lab.networks.oversampling.oversample(8, {path!r})"
     decisive = "entropy"
@@ -94,23 +94,23 @@ class QualityTask(TrainingTask):
     }
 
     def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `TrainingTask.count_inputs`: two points."""
+        """Return the number of inputs per match: two points."""
         return 4
 
     def make_network(self, num_inputs: int) -> QualityModule:
-        """See `TrainingTask.make_network`."""
+        """Create the network with random weights."""
         return QualityModule(num_inputs, self.recipe.width)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
-        """See `TrainingTask.training_loss`."""
+        """Return the loss of one pair drawn from the source."""
         return self._loss(network, source.draw(rng), int(rng.integers(2**63)))
 
     def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
-        """See `TrainingTask.validation_loss`."""
+        """Return the loss of a validation pair."""
         return self._loss(network, pair, index)
 
     def _loss(self, network: TrainableModule, pair: Pair, seed: int) -> PairLoss | None:
-        """The loss on samples of a pair; None where all are good or all are bad."""
+        """Return the loss of the samples of a pair, or None if all are good or all are bad."""
         assert isinstance(network, QualityModule)
         example = make_example(replace(pair, features=None))
         samples = draw_samples(example, seed)

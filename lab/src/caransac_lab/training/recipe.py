@@ -1,4 +1,4 @@
-"""What decides the outcome of a training run."""
+"""Settings that determine the result of a training run."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ TaskName = Literal["state", "absolute", "paper", "filter", "sample-quality"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything a training run depends on, but for its length and the number of workers.
+    """All settings of a training run, except its length and the number of workers.
 
     Attributes:
-        task: which network is trained: the state network of CA-RANSAC, that of absolute poses, that of the paper by
-            the paper's training, the match filter, or the quality of samples.
-        data: folders of scenes in the layout of the RANSAC Tutorial 2020; none trains only on synthetic pairs.
-        val: folders of scenes to validate on; none holds out every twentieth training pair.
-        unrelated: folders of pairs of unrelated images, for the confidence; synthetic ones are always added.
+        task: network to train: the state network of CA-RANSAC, that of absolute poses, the paper's network by the
+            paper's training, the match filter, or the sample quality.
+        data: folders of scenes in the layout of the RANSAC Tutorial 2020. Without any, training uses only synthetic
+            pairs.
+        val: folders of scenes for validation. Without any, every twentieth training pair is held out.
+        unrelated: folders of pairs of unrelated images, for the confidence. Synthetic ones are always added.
         synthetic_share: share of synthetic pairs among the training pairs.
         fundamental_share: share of pairs solved for a fundamental matrix instead of a pose.
         width: width of the state.
         batch: pairs per optimiser step.
         epoch: steps between two validations.
-        val_pairs: pairs to validate on, at most.
-        learning_rate: of Adam at the start; halved when the validation entropy stops falling.
-        patience: epochs without a lower validation entropy before that.
-        start: weights to start from, a name or a path; empty starts at random.
-        with_filter: weights of a match filter, a name or a path, whose output the state network is to read; empty
-            for none.
-        state_update: an ablation: False trains without updates of the state.
-        prior_loss: task "paper" only. Count the probabilities before any model in the loss, as those of one more round.
-            The paper's formula starts at the first round; then nothing teaches which matches to sample first.
-        lifted: task "paper" only. How many of the features of the data, the last ones, are lifted as the scores are.
-        max_matches: task "paper" only. Matches of a training pair at most, chosen at random; 0 for all.
-        filter_features: task "filter" only. Numbers that it tells of each match; in the paper's experiment, 128.
-        self_supervised: label matches by the run's own final model instead of the truth.
-        seed: seed of everything.
+        val_pairs: maximum number of validation pairs.
+        learning_rate: initial learning rate of Adam. It is halved when the validation entropy stops falling.
+        patience: epochs without a lower validation entropy before the learning rate is halved.
+        start: initial weights, a name or a path; empty for random ones.
+        with_filter: weights of a match filter, a name or a path, whose output the state network reads; empty for none.
+        state_update: whether the state is updated; False is an ablation.
+        prior_loss: task "paper" only. Whether the loss includes the probabilities before any model, as one more round.
+            The paper's formula starts at the first round, so that nothing teaches which matches to sample first.
+        lifted: task "paper" only. Number of features of the data, from the last, that are lifted like scores.
+        max_matches: task "paper" only. Maximum number of matches of a training pair, chosen at random; 0 for all.
+        filter_features: task "filter" only. Number of output features per match; 128 in the paper's experiment.
+        self_supervised: whether the run's own final model labels the matches instead of the truth.
+        seed: seed of all random numbers.
     """
 
     task: TaskName = "state"
@@ -94,9 +94,9 @@ class Recipe:
 
     @classmethod
     def paper(cls, **given: Any) -> Recipe:
-        """The recipe of the paper: a state of 128 numbers, only real pairs and poses. Keywords replace parts of it."""
+        """Return the recipe of the paper: a state of 128 numbers, real pairs, poses. Keywords override fields."""
         return cls(**{"task": "paper", "width": 128, "synthetic_share": 0.0, "fundamental_share": 0.0, **given})
 
     def differences(self, other: Recipe) -> list[str]:
-        """Names of the fields in which two recipes differ."""
+        """Return the names of the fields in which two recipes differ."""
         return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]

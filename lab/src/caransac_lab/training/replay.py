@@ -1,4 +1,4 @@
-"""The loss of one run of the estimator: torch stands in for the compiled network, and nothing else is different."""
+"""Compute the loss of one run of the estimator, with torch instead of the compiled network."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from caransac.tuning import DEFAULT_TUNING, Tuning
 from caransac_lab.training.data import Example
 from caransac_lab.training.state_module import StateModule
 
-EPSILON = 0.1  # how much less a round counts than the next
-POSE_WEIGHT = 1 / 60  # a loss of one for every so many degrees
+EPSILON = 0.1  # discount: how much less a round counts than the next
+POSE_WEIGHT = 1 / 60  # loss per degree of pose error
 POSE_CLAMP_DEG = 30.0
-STEP = 1e-5  # of the finite differences of the pose error
-DAMPING = 1e-6  # of the replayed step, relative to the largest curvature
-LEAST_CURVATURE = 0.2  # of the Cauchy loss, in its slope
+STEP = 1e-5  # step of the finite differences of the pose error
+DAMPING = 1e-6  # damping of the replayed step, relative to the largest curvature
+LEAST_CURVATURE = 0.2  # minimum curvature of the Cauchy loss, divided by its slope
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What one example contributes: the loss, and figures to log.
+    """Loss and logged figures of one example.
 
     Attributes:
-        total: the loss, with gradient.
-        entropy: its part that the probabilities decide, the discounted sum of the cross entropies.
+        total: total loss, with gradient.
+        entropy: part of the loss that depends on the probabilities: the discounted sum of cross entropies.
         prior: cross entropy of the probabilities before any model.
-        posterior: cross entropy of the last ones.
-        pose_error_deg: of the last best model, NaN without truth.
+        posterior: cross entropy of the final probabilities.
+        pose_error_deg: pose error of the final best model, NaN without truth.
     """
 
     total: Tensor
@@ -47,11 +47,11 @@ class Losses:
 
 @dataclass(eq=False)
 class RecordedNetwork:
-    """A network as the loop calls it (`MatchStates`) that remembers, with gradients, what it answered.
+    """A network with the interface `MatchStates` that records its outputs with gradients.
 
     Attributes:
-        module: the network being trained.
-        log_odds: (n,) inlier log-odds before any model and after every update, in turn.
+        module: network being trained.
+        log_odds: (n,) inlier log-odds before any model and after every update.
     """
 
     module: StateModule
@@ -60,20 +60,20 @@ class RecordedNetwork:
 
     @property
     def num_features(self) -> int:
-        """See `MatchStates.num_features`."""
+        """Number of inputs per match."""
         return len(self.module.layers["init"][0].weight)
 
     @property
     def alpha(self) -> float:
-        """See `MatchStates.alpha`."""
+        """Exponent of the refinement's weights."""
         return self.module.alpha.item()
 
     def first(self, side: Floats) -> tuple[Floats, Floats]:
-        """See `MatchStates.first`."""
+        """Return the initial states and probabilities, and record the log-odds."""
         return self._answer(self.module.init_state(torch.from_numpy(side)))
 
     def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
-        """See `MatchStates.update`; the state must be the one that was answered last."""
+        """Return updated states and probabilities. The state must be the previous output."""
         assert len(state) == len(self._state)
         return self._answer(self.module.next_state(self._state, torch.from_numpy(msac_scores)))
 
@@ -86,14 +86,14 @@ class RecordedNetwork:
 def replay(
     network: StateModule, example: Example, options: Options, *, self_supervised: bool = False, with_prior: bool = True
 ) -> Losses | None:
-    """The loss of a run of the estimator with the network as it is; None when that found no model.
+    """Compute the loss of a run of the estimator with the network. Return None if the run found no model.
 
     Args:
-        network: the network being trained.
+        network: network being trained.
         example: the pair.
-        options: of the run.
-        self_supervised: label the points by the run's own final model instead of the truth.
-        with_prior: whether the probabilities before any model count as those of a round.
+        options: options of the run.
+        self_supervised: whether the run's own final model labels the points instead of the truth.
+        with_prior: whether the probabilities before any model count as one more round.
     """
     recorded = RecordedNetwork(network)
     found = adapt(example.problem, recorded, example.side, example.info, options)
@@ -105,7 +105,7 @@ def replay(
         labels = (found.msac_scores > 0).astype(np.float32)
     targets = torch.from_numpy(labels)
     entropies = [binary_cross_entropy_with_logits(log_odds, targets) for log_odds in recorded.log_odds]
-    if not options.state_update:  # every round has the probabilities of the prior
+    if not options.state_update:  # every round has the prior probabilities
         entropies *= len(found.rounds)
     total = discounted(entropies if with_prior else entropies[1:])
     entropy, pose_error = total.item(), np.nan
@@ -118,15 +118,15 @@ def replay(
 
 
 def discounted(losses: Sequence[Tensor]) -> Tensor:
-    """Sum of the losses of the rounds, the last one counting in full."""
+    """Sum the discounted losses of the rounds; the last one has full weight."""
     return torch.stack([(1 - EPSILON) ** (len(losses) - 1 - q) * loss for q, loss in enumerate(losses)]).sum()
 
 
 def pose_loss(network: StateModule, example: Example, record: Round, tuning: Tuning = DEFAULT_TUNING) -> Tensor:
-    """Pose error in degrees of a round's best model, clamped; its gradient reaches only alpha.
+    """Return the clamped pose error in degrees of a round's best model. Its gradient reaches only alpha.
 
-    The gradient flows through one more Levenberg-Marquardt step of the refinement, with the probabilities held fixed.
-    That step moves the model by next to nothing, but how it would move it for another exponent is what counts.
+    The gradient flows through one more Levenberg-Marquardt step of the refinement, with fixed probabilities. That step
+    hardly moves the model, but its derivative with respect to the exponent is what training needs.
     """
     assert record.best is not None
     error = example.pose_error_deg(record.best)
@@ -144,17 +144,17 @@ def refinement_step(
     record: Round,
     tuning: Tuning = DEFAULT_TUNING,
 ) -> Tensor:
-    """One damped step of the weighted refinement from a model, differentiable in alpha."""
+    """Take one damped step of the weighted refinement from a model, differentiable in alpha."""
     problem = example.problem
     residuals, jacobian = problem.model_kernels.jacobian(model, problem.correspondences)
     residuals, jacobian = residuals.reshape(len(residuals), -1), jacobian.reshape(len(jacobian), -1, jacobian.shape[-1])
     lengths = np.linalg.norm(residuals, axis=1)
     squares = (lengths / record.noise) ** 2
-    slope = 1 / (1 + squares)  # of the Cauchy loss, and its curvature as the kernel has it (hot/loss.h)
+    slope = 1 / (1 + squares)  # slope of the Cauchy loss; the curvature below follows the kernel (hot/loss.h)
     bend = np.maximum((1 - squares) * slope**2, LEAST_CURVATURE * slope)
     weights = torch.from_numpy(np.maximum(record.probabilities, 1e-12).astype(float)) ** network.alpha.double()
     weights = torch.where(weights > tuning.min_weight, weights, 0.0)
-    # The loss is curved along a residual, and not across it.
+    # The loss is curved along a residual, but not across it.
     J, r = torch.from_numpy(jacobian), torch.from_numpy(slope * lengths)
     along = torch.from_numpy(residuals / np.maximum(lengths, 1e-300)[:, None])
     A = torch.einsum("nd,ndf->nf", along, J)
@@ -167,7 +167,7 @@ def refinement_step(
 
 
 def pose_error_slope(example: Example, model: Array, degrees_of_freedom: int) -> Array:
-    """Gradient of the pose error in degrees along the degrees of freedom of a model, by central differences."""
+    """Return the gradient of the pose error in degrees by the degrees of freedom of a model (central differences)."""
     steps = STEP * np.eye(degrees_of_freedom)
     ahead, behind = (
         np.array([example.pose_error_deg(example.problem.model_kernels.retract(model, sign * step)) for step in steps])

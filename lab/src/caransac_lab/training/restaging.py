@@ -1,8 +1,8 @@
-"""Hard scenes made of real matches: planes, lines, rotations, tiny baselines, two motions, few matches, wrong cameras.
+"""Hard scenes made from real matches: planes, lines, rotations, tiny baselines, two motions, few matches.
 
-The confidence has to know them, and data sets of good photographs hardly show them. The right matches of a pair keep
-their places in image 1 and their scores, but are seen in another scene by the same cameras; wrong matches stay as they
-are.
+The confidence must know such scenes, but data sets of good photographs hardly contain them. The right matches of a pair
+keep their positions in image 1 and their scores, but belong to another scene seen by the same cameras. Wrong matches
+stay unchanged. Wrong cameras are included as well.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from caransac_lab.synthetic.distributions import log_uniform
 SceneKind = Literal["plane", "line", "rotation", "tiny", "few", "focal", "centre", "motions", "facade"]
 SCENE_KINDS: tuple[SceneKind, ...] = get_args(SceneKind)
 
-BASELINES, TINY_BASELINES = (0.05, 0.5), (1e-4, 0.04)  # in depths
-NOISES_PX = (0.15, 1.5)  # of keypoints
-FEW = (8, 30)  # matches
-FOCAL_FACTORS = (1.15, 2.4)  # by which focal lengths are off
-CENTRE_OFFSETS = (0.03, 0.15)  # of principal points that are off, in images
+BASELINES, TINY_BASELINES = (0.05, 0.5), (1e-4, 0.04)  # divided by the depth of the scene
+NOISES_PX = (0.15, 1.5)  # noise of keypoints
+FEW = (8, 30)  # number of matches
+FOCAL_FACTORS = (1.15, 2.4)  # factors of the errors of focal lengths
+CENTRE_OFFSETS = (0.03, 0.15)  # errors of principal points, in image sizes
 MOVING = (0.1, 0.75)  # share of the right matches that follow a second motion
 MOVING_TURN = 0.05  # deviation of its rotation vector from that of the camera
-FACADE, SHIFTED, PERIOD = 0.8, (0.2, 0.8), (0.03, 0.15)  # share of the matches, of these taken for the next; in depths
-TURN = 0.12  # deviation of the rotation vector, where the cameras are turned anew
+# Share on the facade; share of these that match the next window; period in depths.
+FACADE, SHIFTED, PERIOD = 0.8, (0.2, 0.8), (0.03, 0.15)
+TURN = 0.12  # deviation of the rotation vector if the cameras get a new rotation
 UNSCORED = 0.35  # share of scenes without scores
-LARGEST_WRONG_SHARE = 0.7  # of the matches, where a hard scene has outliers at all
+LARGEST_WRONG_SHARE = 0.7  # maximum share of wrong matches if a hard scene has outliers
 CLEAN = 0.3  # share of scenes without wrong matches
 
 
@@ -40,10 +41,10 @@ class Restaged:
     """A pair of a hard scene.
 
     Attributes:
-        pair: its matches and cameras; R and t are None where no translation is right.
-        H: (3, 3) true homography of pixels where there is one, else None.
-        R: (3, 3) true rotation, also of a camera that only turned; None without truth.
-        kind: which hard scene it is; "none" without any geometry, "" of an ordinary one.
+        pair: matches and cameras; R and t are None if no translation is right.
+        H: (3, 3) true homography of pixels if there is one, otherwise None.
+        R: (3, 3) true rotation, also for a pure rotation; None without truth.
+        kind: kind of hard scene; "none" without any geometry, "" for an ordinary scene.
     """
 
     pair: Pair
@@ -55,7 +56,7 @@ class Restaged:
 def restage(
     pair: Pair, kind: SceneKind, rng: np.random.Generator, largest_wrong_share: float = LARGEST_WRONG_SHARE
 ) -> Restaged:
-    """The matches of a pair with truth in a hard scene, with wrong matches up to a share."""
+    """Place the matches of a pair with truth in a hard scene, with wrong matches up to a share."""
     right = pair.right_matches() > 0
     if kind == "focal":
         factor = rng.uniform(*FOCAL_FACTORS) ** rng.choice([-1, 1])
@@ -117,7 +118,7 @@ def restage(
 def _surface(
     kind: SceneKind, rays1: Array, R: Array, t: Array, rng: np.random.Generator
 ) -> tuple[Array, Array | None, Array]:
-    """Inverse depths (n,) of points, the homography of rays if there is one, and the translation to scale."""
+    """Return inverse depths (n,), the homography of rays if there is one, and the translation to scale."""
     if kind == "tiny":
         return np.exp(rng.uniform(-0.7, 0.7, len(rays1))), None, t * log_uniform(rng, *TINY_BASELINES)
     if kind == "rotation":
@@ -134,7 +135,7 @@ def _surface(
 
 
 def _moving(pixels1: Array, right: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which matches (n,) follow a second motion: those of one place, an object, or any, a copy of the scene."""
+    """Choose the matches (n,) of a second motion: those of one place (an object), or any (a copy of the scene)."""
     direction = rng.normal(size=2)
     order = rng.random(len(pixels1)) if rng.random() < 0.5 else pixels1 @ direction
     limit = np.quantile(order[right], rng.uniform(*MOVING)) if right.any() else 0.0
@@ -142,13 +143,13 @@ def _moving(pixels1: Array, right: NDArray[np.bool_], rng: np.random.Generator) 
 
 
 def _baseline(rng: np.random.Generator) -> Array:
-    """A translation, in depths."""
+    """Draw a translation, in depths."""
     direction = rng.normal(size=3) * (1, 0.7, 0.5)
     return np.asarray(direction / np.linalg.norm(direction) * log_uniform(rng, *BASELINES))
 
 
 def _points_on_a_line(count: int, rng: np.random.Generator) -> Array:
-    """Points (count, 3) of a straight line in front of the camera."""
+    """Draw points (count, 3) on a straight line in front of the camera."""
     middle = np.array([rng.uniform(-0.3, 0.3), rng.uniform(-0.2, 0.2), 1.0])
     direction = rng.normal(size=3)
     return middle + rng.uniform(-0.5, 0.5, (count, 1)) * direction / np.linalg.norm(direction)
@@ -157,9 +158,9 @@ def _points_on_a_line(count: int, rng: np.random.Generator) -> Array:
 def _with_fewer_wrong(
     seen: NDArray[np.bool_], right: NDArray[np.bool_], largest_share: float, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Indices of the right matches that are seen and of wrong ones: none, or up to a share.
+    """Return indices of the visible right matches, and of wrong matches: none, or up to a share.
 
-    If there are too few wrong ones for the share, some right ones are left out.
+    If there are too few wrong matches for the share, some right ones are left out.
     """
     share = 0.0 if rng.random() < CLEAN else rng.uniform(0, largest_share)
     kept, wrong = (rng.permutation(np.flatnonzero(chosen)) for chosen in (seen, ~right))
@@ -174,11 +175,11 @@ def _unscored(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def _zoomed(camera: Camera, factor: float) -> Camera:
-    """The camera with its focal lengths taken for larger or smaller than they are."""
+    """Return the camera with focal lengths that are wrong by a factor."""
     return camera.adjusted(factor, (0.0, 0.0), camera.focal_deviation)
 
 
 def _moved(camera: Camera, off: Array) -> Camera:
-    """The camera with its principal point off by a share (2,) of the image."""
+    """Return the camera with its principal point moved by a share (2,) of the image."""
     longer = max(camera.width, camera.height) or 2 * float(camera.K[:2, 2].max())
     return camera.adjusted(1.0, (longer * off[0], longer * off[1]), camera.focal_deviation)

@@ -1,4 +1,4 @@
-"""The state network in torch, for gradients only; tests hold it and `caransac.learned.state_network` together."""
+"""The state network in torch, only for gradients. Tests compare it with `caransac.learned.state_network`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ALL_LAYERS = slice(None)
 
 
 class StateModule(TrainableModule):
-    """The state network; see `caransac.learned.state_network.StateNetwork` for what its parts mean."""
+    """The state network in torch; `caransac.learned.state_network.StateNetwork` describes its parts."""
 
     def __init__(self, num_features: int, width: int, layout: NetworkLayout = DEFAULT_LAYOUT) -> None:
-        """A network at random.
+        """Create a network with random weights.
 
         Args:
-            num_features: numbers of side information per match.
+            num_features: number of features of side information per match.
             width: width of the state.
-            layout: where its skip connections are, and what the side information is.
+            layout: positions of skip connections, and layout of the side information.
         """
         super().__init__()
         sizes = {
@@ -43,11 +43,11 @@ class StateModule(TrainableModule):
         self.alpha = nn.Parameter(torch.tensor(1.0))
 
     def to_weights(self) -> dict[str, Floats]:
-        """See `TrainableModule.to_weights`; with the layout."""
+        """Return the arrays of a weights file, including the layout."""
         return super().to_weights() | self.layout.to_weights()
 
     def start_from(self, weights: Mapping[str, Floats]) -> None:
-        """Take over weights that may know fewer features, the first ones: the new ones count nothing to begin with."""
+        """Load weights that may have fewer features, the first ones. The new features initially have no effect."""
         known = np.asarray(weights["init.0.weight"]) if "init.0.weight" in weights else np.empty((0, 0))
         unknown = len(self.layers["init"][0].weight) - len(known)
         if unknown > 0:
@@ -55,17 +55,17 @@ class StateModule(TrainableModule):
         self.load_weights(weights)
 
     def init_state(self, side: Tensor) -> Tensor:
-        """State (n, c) from side information (n, d)."""
+        """Return the initial state (n, c) from side information (n, d)."""
         return self._run("init", side, leaky_relu)
 
     def log_odds(self, state: Tensor) -> Tensor:
-        """Inlier log-odds (n,) of states (n, c)."""
+        """Return the inlier log-odds (n,) of states (n, c)."""
         return self._run("decoder", state, leaky_relu)[:, 0]
 
     def next_state(self, state: Tensor, msac_scores: Tensor) -> Tensor:
-        """State (n, c) after seeing the MSAC scores (k, n) of k models.
+        """Update the state (n, c) with the MSAC scores (k, n) of k models.
 
-        Matches without any score send no message, and have one digest in common.
+        Matches without any score send no message and share one digest.
         """
         rows = torch.nonzero((msac_scores > 0).any(dim=0))[:, 0]
         scores = msac_scores[:, rows]
@@ -89,7 +89,7 @@ class StateModule(TrainableModule):
         return self._run("update", torch.cat([state, digests], dim=1), leaky_relu)
 
     def _run(self, name: str, x: Tensor, activation: Callable[[Tensor], Tensor], part: slice = ALL_LAYERS) -> Tensor:
-        """Some layers of a network, all but the last of which end with the activation: (n, a) -> (n, b)."""
+        """Apply some layers of a network, with the activation after all but the last: (n, a) -> (n, b)."""
         layers = self.layers[name]
         for index in range(len(layers))[part]:
             y = layers[index](x)
@@ -98,11 +98,11 @@ class StateModule(TrainableModule):
         return x
 
     def _is_residual(self, name: str, index: int) -> bool:
-        """Whether a layer has a skip connection; see `weights_file.layers_of`."""
+        """Return True if a layer has a skip connection; see `weights_file.layers_of`."""
         layers = self.layers[name]
         inputs, outputs = layers[index].weight.shape
         return inputs == outputs and (self.layout.every_skip or 0 < index < len(layers) - 1)
 
     def to_numpy(self) -> StateNetwork:
-        """The same network for the estimator."""
+        """Return the same network for the estimator."""
         return StateNetwork(self.to_weights())

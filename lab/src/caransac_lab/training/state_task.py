@@ -1,4 +1,4 @@
-"""Training of the state network: the loop runs, torch replays it, the confidence is fitted at the end."""
+"""Train the state network: the loop runs, torch replays it, and the confidence is fitted at the end."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from caransac_lab.training.state_module import StateModule
 from caransac_lab.training.task import Figures, PairLoss, RunAll, ShowProgress, TrainingTask
 from caransac_lab.training.trainable_module import TrainableModule
 
-HARD_SHARE = 0.1  # of the training pairs: planes, whose homographies are looked for, and pairs of few matches
-PROBLEMS = ("essential", "fundamental", "focal", "guessed", "homography")  # that have a confidence of their own
+HARD_SHARE = 0.1  # share of hard training pairs: planes, solved for homographies, and pairs of few matches
+PROBLEMS = ("essential", "fundamental", "focal", "guessed", "homography")  # problems with their own confidence
 
 
 class LoopTask(TrainingTask):
-    """A state network: what tasks share that replay the loop.
+    """Common part of the tasks that replay the loop: a state network.
 
     Attributes:
-        layout: of the network.
-        problems: those that get a confidence.
-        with_prior: whether the loss counts the probabilities before any model.
+        layout: layout of the network.
+        problems: problems that get a confidence.
+        with_prior: whether the loss includes the probabilities before any model.
     """
 
     usage = "caransac.Options(weights={path!r})"
-    decisive = "entropy"  # the pose errors of a hundred pairs are mostly luck
+    decisive = "entropy"  # the pose errors of a hundred pairs are too noisy
     shown = ("train_loss", "train_auc5", "val_entropy", "val_auc5")
     panels = {  # noqa: RUF012  # a constant of the class, never written to
         "loss": ("loss", "entropy"),
@@ -51,16 +51,16 @@ class LoopTask(TrainingTask):
     with_prior = True
 
     def make_network(self, num_inputs: int) -> StateModule:
-        """See `TrainingTask.make_network`."""
+        """Create the network with random weights."""
         return StateModule(num_inputs, self.recipe.width, self.layout)
 
     def options(self, seed: int, max_error_px: MaxError, *, early_stop: bool = False) -> Options:
-        """The options of a run."""
+        """Return the options of a run."""
         update = self.recipe.state_update
         return Options(max_error_px=max_error_px, early_stop=early_stop, state_update=update, seed=seed)
 
     def random_threshold(self, rng: np.random.Generator) -> MaxError:
-        """The threshold of a run."""
+        """Draw the threshold of a run."""
         return random_threshold(rng)
 
     def _replay(self, network: TrainableModule, example: Example, seed: int) -> PairLoss | None:
@@ -72,7 +72,7 @@ class LoopTask(TrainingTask):
         return None if losses is None else PairLoss(losses.total, figures_of(losses))
 
     def summarise(self, figures: Sequence[Figures | None]) -> Figures:
-        """Means over runs; one that found no model counts as a failed pose."""
+        """Average over runs. A run without a model counts as a failed pose."""
         found = [f for f in figures if f is not None]
         errors = [FAILURE_DEG if f is None else f["pose_error_deg"] for f in figures]
         errors = [error for error in errors if not np.isnan(error)]  # homographies have no pose
@@ -83,12 +83,12 @@ class LoopTask(TrainingTask):
         return means | {f"auc{x}": auc(errors, x) if errors else float("nan") for x in (5, 1)}
 
     def describe(self, network: TrainableModule) -> Figures:
-        """See `TrainingTask.describe`: the exponent of the refinement's weights."""
+        """Return the exponent of the refinement's weights, for the log."""
         assert isinstance(network, StateModule)
         return {"alpha": network.alpha.item()}
 
     def finish(self, weights: dict[str, Floats], runs: int, run_all: RunAll, progress: ShowProgress) -> dict[str, Any]:
-        """See `TrainingTask.finish`: fit the confidence of every problem and add it to the weights."""
+        """Fit the confidence of every problem and add it to the weights."""
         if not self.problems:
             return {}
         calibration: dict[str, Any] = {}
@@ -107,14 +107,14 @@ class LoopTask(TrainingTask):
 
 
 class StateTask(LoopTask):
-    """The state network of CA-RANSAC, of two views."""
+    """Task: the state network of CA-RANSAC for two views."""
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
         self.filter = load_filter(recipe.with_filter) if recipe.with_filter else None
 
     def count_inputs(self, source: PairSource, others: Sequence[Pair]) -> int:
-        """See `TrainingTask.count_inputs`."""
+        """Return the number of inputs of the network per match, checked over all data."""
         widths = {0 if pair.features is None else pair.features.shape[1] for pair in (*source.pairs, *others)}
         if len(widths) > 1:
             raise ValueError(f"data: pairs have different numbers of features: {sorted(widths)}")
@@ -132,12 +132,12 @@ class StateTask(LoopTask):
         max_error_px: MaxError = "auto",
         labels: Floats | None = None,
     ) -> Example:
-        """A pair for the loop, with what the filter says of its matches if there is one."""
+        """Prepare a pair for the loop, including the output of the filter if there is one."""
         pair = with_filter(pair, self.filter, as_paper=self.layout.lifted > 0) if self.filter else pair
         return make_example(pair, problem_name, rng, max_error_px, labels, self.layout)
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:
-        """See `TrainingTask.training_loss`."""
+        """Return the loss of one pair drawn from the source."""
         name = "fundamental" if rng.random() < self.recipe.fundamental_share else "essential"
         pair = source.draw(rng)
         if rng.random() < HARD_SHARE:
@@ -149,18 +149,18 @@ class StateTask(LoopTask):
         return self._replay(network, example, int(rng.integers(2**63)))
 
     def validation_loss(self, network: TrainableModule, pair: Pair, index: int) -> PairLoss | None:
-        """See `TrainingTask.validation_loss`."""
+        """Return the loss of a validation pair."""
         return self._replay(network, self.example(pair), index)
 
 
 def figures_of(losses: Losses) -> Figures:
-    """The numbers of a run's losses."""
+    """Return the figures of a run's losses."""
     names = ("entropy", "prior", "posterior", "pose_error_deg")
     return {"loss": losses.total.item()} | {name: getattr(losses, name) for name in names}
 
 
 def add_confidence(weights: dict[str, Floats], name: str, results: Sequence[tuple[Any, bool]]) -> dict[str, float]:
-    """Fit the confidence of a name, add it to the weights, and say how well it fits."""
+    """Fit the confidence of a problem, add it to the weights, and return the quality of the fit."""
     evidence = np.array([numbers for numbers, _ in results])
     outcomes = np.array([right for _, right in results])
     fit = fit_logistic(evidence, outcomes)

@@ -1,4 +1,4 @@
-"""The training run: batches over worker processes, validation, checkpoints, log, curves, and the weights at the end."""
+"""The training run: batches on worker processes, validation, checkpoints, log, curves, and final weights."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from caransac_lab.training.checkpoint import read_checkpoint, write_checkpoint
 from caransac_lab.training.recipe import Recipe
 from caransac_lab.training.task import Figures, ShowProgress
 
-CHUNK = 4  # pairs whose gradients are summed in one call; fixed, so that any number of workers gives the same sums
-CLIP = 1.0  # largest norm of a gradient
+CHUNK = 4  # pairs per gradient call; fixed, so that the sums do not depend on the number of workers
+CLIP = 1.0  # maximum norm of a gradient
 CHECKPOINT_S = 120.0
 CHECKPOINT, WEIGHTS, CARD, LOG, CURVES = "checkpoint.pt", "weights.npz", "weights.json", "log.csv", "curves.png"
 
 
 @dataclass
 class TrainingState:
-    """How far a run has come; with network, optimiser and learning rate all that a checkpoint holds."""
+    """Progress of a run. A checkpoint has this, the network, the optimiser and the learning rate."""
 
     step: int = 0
     seconds: float = 0.0
@@ -58,23 +58,23 @@ def train(
     evidence_runs: int = 1500,
     progress: ShowProgress = lambda *_: None,
 ) -> Path:
-    """Train a network and write its weights, with a model card, a log and its curves, to a folder.
+    """Train a network. Write its weights, a model card, a log and curves to a folder.
 
     Args:
-        recipe: what to train on, and how.
-        out: the folder; holds a checkpoint from which an interrupted run can be resumed.
-        steps: optimiser steps in all, those of a resumed run included; 0 keeps the weights that the recipe starts from,
-            and only fits their confidence anew.
-        workers: processes that share the pairs of a step; their number does not change the result.
-        resume: continue the run in `out`, if there is one.
-        evidence_runs: runs of the estimator, for each problem, that the confidence is fitted to.
-        progress: called after every step with the stage, how far it is, and the latest figures.
+        recipe: data and settings of the training.
+        out: folder for the results. It contains a checkpoint from which an interrupted run can resume.
+        steps: total number of optimiser steps, including those before a resumption. 0 keeps the initial weights and
+            only fits their confidence.
+        workers: number of processes that share the pairs of a step. It does not change the result.
+        resume: whether to resume the run in `out`, if there is one.
+        evidence_runs: number of runs of the estimator per problem for fitting the confidence.
+        progress: called after every step with the stage, the progress, and the latest figures.
 
     Returns:
         The path of the weights.
 
     Raises:
-        ValueError: the folder holds another run, or data are missing; the message says which.
+        ValueError: the folder contains another run, or data are missing. The message says which.
     """
     for name, value, least in (("steps", steps, 0), ("workers", workers, 1), ("evidence_runs", evidence_runs, 1)):
         if value < least:
@@ -95,13 +95,13 @@ def train(
 
 
 class Training:
-    """A network on its way."""
+    """A training run in progress."""
 
     def __init__(self, recipe: Recipe, out: Path, pool: Executor) -> None:
         self.recipe, self.out, self.pool = recipe, out, pool
         self.task = worker.TASKS[recipe.task](recipe)
         self.num_inputs, self.num_val_pairs = self._map("sizes", [()])[0]
-        with torch.random.fork_rng(devices=[]):  # the caller's own random numbers go on as if nothing had been drawn
+        with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not affected
             torch.manual_seed(recipe.seed)
             self.network = self.task.make_network(self.num_inputs)
         if recipe.start:
@@ -114,11 +114,11 @@ class Training:
 
     @property
     def decisive(self) -> str:
-        """The column of the log that decides on learning rate and best weights."""
+        """Column of the log that controls the learning rate and the best weights."""
         return f"val_{self.task.decisive}"
 
     def run(self, steps: int, progress: ShowProgress) -> None:
-        """Train up to a number of steps, validating every epoch; an interruption leaves a checkpoint behind."""
+        """Train up to a number of steps and validate every epoch. An interruption leaves a checkpoint."""
         started = saved = time.monotonic()
         before, first = self.state.seconds, self.state.step
         try:
@@ -131,25 +131,25 @@ class Training:
                 if validating or time.monotonic() - saved > CHECKPOINT_S:
                     self.save()
                     saved = time.monotonic()
-                if validating:  # when it is saved, as this takes a moment in which nobody looks for interruptions
+                if validating:  # after saving, because drawing takes a moment without checks for interruptions
                     draw_training(self.out / CURVES, self.state.log, self.task.panels)
                 progress("training", self.state.step, steps, self._latest())
-        except InterruptRequest:  # seen while workers were busy: the state is that after a whole step
+        except InterruptRequest:  # raised while workers were busy, so the state is that after a whole step
             if self.state.step > first:
                 self.save()
             raise
 
     def _is_validation_due(self, steps: int) -> bool:
-        """Whether to validate before the next step: an interrupted run may have come no further than that.
+        """Return True if a validation comes before the next step. An interrupted run may have stopped before it.
 
-        Without any steps, the weights that it starts from are the best ones.
+        Without any steps, the initial weights are the best ones.
         """
         step, log = self.state.step, self.state.log
         due = step == steps or (step > 0 and step % self.recipe.epoch == 0)
         return due and (not log or log[-1]["step"] < step)
 
     def step(self) -> None:
-        """One optimiser step."""
+        """Take one optimiser step."""
         weights, indices = self.network.to_weights(), range(self.recipe.batch)
         chunks = [indices[first : first + CHUNK] for first in range(0, len(indices), CHUNK)]
         results = self._map("gradient", [(weights, self.state.step, chunk) for chunk in chunks])
@@ -163,7 +163,7 @@ class Training:
             self.state.figures += figures
 
     def validate(self) -> None:
-        """Measure the network on the validation pairs, log it, and halve the learning rate on a plateau."""
+        """Evaluate the network on the validation pairs, log it, and halve the learning rate on a plateau."""
         weights = self.network.to_weights()
         results = self._map("validate", [(weights, index) for index in range(self.num_val_pairs)])
         row = {
@@ -196,7 +196,7 @@ class Training:
         write_checkpoint(self.out / CHECKPOINT, parts)
 
     def restore(self) -> None:
-        """Continue from the checkpoint, if there is one."""
+        """Resume from the checkpoint, if there is one."""
         path = self.out / CHECKPOINT
         if not path.exists():
             return
@@ -208,7 +208,7 @@ class Training:
             self.schedule.load_state_dict(parts["schedule"])
             self.state = TrainingState(*(parts["state"][each.name] for each in fields(TrainingState)))
             self._check_state()
-        except Exception as error:  # what others have put there may raise anything
+        except Exception as error:  # a foreign file may raise anything
             if changed := [name for name, value in asdict(self.recipe).items() if value != parts["recipe"][name]]:
                 raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}") from error
             why = " ".join(str(error).split())
@@ -217,7 +217,7 @@ class Training:
             raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}")
 
     def _check_state(self) -> None:
-        """Raise a ValueError if what a checkpoint says of the run cannot be."""
+        """Raise a ValueError if a checkpoint has impossible values."""
         state, shapes = self.state, {name: array.shape for name, array in self.network.to_weights().items()}
         if not is_integer(state.step) or state.step < 0 or not is_real(state.seconds):
             raise ValueError("step and seconds must be numbers")
@@ -234,7 +234,7 @@ class Training:
             raise ValueError("weights must be finite")
 
     def export(self, evidence_runs: int, progress: ShowProgress) -> Path:
-        """Finish the best weights so far, and write them with their card."""
+        """Complete the best weights, and write them with their card."""
         weights: dict[str, Floats] = {name: tensor.numpy() for name, tensor in self.state.best_weights.items()}
         finishing = self.task.finish(weights, evidence_runs, self._map, progress)
         best = min(self.state.log, key=lambda row: row[self.decisive])
@@ -250,7 +250,8 @@ class Training:
             **{name: best[name] for name in self.task.describe(self.network)},
             **finishing,
         }
-        draw_training(self.out / CURVES, self.state.log, self.task.panels)  # an interrupted run may lack the last
+        # An interrupted run may lack the latest curves.
+        draw_training(self.out / CURVES, self.state.log, self.task.panels)
         with replacing(self.out / WEIGHTS) as path:
             save_arrays(path, weights)
         with replacing(self.out / CARD) as path:
@@ -262,17 +263,17 @@ class Training:
         return list(map_ordered(partial(worker.call, method), arguments, self.pool))
 
     def _latest(self) -> dict[str, float]:
-        """Recent figures of the training, and those of the last validation."""
+        """Return recent figures of the training, and those of the last validation."""
         recent = self.state.figures[-4 * self.recipe.batch :]
         row = (self.state.log[-1] if self.state.log else {}) | self._summarise("train", recent)
         return {name: row[name] for name in self.task.shown if name in row}
 
     def _summarise(self, name: str, figures: Sequence[Figures | None]) -> Figures:
-        """The task's summary of figures, with a name before each; empty without any."""
+        """Return the task's summary of figures, each with a prefix; empty without figures."""
         summary = self.task.summarise(figures) if figures else {}
         return {f"{name}_{each}": value for each, value in summary.items()}
 
 
 def _short(folders: Sequence[str]) -> list[str]:
-    """Folders by their last two names: where they lay on the machine is nobody's business."""
+    """Shorten folders to their last two names, because the rest of a path is private."""
     return ["/".join(Path(folder).resolve().parts[-2:]) for folder in folders]

@@ -1,4 +1,4 @@
-"""What worker processes do: gradients, validation and evidence, each pair by itself and repeatable."""
+"""Work of worker processes: gradients, validation and evidence. Each pair is independent and reproducible."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from caransac_lab.training.state_task import LoopTask, StateTask
 from caransac_lab.training.task import Figures, TrainingTask
 from caransac_lab.training.trainable_module import TrainableModule
 
-# Share of pairs, for each problem, whose lens bends the points and whose cameras do not say so.
+# Share of pairs, for each problem, with lens distortion that the cameras do not include.
 BENT = {"essential": 0.2, "fundamental": 0.25, "focal": 0.35, "guessed": 0.25, "homography": 0.0}
-FILTERED = 0.5  # share of pairs without geometry of which a filter leaves some matches
-BENT_HARDLY_MOVED = 0.5  # the same where the camera hardly moved
+FILTERED = 0.5  # share of pairs without geometry that are filtered
+BENT_HARDLY_MOVED = 0.5  # share of distorted pairs if the camera hardly moved
 WITHOUT_GEOMETRY, ORDINARY, OVERLAID_PLANES = 0.1, 0.5, 0.15  # shares of the runs that the confidence is fitted to
-MOST_WRONG = 0.97  # share of wrong matches among those of planes, at most
-# The others are hard scenes, in these proportions.
+MOST_WRONG = 0.97  # maximum share of wrong matches for planes
+# The other runs are hard scenes, in these proportions.
 HARD_SCENES: dict[SceneKind | Literal["mirrored", "overlay", "shutter"], float] = {
     "plane": 1.0,
     "line": 0.6,
@@ -66,7 +66,7 @@ TASKS: dict[str, type[TrainingTask]] = {
 
 
 class Worker:
-    """The data of a recipe, and what is computed from them."""
+    """The data of a recipe, and the computations on them."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -75,14 +75,14 @@ class Worker:
         self.evidence_source = self.source.balanced() if isinstance(self.task, LoopTask) else self.source
 
     def sizes(self) -> tuple[int, int]:
-        """Numbers the network reads of a match, and the number of validation pairs."""
+        """Return the number of inputs per match, and the number of validation pairs."""
         others = [*self.val_pairs, *self.unrelated_pairs]
         return self.task.count_inputs(self.source, others), len(self.val_pairs)
 
     def gradient(
         self, weights: Mapping[str, Floats], step: int, examples: Sequence[int]
     ) -> tuple[list[Floats], list[Figures]]:
-        """Sum of the gradients over some examples of a step, by parameter, and their figures."""
+        """Return the sum of the gradients over some examples of a step, by parameter, and their figures."""
         network = self._network(weights)
         figures = []
         for index in examples:
@@ -95,7 +95,7 @@ class Worker:
         return gradients, figures
 
     def validate(self, weights: Mapping[str, Floats], index: int) -> Figures | None:
-        """Figures of one validation pair, always with the same seed."""
+        """Return the figures of one validation pair, always with the same seed."""
         with torch.no_grad():
             found = self.task.validation_loss(self._network(weights), self.val_pairs[index], index)
         return None if found is None else found.figures
@@ -103,7 +103,7 @@ class Worker:
     def evidence(
         self, weights: Mapping[str, Floats], problem_name: str, index: int
     ) -> tuple[Array, bool, bool | None] | None:
-        """Evidence of one run on a pair, whether its answer was right, and its rotation; None without a model."""
+        """Return the evidence of one run, and whether its answer and rotation are right; None without a model."""
         rng = np.random.default_rng([self.recipe.seed, EVIDENCE_STREAM, index])
         example, scene = self._evidence_example(problem_name, rng)
         network, problem = StateNetwork(weights), example.problem
@@ -120,7 +120,7 @@ class Worker:
         return numbers, is_right(example, H, found.model), is_rotation_right(example, R, found.model)
 
     def _evidence_example(self, problem_name: str, rng: np.random.Generator) -> tuple[Example, Restaged | None]:
-        """What the confidence is fitted to: a query, or a pair and the scene that it was made of."""
+        """Draw an example for the confidence: a query, or a pair and its scene."""
         if isinstance(self.task, AbsoluteTask):
             return self.task.evidence_example(self.evidence_source, self.unrelated_pairs, problem_name, rng), None
         assert isinstance(self.task, StateTask)
@@ -131,7 +131,7 @@ class Worker:
         return self.task.example(with_noise(pair, rng), problem_name, rng, max_error_px, labels), scene
 
     def _evidence_scene(self, problem_name: str, rng: np.random.Generator) -> Restaged:
-        """A related pair in half of the runs, else a hard scene, unrelated images, or matches at random."""
+        """Draw a related pair in half of the runs, otherwise a hard scene, unrelated images, or random matches."""
         chance = rng.random()
         if chance < WITHOUT_GEOMETRY:
             pair = without_geometry(self.evidence_source.draw(rng), rng)
@@ -163,7 +163,7 @@ class Worker:
 
 
 def is_right(example: Example, H: Array | None, model: Array) -> bool:
-    """Whether a model is what its confidence is about; H is the true homography, if there is one."""
+    """Return True if a model is right in the sense of its confidence. H is the true homography, if there is one."""
     problem = example.problem
     if isinstance(problem, Homography):
         if H is None:
@@ -174,25 +174,25 @@ def is_right(example: Example, H: Array | None, model: Array) -> bool:
 
 
 def bent_share(problem_name: str, scene: Restaged) -> float:
-    """Chance that the lens of a scene bends the points: larger where that passes for a translation."""
+    """Return the probability of lens distortion in a scene. It is larger if distortion looks like a translation."""
     hardly_moved = scene.kind == "tiny" and problem_name != "homography"
     return BENT_HARDLY_MOVED if hardly_moved else BENT[problem_name]
 
 
 def is_rotation_right(example: Example, R: Array | None, model: Array) -> bool | None:
-    """Whether the rotation of a model is right; None of models without one."""
+    """Return True if the rotation of a model is right; None for models without a rotation."""
     if not example.problem.traits.uncertainty:
         return None
     return R is not None and rotation_angle_deg(model[:, :3] @ R.T) < math.degrees(example.problem.outcome_limit)
 
 
-# One worker per process, made when first called: its data are read once, and a complaint about them reaches the caller.
+# One worker per process, created by the first call: its data are read once, and errors in them reach the caller.
 _recipe: Recipe | None = None
 _worker: Worker | None = None
 
 
 def start(recipe: Recipe) -> None:
-    """Make this process a worker of a recipe."""
+    """Make this process a worker for a recipe."""
     global _recipe, _worker
     torch.set_num_threads(1)
     _recipe, _worker = recipe, None
