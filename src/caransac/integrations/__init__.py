@@ -1,1 +1,1 @@
-"""The calls of OpenCV, PoseLib and COLMAP, answered by caransac: one module per library, same arguments and returns."""
+"""Drop-in replacements for calls of OpenCV, PoseLib and pycolmap: one module per library."""

@@ -1,4 +1,4 @@
-"""Other libraries' settings as options of ours."""
+"""Conversion of the settings of other libraries to options."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 from caransac._support.arrays import is_integer, shorten
 from caransac.options import Options, in_rounds, refuse_unknown
 
-Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # a setting's name -> the options its value stands for
+Meanings = Mapping[str, Callable[[Any], dict[str, Any]]]  # name of a setting -> function from its value to options
 
-THEIR_LIMIT = 100_000  # hypotheses that PoseLib and COLMAP try at most, unless told otherwise
-MOST_HYPOTHESES = 1_000_000  # a few seconds; other libraries' limits beyond it often stand for none
+THEIR_LIMIT = 100_000  # default maximum number of hypotheses of PoseLib and COLMAP
+MOST_HYPOTHESES = 1_000_000  # takes a few seconds; in other libraries, larger limits often mean no limit
 
 
 def means(option: str) -> Callable[[Any], dict[str, Any]]:
-    """The setting is an option by another name."""
+    """Return the meaning of a setting that is an option with another name."""
     return lambda value: {option: value}
 
 
 def mean_nothing(names: str) -> Meanings:
-    """Settings, their names between spaces, of something that works differently here, and can be left to it."""
+    """Return the meanings of settings, separated by spaces, that can be ignored: our method works differently."""
     return dict.fromkeys(names.split(), lambda _: {})
 
 
 def must_be(only: object) -> Callable[[Any], dict[str, Any]]:
-    """The setting would change the answer in a way that is not there: any value but this raises."""
+    """Return the meaning of a setting that is not supported: any other value than `only` raises."""
 
     def check(value: object) -> dict[str, Any]:
         if value != only:
@@ -38,23 +38,29 @@ def must_be(only: object) -> Callable[[Any], dict[str, Any]]:
 
 
 def at_most(hypotheses: int) -> dict[str, Any]:
-    """A limit on hypotheses; where theirs was left as it comes, ours stays, which is far lower and enough."""
+    """Return a maximum number of hypotheses as options.
+
+    The other library's default keeps ours, which is far lower and sufficient.
+    """
     return {} if index(hypotheses) == THEIR_LIMIT else limited_to(hypotheses)
 
 
 def limited_to(hypotheses: int) -> dict[str, Any]:
-    """A limit on hypotheses; one that is beyond all, such as the largest integer of C, is the largest of ours."""
+    """Return a maximum number of hypotheses as options. Larger numbers than `MOST_HYPOTHESES` are reduced to it."""
     return in_rounds(min(hypotheses, MOST_HYPOTHESES))
 
 
 def at_least(hypotheses: int) -> dict[str, Any]:
-    """Hypotheses before stopping early, which here depends only on what was found; see `translate_limited`."""
+    """Check and ignore a minimum number of hypotheses: our early stop depends only on the result.
+
+    `translate_limited` handles a minimum that is equal to the maximum.
+    """
     index(hypotheses)  # raises if it is not a whole number
     return {}
 
 
 def is_on(value: object, name: str) -> bool:
-    """Whether a setting is on; a ValueError that names it for what is neither true nor false."""
+    """Return whether a setting is on. Raise a ValueError that names it if it has no truth value."""
     try:
         return bool(value)
     except (TypeError, ValueError) as error:  # arrays
@@ -62,23 +68,23 @@ def is_on(value: object, name: str) -> bool:
 
 
 def drop_default(asked: dict[str, Any], name: str, default: int) -> None:
-    """Leave a setting out that was left as it comes."""
+    """Remove a setting that has its default value."""
     value = asked.get(name)
     if is_integer(value) and value == default:
         del asked[name]
 
 
 def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str) -> Options:
-    """The options with everything changed that a foreign call asks for.
+    """Return the options, changed by the settings of a foreign call.
 
     Args:
-        options: where to start from.
-        asked: the foreign settings.
-        meanings: all settings that exist, and what each stands for.
-        what: what they are called in an error.
+        options: initial options.
+        asked: foreign settings.
+        meanings: meanings of all existing settings.
+        what: what a setting is called in errors.
 
     Raises:
-        ValueError: a setting is unknown, or has an impossible value; the message names it as the caller knows it.
+        ValueError: a setting is unknown or has an impossible value; the message has the caller's name of it.
     """
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
@@ -94,15 +100,15 @@ def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, wh
 def translate_limited(
     options: Options, asked: Mapping[str, Any], meanings: Meanings, what: str, *, fewest: str, most: str
 ) -> Options:
-    """`translate`, but without an early stop where the fewest hypotheses asked for are the most.
+    """Translate settings, without an early stop if the minimum number of hypotheses is the maximum.
 
     Args:
-        options: where to start from.
-        asked: the foreign settings.
-        meanings: all settings that exist, and what each stands for.
-        what: what they are called in an error.
-        fewest: the setting that is the smallest number of hypotheses.
-        most: the setting that is the largest.
+        options: initial options.
+        asked: foreign settings.
+        meanings: meanings of all existing settings.
+        what: what a setting is called in errors.
+        fewest: name of the setting with the minimum number of hypotheses.
+        most: name of the setting with the maximum number of hypotheses.
     """
     options = translate(options, asked, meanings, what)
     limit = asked.get(most, THEIR_LIMIT)

@@ -1,22 +1,26 @@
-"""OpenCV's robust estimators, answered by caransac. OpenCV itself is not needed.
+"""Drop-in replacements for OpenCV's robust estimators. OpenCV itself is not needed.
 
     from caransac.integrations import opencv as cv2
     E, mask = cv2.findEssentialMat(points1, points2, K, cv2.RANSAC, 0.999, 1.0)
     _, R, t, _ = cv2.recoverPose(E, points1, points2, K, mask=mask)
     found, rvec, tvec, inliers = cv2.solvePnPRansac(points3d, points2d, K, None)
 
-Here are findEssentialMat, findFundamentalMat, findHomography and solvePnPRansac.
+The replaced functions are findEssentialMat, findFundamentalMat, findHomography and solvePnPRansac.
 
-Every name that is not here (cv2.recoverPose, cv2.imread, ...) is OpenCV's, where that is installed. Arguments, defaults
-and returns are cv2's, in every call form. Three keyword arguments are new: `scores` and `score_kind` as in
-`caransac.estimate_relative_pose`, and `options`, the `caransac.Options` to start from, in which only what the call
-states is replaced.
+If OpenCV is installed, all other names (cv2.recoverPose, cv2.imread, ...) are taken from it. Arguments, defaults and
+returns are cv2's, in every call form. Three keyword arguments are new: `scores` and `score_kind` as in
+`caransac.estimate_relative_pose`, and `options`, a `caransac.Options`. Arguments of the call override the options.
 
-What differs, always to the safe side: a matrix is one 3x3 matrix or None, never a stack of candidates; without a matrix
-the mask is zero, where cv2 leaves it as it was or as memory happens to be; NaN, a skewed camera matrix and unknown
-methods raise a ValueError instead of being ignored; lists are accepted. The method (cv2.RANSAC, LMEDS or USAC_*) does
-not choose the estimator, which is CA-RANSAC or what `options` says. Methods that are not robust (FM_7POINT, FM_8POINT,
-and 0) are OpenCV's own; `scores` and `options` have no meaning for them and raise.
+There are a few differences, all of them safer:
+
+- A matrix is one 3x3 matrix or None, never a stack of candidates.
+- Without a matrix the mask is zero; cv2 leaves it unchanged or uninitialised.
+- NaN, a skewed camera matrix and unknown methods raise a ValueError instead of being ignored.
+- Lists are accepted.
+
+The method (cv2.RANSAC, LMEDS or USAC_*) does not choose the estimator: it is CA-RANSAC, or the method of `options`.
+Methods that are not robust (FM_7POINT, FM_8POINT and 0) run in OpenCV itself. They do not support `scores` and
+`options` and raise an error for them.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ def findEssentialMat(
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Array | None, Any]:
-    """``cv2.findEssentialMat`` in all its forms.
+    """Replace ``cv2.findEssentialMat`` in all its forms.
 
         findEssentialMat(points1, points2, cameraMatrix[, method[, prob[, threshold[, maxIters[, mask]]]]])
         findEssentialMat(points1, points2[, focal[, pp[, method[, prob[, threshold[, maxIters[, mask]]]]]]])
@@ -74,20 +78,21 @@ def findEssentialMat(
         findEssentialMat(points1, points2, cameraMatrix1, cameraMatrix2, dist_coeff1, dist_coeff2, params[, mask])
 
     Args:
-        points1: (N, 2), (N, 1, 2) or (1, N, 2) pixels in image 1, any real dtype, or a list of points, or a cv2.UMat.
-        points2: pixels in image 2.
-        *args: the rest of one of the forms; as in cv2, None stands for a default. `threshold` is a Sampson distance in
-            pixels, `maxIters` the largest number of hypotheses, a million at most. Distortion coefficients are (k1, k2,
-            p1, p2[, k3[, k4, k5, k6]]). Of `params`, a cv2.UsacParams, threshold, confidence, maxIterations and
-            randomGeneratorState count; how to sample, score and polish is the estimator's own business.
-        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
-        options: the options to start from; what the call does not state comes from here.
-        **kwargs: the same by name.
+        points1: (N, 2), (N, 1, 2) or (1, N, 2) pixels in image 1, of any real dtype; a list of points; or a cv2.UMat.
+        points2: pixels in image 2, in any of these forms.
+        *args: the other arguments of one of the forms. As in cv2, None means the default. `threshold` is a Sampson
+            distance in pixels. `maxIters` is the maximum number of hypotheses, up to a million. Distortion coefficients
+            are (k1, k2, p1, p2[, k3[, k4, k5, k6]]). `params` is a cv2.UsacParams, of which only threshold, confidence,
+            maxIterations and randomGeneratorState are used; its settings of sampling, scoring and polishing are
+            ignored.
+        scores: (N,) quality of each match; see `caransac.estimate_relative_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
+        options: options for everything that the call does not state (new).
+        **kwargs: the same arguments by name.
 
     Returns:
-        E (3, 3) float64 of norm one, or None where the data determine none; mask (N, 1) uint8, or the array passed in,
-        None with fewer than five points. As in cv2, the mask is a cv2.UMat where an argument is one.
+        E (3, 3) float64 of norm one, or None if the data determine no E; and the mask (N, 1) uint8, or the given mask
+        array, or None with fewer than five points. As in cv2, the mask is a cv2.UMat if an argument is one.
 
     Raises:
         ValueError: an argument has a wrong shape or value; the message names it.
@@ -116,20 +121,20 @@ def findFundamentalMat(
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Array | None, Any]:
-    """``cv2.findFundamentalMat`` in all its forms.
+    """Replace ``cv2.findFundamentalMat`` in all its forms.
 
         findFundamentalMat(points1, points2, method, ransacReprojThreshold, confidence, maxIters[, mask])
         findFundamentalMat(points1, points2[, method[, ransacReprojThreshold[, confidence[, mask]]]])
         findFundamentalMat(points1, points2, params[, mask])
 
-    Arguments and errors as in `findEssentialMat`; points may be homogeneous, (N, 3), (N, 1, 3) or (1, N, 3). As in
-    cv2, `ransacReprojThreshold` is the larger of the distances to the two epipolar lines for FM_RANSAC and FM_LMEDS,
-    and a Sampson distance for USAC methods. FM_7POINT, FM_8POINT and 0 are not robust: OpenCV, which is needed for
-    these, answers them; with `scores` or `options` they raise.
+    Arguments and errors are those of `findEssentialMat`. Points may be homogeneous: (N, 3), (N, 1, 3) or (1, N, 3). As
+    in cv2, `ransacReprojThreshold` limits the Sampson distance for USAC methods. For FM_RANSAC and FM_LMEDS it limits
+    the distances to both epipolar lines. FM_7POINT, FM_8POINT and 0 are not robust. They run in OpenCV, which must be
+    installed, and raise an error with `scores` or `options`.
 
     Returns:
-        F (3, 3) float64 with F[2, 2] = 1 (norm one where that entry is zero), or None where the data determine none;
-        mask (N, 1) uint8, or the array passed in, None with fewer than seven points.
+        F (3, 3) float64 with F[2, 2] = 1 (or norm one if that entry is zero), or None if the data determine no F; and
+        the mask (N, 1) uint8, or the given mask array, or None with fewer than seven points.
     """
     on_device = any(map(is_umat, (points1, points2, *args, *kwargs.values())))
     request = bind("findFundamentalMat", fundamental_form(args, kwargs), args, kwargs)
@@ -155,19 +160,20 @@ def findHomography(
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Array | None, Any]:
-    """``cv2.findHomography`` in all its forms.
+    """Replace ``cv2.findHomography`` in all its forms.
 
         findHomography(srcPoints, dstPoints[, method[, ransacReprojThreshold[, mask[, maxIters[, confidence]]]]])
         findHomography(srcPoints, dstPoints, params[, mask])
 
-    Arguments and errors as in `findFundamentalMat`; cv2.RHO is a method, too. `ransacReprojThreshold` bounds the root
-    mean square of the distances in both images, which at equal scales is cv2's distance in the second. The default
-    method, 0, is least squares over all points, and four points determine a homography without any doubt: OpenCV, which
-    is needed for these, answers them; with `scores` or `options`, method 0 raises.
+    Arguments and errors are those of `findFundamentalMat`; the method cv2.RHO is accepted, too. `ransacReprojThreshold`
+    limits the root mean square of the distances in both images. If both images have the same scale, that is cv2's
+    distance in the second image. The default method 0 is least squares over all points. It runs in OpenCV, which must
+    be installed, and raises an error with `scores` or `options`. Calls with four points run in OpenCV, too, because
+    four points always determine a homography.
 
     Returns:
-        H (3, 3) float64 with H[2, 2] = 1 (norm one where that entry is zero), or None where the data determine none;
-        mask (N, 1) uint8, or the array passed in, None with fewer than four points.
+        H (3, 3) float64 with H[2, 2] = 1 (or norm one if that entry is zero), or None if the data determine no H; and
+        the mask (N, 1) uint8, or the given mask array, or None with fewer than four points.
     """
     on_device = any(map(is_umat, (srcPoints, dstPoints, *args, *kwargs.values())))
     request = bind("findHomography", homography_form(args, kwargs), args, kwargs)
@@ -189,12 +195,12 @@ def findHomography(
 
 
 def _is_plain(request: Request, scores: ArrayLike | None, options: Options | None) -> bool:
-    """Whether a call asks for a method that is not robust, and for nothing that OpenCV does not have."""
+    """Return True if a call asks for a method that is not robust, without any argument that OpenCV lacks."""
     return request.method in NOT_ROBUST and scores is None and options is None
 
 
 def _scaled(matrix: Array | None) -> Array | None:
-    """A matrix with its last entry at one, unless that is about zero."""
+    """Return a matrix whose last entry is one, or the given matrix if that entry is about zero."""
     if matrix is None or abs(matrix[2, 2]) <= np.finfo(np.float32).eps:
         return matrix
     return np.asarray(matrix / matrix[2, 2])

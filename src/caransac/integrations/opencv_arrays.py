@@ -1,4 +1,4 @@
-"""The arrays of OpenCV's calls: points in its forms, masks, and a cv2.UMat for any of them."""
+"""Arrays of OpenCV's calls: points in all its forms, masks, and cv2.UMat."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from caransac._support.arrays import as_array, as_reals
 
 
 def as_points(points: Any, name: str, *, width: int = 2, homogeneous: bool = False) -> Any:
-    """Points (N, 1, width) and (1, N, width), and an empty list, as (N, width); the estimation checks the rest.
+    """Return points (N, 1, width), (1, N, width), or an empty list as (N, width). Estimators check the rest.
 
-    With `homogeneous`, points of three coordinates too; as in cv2, those at infinity keep their direction for a place.
+    With `homogeneous`, three coordinates are accepted, too. As in cv2, a point at infinity is replaced by its first two
+    coordinates.
     """
     points = downloaded(points)
     array = as_array(points, name)
@@ -30,13 +31,13 @@ def as_points(points: Any, name: str, *, width: int = 2, homogeneous: bool = Fal
 
 
 def write_mask(mask: Any, inliers: NDArray[np.bool_], *, fewest: int, on_device: bool) -> Any:
-    """The mask (N, 1) uint8 as cv2 returns it.
+    """Return the mask (N, 1) uint8 like cv2.
 
     Args:
-        mask: the caller's, or None. It is filled and returned if it fits.
-        inliers: (N,) what goes into it.
-        fewest: points below which there is none.
-        on_device: whether it is to be a cv2.UMat.
+        mask: mask of the caller, or None. It is filled and returned if it fits.
+        inliers: (N,) values of the mask.
+        fewest: minimum number of points. With fewer, the result is None.
+        on_device: whether to return a cv2.UMat.
     """
     if isinstance(mask, np.ndarray) and not on_device and mask.dtype == np.uint8 and mask.size == len(inliers):
         if not mask.flags.writeable:
@@ -48,7 +49,7 @@ def write_mask(mask: Any, inliers: NDArray[np.bool_], *, fewest: int, on_device:
         return column if len(inliers) >= fewest else None
     import cv2
 
-    untyped: Any = cv2  # whose stubs know neither of these calls
+    untyped: Any = cv2  # its stubs lack both of these calls
     if is_umat(mask) and mask.get().size == len(inliers):
         untyped.copyTo(column.reshape(mask.get().shape), None, mask)  # into the caller's memory
         return mask
@@ -56,10 +57,10 @@ def write_mask(mask: Any, inliers: NDArray[np.bool_], *, fewest: int, on_device:
 
 
 def is_umat(value: object) -> bool:
-    """Whether something is a cv2.UMat, which can be told without importing cv2."""
+    """Return True for a cv2.UMat, without importing cv2."""
     return type(value).__name__ == "UMat" and callable(getattr(value, "get", None))
 
 
 def downloaded(value: Any) -> Any:
-    """A cv2.UMat as an array; anything else as it is."""
+    """Return a cv2.UMat as an array, and any other value unchanged."""
     return value.get() if is_umat(value) else value

@@ -1,4 +1,4 @@
-"""The forms that calls of OpenCV's estimators take: which settings, cameras and mask each asks for."""
+"""Call forms of OpenCV's estimators: settings, cameras and mask of each form."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from caransac.integrations.opencv_arrays import downloaded, is_umat
 from caransac.options import Options
 
 LEAST_SQUARES, FM_7POINT, FM_8POINT, LMEDS, RANSAC, RHO = 0, 1, 2, 4, 8, 16  # cv2's numbers
-NOT_ROBUST = (LEAST_SQUARES, FM_7POINT, FM_8POINT)  # they use all points, whatever these are
+NOT_ROBUST = (LEAST_SQUARES, FM_7POINT, FM_8POINT)  # they use all points, including outliers
 USAC_METHODS = range(32, 39)
 USAC_SETTINGS = ("threshold", "confidence", "maxIterations", "randomGeneratorState")
 
-# The arguments of each form after the points, in cv2's order; those in brackets may be left out.
+# The arguments of each form after the points, in cv2's order. Arguments in brackets are optional.
 ONE_CAMERA = "cameraMatrix [method prob threshold maxIters mask]"
 FOCAL = "[focal pp method prob threshold maxIters mask]"
 TWO_CAMERAS = "cameraMatrix1 distCoeffs1 cameraMatrix2 distCoeffs2 [method prob threshold mask]"
@@ -32,18 +32,18 @@ MASK_LAST = "method ransacReprojThreshold confidence mask"
 MASK_INSIDE = "[method ransacReprojThreshold mask maxIters confidence]"
 VECTORS = "[rvec tvec useExtrinsicGuess iterationsCount reprojectionError confidence inliers flags]"
 VECTORS_AND_PARAMS = "[rvec tvec inliers params]"
-NO_SETTINGS = ("mask", "params", "focal", "pp", "rvec", "tvec", "inliers")  # cv2 writes to none of the last three
+NO_SETTINGS = ("mask", "params", "focal", "pp", "rvec", "tvec", "inliers")  # cv2 does not write to the last three
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a call asks for, whichever form it had.
+    """Content of a call, independent of its form.
 
     Attributes:
-        asked: cv2's settings by name, those the call leaves open left out.
-        mask: where the caller wants the mask, or None.
-        cameras: the two cameras; none for a fundamental matrix.
-        with_params: whether the call has the form of cv2.UsacParams.
+        asked: settings of cv2 by name, without those that the call does not state.
+        mask: mask array of the caller, or None.
+        cameras: the two cameras; empty for a fundamental matrix.
+        with_params: whether the call has the form with cv2.UsacParams.
     """
 
     asked: dict[str, Any]
@@ -53,13 +53,13 @@ class Request:
 
     @property
     def method(self) -> int | None:
-        """The number of the method, None where the call leaves it open or it is none."""
+        """Number of the method, or None if the call does not state a valid one."""
         method = self.asked.get("method")
         return method if is_integer(method) else None
 
 
 def essential_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Which form of findEssentialMat a call has, by its first arguments."""
+    """Return the form of a call of findEssentialMat, by its first arguments."""
     arrays = [is_umat(value) or np.ndim(value) > 0 for value in (*args, 0, 0, 0)]
     if _has_params(args, kwargs):
         return TWO_CAMERAS_AND_PARAMS
@@ -69,7 +69,7 @@ def essential_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 def fundamental_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Which form of findFundamentalMat a call has."""
+    """Return the form of a call of findFundamentalMat."""
     if _has_params(args, kwargs):
         return PARAMS
     last_is_mask = len(args) == 4 and (is_umat(args[3]) or isinstance(args[3], np.ndarray))
@@ -77,17 +77,17 @@ def fundamental_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 def homography_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Which form of findHomography a call has."""
+    """Return the form of a call of findHomography."""
     return PARAMS if _has_params(args, kwargs) else MASK_INSIDE
 
 
 def pnp_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Which form of solvePnPRansac a call has."""
+    """Return the form of a call of solvePnPRansac."""
     return VECTORS_AND_PARAMS if _has_params(args, kwargs) else VECTORS
 
 
 def load_opencv() -> Any:
-    """The module cv2."""
+    """Return the module cv2."""
     try:
         import cv2
     except ImportError as error:
@@ -96,7 +96,7 @@ def load_opencv() -> Any:
 
 
 def bind(name: str, form: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Request:
-    """What a call of one form asks for; a TypeError where the form has no such arguments."""
+    """Return the content of a call of one form. Raise a TypeError if the form has no such arguments."""
     needed, _, others = form.rstrip("]").partition("[")
     parameters = [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD) for word in needed.split()]
     parameters += [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=None) for word in others.split()]
@@ -120,7 +120,7 @@ def bind(name: str, form: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 def _cameras(form: str, given: Mapping[str, Any]) -> tuple[Camera, ...]:
-    """The two cameras of a form that has any."""
+    """Return the two cameras of a form, or none if it has no cameras."""
     if form is ONE_CAMERA:
         return (as_camera(downloaded(given["cameraMatrix"]), "cameraMatrix"),) * 2
     if form is FOCAL:
@@ -170,11 +170,11 @@ SETTINGS: dict[str, Any] = {
 }
 PNP_SETTINGS = SETTINGS | {"reprojectionError": means("max_error_px"), "iterationsCount": limited_to}
 HOMOGRAPHY_SETTINGS = SETTINGS | {"method": _check_homography_method}
-# With both images at the same scale, a match this far from both its lines has a Sampson distance of 1 / sqrt(2) of it.
+# If both images have the same scale, the Sampson distance of a match is its distance to both lines, divided by sqrt(2).
 LINE_DISTANCE = {"ransacReprojThreshold": lambda distance_px: {"max_error_px": distance_px / 2**0.5}}
 
 
 def as_options(request: Request, options: Options | None, defaults: dict[str, Any], settings: Meanings) -> Options:
-    """The caller's options, or else cv2's defaults, with what the call states in their place."""
+    """Return the caller's options, or cv2's defaults, changed by the settings of the call."""
     asked = defaults | request.asked if options is None else request.asked
     return translate(Options() if options is None else options, asked, settings, "argument")

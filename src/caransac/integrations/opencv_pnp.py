@@ -1,4 +1,4 @@
-"""OpenCV's solvePnPRansac, answered by caransac: see `caransac.integrations.opencv`."""
+"""Drop-in replacement for OpenCV's solvePnPRansac; see `caransac.integrations.opencv`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from caransac.integrations.opencv_calls import PNP_SETTINGS, as_options, bind, l
 from caransac.options import Options, ScoreKind
 from caransac.results import AbsolutePoseResult
 
-PNP_DEFAULTS = {"confidence": 0.99, "reprojectionError": 8.0}  # cv2's hundred iterations would be a third of a round
-PLANAR_FLAGS = (6, 7)  # cv2.SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE: what these assume of the points is not checked here
+PNP_DEFAULTS = {"confidence": 0.99, "reprojectionError": 8.0}  # cv2's 100 iterations are less than half a round
+PLANAR_FLAGS = (6, 7)  # cv2.SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE, which need points on a plane
 
 
 def solvePnPRansac(
@@ -33,30 +33,30 @@ def solvePnPRansac(
     options: Options | None = None,
     **kwargs: Any,
 ) -> tuple[Any, ...]:
-    """``cv2.solvePnPRansac`` in both its forms.
+    """Replace ``cv2.solvePnPRansac`` in both its forms.
 
         solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs[, rvec[, tvec[, useExtrinsicGuess
                        [, iterationsCount[, reprojectionError[, confidence[, inliers[, flags]]]]]]]])
         solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs[, rvec[, tvec[, inliers[, params]]]])
 
     Args:
-        objectPoints: (N, 3), (N, 1, 3) or (1, N, 3) 3D points, any real dtype, or a list, or a cv2.UMat.
+        objectPoints: (N, 3), (N, 1, 3) or (1, N, 3) 3D points, of any real dtype; a list; or a cv2.UMat.
         imagePoints: (N, 2), (N, 1, 2) or (1, N, 2) pixels.
-        cameraMatrix: (3, 3).
-        distCoeffs: (k1, k2, p1, p2[, k3[, k4, k5, k6]]), or None.
-        *args: the rest of one of the forms; as in cv2, None stands for a default. `reprojectionError` is the threshold
-            in pixels, `iterationsCount` the largest number of hypotheses; left open, ours holds. `flags` does not
-            choose the estimator; a guess of the pose (`useExtrinsicGuess`) and the flags for planar targets,
-            SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE, are OpenCV's own business, and with `scores` or `options` they
-            raise.
-        scores: (N,) one number per match, see `caransac.estimate_absolute_pose`.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
-        options: the options to start from; what the call does not state comes from here.
-        **kwargs: the same by name.
+        cameraMatrix: (3, 3) calibration matrix.
+        distCoeffs: distortion coefficients (k1, k2, p1, p2[, k3[, k4, k5, k6]]), or None.
+        *args: the other arguments of one of the forms. As in cv2, None means the default. `reprojectionError` is the
+            threshold in pixels. `iterationsCount` is the maximum number of hypotheses, ours by default. `flags` does
+            not choose the estimator. Calls with a guess of the pose (`useExtrinsicGuess`) or with a flag for planar
+            targets (SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE) run in OpenCV and raise an error with `scores` or
+            `options`.
+        scores: (N,) quality of each match; see `caransac.estimate_absolute_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
+        options: options for everything that the call does not state (new).
+        **kwargs: the same arguments by name.
 
     Returns:
-        Whether there is a pose; with `params` the camera matrix; rvec (3, 1), tvec (3, 1), zero without a pose; the
-        indices (k, 1) int32 of the inliers, None without a pose.
+        Whether there is a pose; the camera matrix, only with `params`; rvec (3, 1) and tvec (3, 1), zero without a
+        pose; and the indices (k, 1) int32 of the inliers, None without a pose.
 
     Raises:
         ValueError: an argument has a wrong shape or value; the message names it.
@@ -91,7 +91,7 @@ def solvePnPRansac(
 
 
 def _vectors(found: AbsolutePoseResult, on_device: bool) -> tuple[Any, Any, Any]:
-    """rvec, tvec and the indices of the inliers, as OpenCV has them; on a device as cv2.UMat."""
+    """Return rvec, tvec and the indices of the inliers like OpenCV; as cv2.UMat if `on_device`."""
     rvec, tvec, inliers = np.zeros((3, 1)), np.zeros((3, 1)), None
     if found.R is not None and found.t is not None:
         rvec, tvec = vector_from_rotation(found.R).reshape(3, 1), found.t.reshape(3, 1)

@@ -1,4 +1,4 @@
-"""The libraries that drop-ins stand in for: every name that a drop-in does not define is the original's."""
+"""Access to the libraries that the drop-ins replace: all names that a drop-in lacks come from the original."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-SPECIAL = ("__all__", "__version__")  # the others, __path__ for one, say what the module itself is
+SPECIAL = ("__all__", "__version__")  # other special names, such as __path__, belong to the drop-in itself
 
 
 def original_attribute(library: str, name: str, package: str) -> Any:
-    """An attribute of a library, for a module's ``__getattr__``.
+    """Return an attribute of a library, for the ``__getattr__`` of a module.
 
     Args:
         library: name of the module to import.
-        name: of the attribute.
-        package: what to install to have it.
+        name: name of the attribute.
+        package: name of the package to install.
 
     Raises:
         AttributeError: the library does not have it, or is not installed.
@@ -33,7 +33,7 @@ def original_attribute(library: str, name: str, package: str) -> Any:
 
 
 def all_names(library: str, own: Mapping[str, object]) -> list[str]:
-    """Names of a module and of the library it stands in for, for a module's ``__dir__``."""
+    """Return the names of a module and of the library that it replaces, for the ``__dir__`` of the module."""
     try:
         return sorted({*own, *dir(import_module(library))})
     except ImportError:

@@ -1,21 +1,20 @@
-"""PoseLib's estimators of two views and of absolute poses, answered by caransac. PoseLib itself is not needed.
+"""Drop-in replacements for PoseLib's estimators of two views and of absolute poses. PoseLib itself is not needed.
 
     from caransac.integrations import poselib
     pose, info = poselib.estimate_relative_pose(x1, x2, camera1, camera2, {"max_epipolar_error": 1.0}, {})
     pair, info = poselib.estimate_shared_focal_relative_pose(x1, x2, principal_point, {"max_epipolar_error": 1.0}, {})
     pose, info = poselib.estimate_absolute_pose(points2d, points3d, camera, {"max_reproj_error": 12.0}, {})
 
-Every name that is not here (poselib.p3p, poselib.Camera, ...) is PoseLib's, where that is installed; then poses are of
-its type poselib.CameraPose, too, and its functions take them.
+If PoseLib is installed, all other names (poselib.p3p, poselib.Camera, ...) are taken from it. Poses then have its type
+poselib.CameraPose, so that its functions accept them.
 
-Both forms of PoseLib's settings are understood: the two dicts of version 2, and the nested one of version 3,
-``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` in their place is taken as it is.
-Settings that neither knows raise a ValueError, where PoseLib ignores them. `scores` and `score_kind` are new, as in
-`caransac.estimate_relative_pose`.
+Both forms of PoseLib's settings are accepted: the two dicts of version 2, and the nested dict of version 3,
+``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` may replace them. Unknown settings, which
+PoseLib ignores, raise a ValueError. `scores` and `score_kind` are new, as in `caransac.estimate_relative_pose`.
 
-Where the data determine no model, what comes back is PoseLib's: the identity, of a pose with a zero translation, so
-that code written for PoseLib runs on. Ask ``info["success"]``, which is new, or ``info["num_inliers"]``, which is zero
-then; `caransac.estimate_relative_pose` itself never answers with an identity.
+If the data determine no model, the result is the same as PoseLib's: an identity matrix, or a pose with the identity
+rotation and zero translation. Code written for PoseLib therefore keeps running. Check ``info["success"]``, which is
+new, or ``info["num_inliers"]``, which is then zero. `caransac.estimate_relative_pose` itself never returns an identity.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from caransac.integrations.poselib_settings import (
 from caransac.options import Options, ScoreKind
 from caransac.results import AbsolutePoseResult, PixelResult, RelativePoseResult
 
-REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
+REFINED_FOCAL_DEVIATION = 0.1  # relative prior deviation of a focal length that the caller wants refined
 
 
 def estimate_relative_pose(
@@ -66,44 +65,46 @@ def estimate_relative_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> tuple[records.CameraPose, dict[str, Any]]:
-    """``poselib.estimate_relative_pose``.
+    """Replace ``poselib.estimate_relative_pose``.
 
     Args:
         points2D_1: (N, 2) pixels in image 1.
         points2D_2: (N, 2) pixels in image 2.
-        camera1_dict: a dict {model, params, width, height}, a poselib.Camera, or what `caransac.estimate_relative_pose`
-            takes.
-        camera2_dict: camera of image 2.
-        ransac_opt: PoseLib's settings, see `poselib_settings`, also nested as in version 3, or a `caransac.Options`.
+        camera1_dict: camera of image 1: a dict {model, params, width, height}, a poselib.Camera, or any camera that
+            `caransac.estimate_relative_pose` accepts.
+        camera2_dict: camera of image 2, in any of these forms.
+        ransac_opt: PoseLib's settings in the form of version 2 or 3 (see `poselib_settings`), or a `caransac.Options`.
             `max_epipolar_error` or `max_error` (a Sampson distance in pixels, 1 by default), `success_prob` and `seed`
-            mean what they do there. `max_iterations` is the limit of hypotheses, a million at most; left at 100,000,
-            ours holds. With an equal `min_iterations` just that many are tried. The others have no influence.
-        bundle_opt: settings of the refinement, checked and without influence.
-        initial_pose: a poselib.CameraPose, or another pose that `caransac.estimate_relative_pose` takes as
-            `initial_model`. As there, it may lose. One with a zero translation, which stands for no pose, is ignored.
-        camera1: another name of `camera1_dict`.
-        camera2: another name of `camera2_dict`.
-        opt: another name of `ransac_opt`, as in version 3.
-        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+            have PoseLib's meaning. `max_iterations` is the maximum number of hypotheses, up to a million; PoseLib's
+            default of 100,000 is replaced by ours. If `min_iterations` is equal to it, exactly that many are tried. All
+            other settings are ignored.
+        bundle_opt: settings of the refinement, which are checked but not used.
+        initial_pose: a poselib.CameraPose, or another pose that `caransac.estimate_relative_pose` accepts as
+            `initial_model`. It is only one of the hypotheses. A zero translation means no pose and is ignored.
+        camera1: alternative name of `camera1_dict`.
+        camera2: alternative name of `camera2_dict`.
+        opt: alternative name of `ransac_opt`, as in version 3.
+        scores: (N,) quality of each match; see `caransac.estimate_relative_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
-        The pose, the identity with a zero translation where the data determine none, and a dict with
+        The pose, or the identity with zero translation if the data determine no pose; and a dict with
 
-        - refinements: int, rounds of estimation, each of which ends with a refinement,
-        - iterations: int, hypotheses tried,
-        - num_inliers, inlier_ratio: int, float,
-        - model_score: float, squared Sampson distances summed up, each cut at the threshold; lower is better,
+        - refinements: int, number of rounds, each of which ends with a refinement,
+        - iterations: int, number of hypotheses,
+        - num_inliers: int,
+        - inlier_ratio: float,
+        - model_score: float, sum of the squared Sampson distances, each limited to the threshold; lower is better,
         - inliers: list of N bool,
         - success: whether the data determine a model (new),
-        - probabilities: (N,) probability of each match to be right (new),
-        - confidence: probability that the pose is right to five degrees (new).
+        - probabilities: (N,) inlier probability of each match (new),
+        - confidence: probability that the error of the pose is below five degrees (new).
 
-        The model's score is in pixels squared (PoseLib's is on the normalised plane), and the largest float without a
-        model.
+        `model_score` is in squared pixels; PoseLib's is on the normalised plane. Without a model it is the largest
+        float.
 
     Raises:
-        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+        ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.
     """
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_relative_pose(
@@ -130,12 +131,12 @@ def estimate_fundamental(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> tuple[Array, dict[str, Any]]:
-    """``poselib.estimate_fundamental``.
+    """Replace ``poselib.estimate_fundamental``.
 
-    Arguments and errors as in `estimate_relative_pose`, without the cameras.
+    Arguments and errors are those of `estimate_relative_pose`, without cameras.
 
     Returns:
-        F (3, 3) of norm one, the identity where the data determine none, and the same dict.
+        F (3, 3) of norm one, or the identity if the data determine no F; and the same dict.
     """
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_fundamental(
@@ -155,15 +156,16 @@ def estimate_homography(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> tuple[Array, dict[str, Any]]:
-    """``poselib.estimate_homography``.
+    """Replace ``poselib.estimate_homography``.
 
-    Arguments and errors as in `estimate_fundamental`. The threshold is `max_reproj_error`, 12 pixels by default, or in
-    nested settings `max_error`, one pixel by default, as in versions 2 and 3. It bounds the root mean square of the
-    distances in both images, which at equal scales is PoseLib's distance in the second.
+    Arguments and errors are those of `estimate_fundamental`. The threshold is `max_reproj_error`, 12 pixels by default,
+    as in version 2; in nested settings it is `max_error`, one pixel by default, as in version 3. It limits the root
+    mean square of the distances in both images. If both images have the same scale, that is PoseLib's distance in the
+    second image.
 
     Returns:
-        H (3, 3) of norm one with ``x2 ~ H x1``, the identity where the data determine none, and the same dict; the
-        model's score is made of these distances.
+        H (3, 3) of norm one with ``x2 ~ H x1``, or the identity if the data determine no H; and the same dict, in which
+        `model_score` is computed from these distances.
     """
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
     nested = opt is not None or (isinstance(settings, Mapping) and bool({"ransac", "bundle"} & settings.keys()))
@@ -188,18 +190,19 @@ def estimate_absolute_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> tuple[records.CameraPose, dict[str, Any]]:
-    """``poselib.estimate_absolute_pose``.
+    """Replace ``poselib.estimate_absolute_pose``.
 
-    Arguments and errors as in `estimate_relative_pose`. The threshold is `max_reproj_error`, 12 pixels by default, or
-    in nested settings `max_error`, one pixel by default, as in versions 2 and 3. With ``refine_focal_length`` in
-    `bundle_opt`, the focal length counts as known to ten per cent and is refined with the pose.
+    Arguments and errors are those of `estimate_relative_pose`. The threshold is `max_reproj_error`, 12 pixels by
+    default, as in version 2; in nested settings it is `max_error`, one pixel by default, as in version 3. With
+    ``refine_focal_length`` in `bundle_opt`, the focal length is treated as known to ten per cent and is refined with
+    the pose.
 
     Returns:
-        The pose with ``x = R X + t``, the identity with a zero translation where the data determine none, and the same
-        dict, with these beside:
+        The pose with ``x = R X + t``, or the identity with zero translation if the data determine no pose; and the same
+        dict with two more entries:
 
-        - camera: dict {model, params, width, height} of the camera, refined where it was to be (new),
-        - covariance: (6, 6) see `caransac.AbsolutePoseResult`, None without a pose (new).
+        - camera: dict {model, params, width, height} of the camera, refined if requested (new),
+        - covariance: (6, 6) see `caransac.AbsolutePoseResult`; None without a pose (new).
     """
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
     bundle = as_dict(bundle_opt, "bundle_opt")
@@ -232,27 +235,28 @@ def estimate_shared_focal_relative_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> tuple[ImagePair, dict[str, Any]]:
-    """``poselib.estimate_shared_focal_relative_pose``: the pose of one camera of unknown focal length.
+    """Replace ``poselib.estimate_shared_focal_relative_pose``: the pose of one camera of unknown focal length.
 
-    What is known beforehand of focal lengths depends on the size of the images, which is not part of the call: it is
-    twice the principal point or, where this is zero, what the points take up. Where you know the size,
-    `caransac.estimate_relative_pose` takes it. Other arguments and errors as in `estimate_relative_pose`.
+    The prior of the focal length needs the size of the images, which is not an argument. It is assumed to be twice the
+    principal point or, if this is zero, the extent of the points. If you know the size, use
+    `caransac.estimate_relative_pose`. Other arguments and errors are those of `estimate_relative_pose`.
 
     Args:
         points2D_1: (N, 2) pixels in image 1.
         points2D_2: (N, 2) pixels in image 2.
-        pp: (2,) principal point of both images in pixels; zero for points that are relative to it.
-        ransac_opt: as in `estimate_relative_pose`.
-        bundle_opt: as in `estimate_relative_pose`.
-        initial_image_pair: a poselib.ImagePair, or one of ours, as `initial_pose` there.
-        opt: another name of `ransac_opt`, as in version 3.
-        scores: (N,) one number per match.
-        score_kind: what the scores are.
+        pp: (2,) principal point of both images in pixels; zero if the points are relative to it.
+        ransac_opt: settings, as in `estimate_relative_pose`.
+        bundle_opt: settings of the refinement, as in `estimate_relative_pose`.
+        initial_image_pair: a poselib.ImagePair, or an `ImagePair` of this module, as `initial_pose` in
+            `estimate_relative_pose`.
+        opt: alternative name of `ransac_opt`, as in version 3.
+        scores: (N,) quality of each match; see `caransac.estimate_relative_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
-        Pose and cameras, and the same dict. The principal points are refined a little, and so may differ from `pp` and
-        from each other. Where the data determine nothing, the pose is the identity with a zero translation, and the
-        cameras are those that were assumed.
+        Pose and cameras, and the same dict. The principal points are refined a little. They may therefore differ from
+        `pp` and from each other. If the data determine no pose, it is the identity with zero translation, and the
+        cameras are the assumed ones.
     """
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     pixels1, pixels2, _ = as_matches(points2D_1, points2D_2, None)
@@ -276,14 +280,14 @@ def estimate_shared_focal_relative_pose(
 
 
 def _pose(found: RelativePoseResult | AbsolutePoseResult) -> records.CameraPose:
-    """The pose, or PoseLib's for none: code written for it asks a pose for R and t in any case."""
+    """Return the pose, or the identity that PoseLib returns for a failure, because its callers always read R and t."""
     if found.R is None or found.t is None:
         return records.make_pose(np.eye(3), np.zeros(3))
     return records.make_pose(found.R, found.t)
 
 
 def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
-    """What to assume of the camera of pixels (N, 2) with a principal point (2,)."""
+    """Return the camera to assume for pixels (N, 2) with a principal point (2,)."""
     centre = as_reals(pp, "pp").ravel()
     if centre.shape != (2,):
         raise ValueError(f"pp must have shape (2,), got {np.shape(pp)}")
@@ -292,11 +296,11 @@ def _unknown_camera(pixels1: Array, pixels2: Array, pp: ArrayLike) -> _Camera:
         extent = np.max(np.abs(np.concatenate([pixels1, pixels2]) - centre), axis=0, initial=0.5)
     width, height = np.ceil(2 * extent).astype(int).tolist()
     usual = _Camera.of_unknown_focal(width, height)
-    return replace(usual, params=(usual.fx, *centre.tolist()), distortion_deviation=0.0)  # as PoseLib has it
+    return replace(usual, params=(usual.fx, *centre.tolist()), distortion_deviation=0.0)  # PoseLib has no distortion
 
 
 def _known_pose(given: Any) -> Any:
-    """Return a pose, or a pair of images as a record of pose and cameras; None for the pose that stands for none."""
+    """Return a pose, or an image pair as a record of pose and cameras; None if it is PoseLib's pose for a failure."""
     pose = getattr(given, "pose", given)
     if hasattr(pose, "t") and not np.any(pose.t):
         return None

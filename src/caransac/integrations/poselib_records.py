@@ -1,6 +1,7 @@
-"""What PoseLib's estimators return: poses, cameras and pairs of them, with its names.
+"""Return types of PoseLib's estimators: poses, cameras and image pairs, with its names.
 
-A pose is PoseLib's own where that is installed, so that its functions take it; the others no function of PoseLib takes.
+A pose has PoseLib's own type if it is installed, because PoseLib's functions accept poses. They accept no other of
+these types.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from caransac.geometry import Array, quaternion_from_rotation
 
 @dataclass(frozen=True, eq=False)
 class CameraPose:
-    """A pose as PoseLib has it, ``x2 = R x1 + t``.
+    """A pose like PoseLib's, ``x2 = R x1 + t``.
 
     Attributes:
         R: (3, 3) rotation.
@@ -29,7 +30,7 @@ class CameraPose:
 
     @property
     def q(self) -> Array:
-        """The rotation as a unit quaternion (w, x, y, z)."""
+        """Rotation as a unit quaternion (w, x, y, z)."""
         return quaternion_from_rotation(self.R)
 
     @property
@@ -38,7 +39,7 @@ class CameraPose:
         return np.column_stack([self.R, self.t])
 
     def center(self) -> Array:
-        """(3,) the camera's centre, ``-R^T t``."""
+        """Return the centre of the camera (3,), ``-R^T t``."""
         return np.asarray(-self.R.T @ self.t)
 
     def __repr__(self) -> str:
@@ -46,7 +47,7 @@ class CameraPose:
 
 
 def pose_type() -> Any:
-    """PoseLib's CameraPose where it is installed, else the one of this module."""
+    """Return PoseLib's CameraPose if it is installed, otherwise the class of this module."""
     try:
         from poselib import CameraPose as Original
     except ImportError:
@@ -55,7 +56,7 @@ def pose_type() -> Any:
 
 
 def make_pose(R: Array, t: Array) -> CameraPose:
-    """The pose of a rotation (3, 3) and a translation (3,), of `pose_type`."""
+    """Return the pose of a rotation (3, 3) and a translation (3,), as a `pose_type`."""
     kind: Any = pose_type()
     if kind is CameraPose:
         return CameraPose(R, t)
@@ -66,12 +67,12 @@ def make_pose(R: Array, t: Array) -> CameraPose:
 
 @dataclass(frozen=True)
 class PinholeCamera:
-    """A camera as PoseLib has it, of the model SIMPLE_PINHOLE.
+    """A camera like PoseLib's, of the model SIMPLE_PINHOLE.
 
     Attributes:
         params: [f, cx, cy] in pixels.
-        width: of the image; -1, as it is not part of the call.
-        height: of the image; -1.
+        width: width of the image; always -1, because it is unknown.
+        height: height of the image; always -1, because it is unknown.
         focal_deviation: relative standard deviation of the focal length (new).
     """
 
@@ -83,25 +84,25 @@ class PinholeCamera:
     model_id = 0
 
     def model_name(self) -> str:
-        """Its name, as in COLMAP."""
+        """Return the name of the model, as in COLMAP."""
         return "SIMPLE_PINHOLE"
 
     def focal(self) -> float:
-        """The focal length in pixels."""
+        """Return the focal length in pixels."""
         return self.params[0]
 
     focal_x = focal_y = focal
 
     def principal_point(self) -> Array:
-        """(2,) the principal point in pixels."""
+        """Return the principal point (2,) in pixels."""
         return np.array(self.params[1:])
 
     def project(self, points: ArrayLike) -> Array:
-        """Pixels (N, 2) of normalised image coordinates (N, 2)."""
+        """Return the pixels (N, 2) of normalised image coordinates (N, 2)."""
         return np.asarray(as_reals(points, "points") * self.focal() + self.principal_point())
 
     def unproject(self, points: ArrayLike) -> Array:
-        """Normalised image coordinates (N, 2) of pixels (N, 2)."""
+        """Return the normalised image coordinates (N, 2) of pixels (N, 2)."""
         return np.asarray((as_reals(points, "points") - self.principal_point()) / self.focal())
 
     def __repr__(self) -> str:
@@ -110,10 +111,10 @@ class PinholeCamera:
 
 @dataclass(frozen=True, eq=False)
 class ImagePair:
-    """Two cameras and their relative pose, as PoseLib has them.
+    """Two cameras and their relative pose, like PoseLib's.
 
     Attributes:
-        pose: of camera 2 from camera 1.
+        pose: pose of camera 2 relative to camera 1.
         camera1: camera of image 1.
         camera2: camera of image 2.
     """

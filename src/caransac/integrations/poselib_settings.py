@@ -1,4 +1,4 @@
-"""PoseLib's settings, in the forms of versions 2 and 3, as options."""
+"""Conversion of PoseLib's settings, of versions 2 and 3, to options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RANSAC_SETTINGS: Meanings = {
     "seed": means("seed"),
     "real_focal_check": must_be(False),
     "tangent_sampson": must_be(False),
-    # The first is of absolute poses; the order of the points is not used, pass scores; initial models are always tried.
+    # Ignored: the threshold of absolute poses; the order of the points (pass scores); initial models are always tried.
     **mean_nothing(
         "max_reproj_error progressive_sampling max_prosac_iterations dyn_num_trials_mult score_initial_model"
     ),
@@ -34,14 +34,14 @@ RANSAC_SETTINGS: Meanings = {
 HOMOGRAPHY_SETTINGS = {
     **RANSAC_SETTINGS,
     "max_reproj_error": means("max_error_px"),
-    **mean_nothing("max_epipolar_error"),  # of relative poses
+    **mean_nothing("max_epipolar_error"),  # threshold of relative poses
 }
-# Thresholds of homographies in pixels, by the form of the settings: PoseLib's defaults in version 2 and 3.
+# Thresholds of homographies in pixels, PoseLib's defaults: flat settings of version 2, nested settings of version 3.
 FLAT_REPROJ_ERROR, NESTED_REPROJ_ERROR = 12.0, 1.0
-# The refinement has a loss and a rule to stop of its own.
+# Our refinement has its own loss and stopping rule.
 BUNDLE_SETTINGS: Meanings = {
     **mean_nothing("max_iterations loss_type loss_scale gradient_tol step_tol initial_lambda min_lambda max_lambda"),
-    **mean_nothing("relative_cost_tol lambda_factor lambda_update damping verbose"),  # these from version 3 on
+    **mean_nothing("relative_cost_tol lambda_factor lambda_update damping verbose"),  # new in version 3
     "refine_focal_length": must_be(False),
     "refine_principal_point": must_be(False),
     "refine_extra_params": must_be(False),
@@ -52,9 +52,9 @@ def options_from(
     ransac: Mapping[str, Any] | Options | None,
     bundle: Mapping[str, Any] | None,
     settings: Meanings = RANSAC_SETTINGS,
-    defaults: Options = Options(max_error_px=1.0),  # noqa: B008  # frozen; the threshold is PoseLib's
+    defaults: Options = Options(max_error_px=1.0),  # noqa: B008  # frozen; PoseLib's threshold
 ) -> Options:
-    """PoseLib's settings, of either version, as options: the defaults with what they state."""
+    """Return the defaults, changed by PoseLib's settings of either version."""
     translate(Options(), as_dict(bundle, "bundle_opt"), BUNDLE_SETTINGS, "setting of bundle_opt")
     if isinstance(ransac, Options):
         return ransac
@@ -66,7 +66,7 @@ def options_from(
 
 
 def as_dict(settings: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
-    """Settings as a dict of their own; a ValueError that names them for anything else."""
+    """Return a copy of the settings as a dict. Raise a ValueError that names them if they are not a mapping."""
     if not isinstance(settings, Mapping | None):
         raise ValueError(f"{name} must be a dict, not a {type(settings).__name__}")
     return dict(settings or {})

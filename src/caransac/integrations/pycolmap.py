@@ -1,17 +1,17 @@
-"""pycolmap's estimators of two views and of absolute poses and its verify_matches, answered by caransac.
+"""Drop-in replacements for pycolmap's estimators of two views and of absolute poses, and for its verify_matches.
 
     from caransac.integrations import pycolmap
     found = pycolmap.estimate_essential_matrix(points2D1, points2D2, camera1, camera2, {"max_error": 1.0})
     geometry = pycolmap.estimate_two_view_geometry(camera1, points1, camera2, points2, matches)
     found = pycolmap.estimate_and_refine_absolute_pose(points2D, points3D, camera)
 
-Every name that is not here (pycolmap.Camera, pycolmap.Database, ...) is pycolmap's, where that is installed. Cameras
-and settings are pycolmap's objects, or dicts. Returns are pycolmap's; the dicts have `probabilities` and `confidence`
-beside them, and are None where the data determine no model, as there. `scores` and `score_kind` are new, as in
-`caransac.estimate_relative_pose`.
+If pycolmap is installed, all other names (pycolmap.Camera, pycolmap.Database, ...) are taken from it. Cameras and
+settings are objects of pycolmap, or dicts. Returns are those of pycolmap: dicts, or None if the data determine no
+model. The dicts have two more entries, `probabilities` and `confidence`. The arguments `scores` and `score_kind` are
+new, as in `caransac.estimate_relative_pose`.
 
-COLMAP puts the centre of the top-left pixel at (0.5, 0.5). Nothing is to be shifted as long as the points and the
-principal point are in the same convention: the pose depends only on their difference.
+COLMAP puts the centre of the top-left pixel at (0.5, 0.5). Nothing has to be shifted if the points and the principal
+point use the same convention, because the pose depends only on their difference.
 """
 
 from __future__ import annotations
@@ -53,27 +53,28 @@ def estimate_essential_matrix(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
-    """``pycolmap.estimate_essential_matrix``. Needs pycolmap, whose Rigid3d it returns.
+    """Replace ``pycolmap.estimate_essential_matrix``. Needs pycolmap, whose Rigid3d it returns.
 
     Args:
         points2D1: (N, 2) pixels in image 1.
         points2D2: (N, 2) pixels in image 2.
-        camera1: a pycolmap.Camera, a dict {model, params, width, height}, or what `caransac.estimate_relative_pose`
-            takes.
-        camera2: camera of image 2.
+        camera1: camera of image 1: a pycolmap.Camera, a dict {model, params, width, height}, or any camera that
+            `caransac.estimate_relative_pose` accepts.
+        camera2: camera of image 2, in any of these forms.
         estimation_options: a pycolmap.RANSACOptions, a dict of its fields, or a `caransac.Options`. `max_error` (a
-            Sampson distance in pixels, 4 by default), `confidence` and `random_seed` mean what they do there.
-            `max_num_trials` is the limit of hypotheses, a million at most; left at 100,000, ours holds. With an equal
-            `min_num_trials` just that many are tried. The others have no influence.
-        scores: (N,) one number per match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+            Sampson distance in pixels, 4 by default), `confidence` and `random_seed` have pycolmap's meaning.
+            `max_num_trials` is the maximum number of hypotheses, up to a million; pycolmap's default of 100,000 is
+            replaced by ours. If `min_num_trials` is equal to it, exactly that many are tried. All other settings are
+            ignored.
+        scores: (N,) quality of each match; see `caransac.estimate_relative_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
         A dict with E (3, 3), cam2_from_cam1 (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,)
-        and confidence, or None where the data determine no pose.
+        and confidence; or None if the data determine no pose.
 
     Raises:
-        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+        ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.
         ImportError: pycolmap is not installed.
     """
     pycolmap = load_pycolmap()
@@ -96,19 +97,18 @@ def estimate_fundamental_matrix(
     points2D1: ArrayLike,
     points2D2: ArrayLike,
     estimation_options: pycolmap.RANSACOptions | Mapping[str, Any] | Options | None = None,
-    use_sampson_refinement: bool = True,  # noqa: ARG001  # the refinement always is one of Sampson distances
+    use_sampson_refinement: bool = True,  # noqa: ARG001  # the refinement always uses Sampson distances
     *,
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
-    """``pycolmap.estimate_fundamental_matrix``; pycolmap is not needed.
+    """Replace ``pycolmap.estimate_fundamental_matrix``; pycolmap is not needed.
 
-    Arguments and errors as in `estimate_essential_matrix`, without the cameras. `use_sampson_refinement` has no
-    influence.
+    Arguments and errors are those of `estimate_essential_matrix`, without cameras. `use_sampson_refinement` is ignored.
 
     Returns:
-        A dict with F (3, 3), num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence, or None where the
-        data determine no matrix.
+        A dict with F (3, 3), num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence; or None if the data
+        determine no matrix.
     """
     options = as_options(estimation_options)
     found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
@@ -123,14 +123,14 @@ def estimate_homography_matrix(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
-    """``pycolmap.estimate_homography_matrix``; pycolmap is not needed.
+    """Replace ``pycolmap.estimate_homography_matrix``; pycolmap is not needed.
 
-    Arguments and errors as in `estimate_fundamental_matrix`. `max_error` bounds the root mean square of the distances
-    in both images, which at equal scales is pycolmap's distance in the second.
+    Arguments and errors are those of `estimate_fundamental_matrix`. `max_error` limits the root mean square of the
+    distances in both images. If both images have the same scale, that is pycolmap's distance in the second image.
 
     Returns:
-        A dict with H (3, 3) of norm one, num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence, or None
-        where the data determine no matrix.
+        A dict with H (3, 3) of norm one, num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence; or None
+        if the data determine no matrix.
     """
     options = as_options(estimation_options)
     found = api.estimate_homography(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
@@ -148,31 +148,31 @@ def estimate_two_view_geometry(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> pycolmap.TwoViewGeometry:
-    """``pycolmap.estimate_two_view_geometry``: the kind of geometry of a pair, its matrices and its inliers.
+    """Replace ``pycolmap.estimate_two_view_geometry``: kind of geometry, matrices and inliers of a pair.
 
-    Cameras with ``has_prior_focal_length`` count as exact. The focal lengths of others are unknown, whatever their
-    parameters say, and are estimated from their sizes and the matches: ``config`` is then UNCALIBRATED, and
-    ``camera1`` and ``camera2`` of the geometry are those that were found.
+    Cameras with ``has_prior_focal_length`` are treated as exact. Other focal lengths are treated as unknown, even if
+    the parameters have a value. They are estimated from the image sizes and the matches: ``config`` is then
+    UNCALIBRATED, and ``camera1`` and ``camera2`` of the geometry are the estimated cameras.
 
     Args:
-        camera1: a pycolmap.Camera, a dict {model, params, width, height, has_prior_focal_length}, or what
-            `caransac.estimate_relative_pose` takes.
+        camera1: camera of image 1: a pycolmap.Camera, a dict {model, params, width, height, has_prior_focal_length}, or
+            any camera that `caransac.estimate_relative_pose` accepts.
         points1: (m, 2) pixels of the keypoints in image 1.
-        camera2: camera of image 2.
+        camera2: camera of image 2, in any of these forms.
         points2: (k, 2) pixels of the keypoints in image 2.
-        matches: (n, 2) indices of keypoints; None where row i of `points1` matches row i of `points2`.
+        matches: (n, 2) indices of keypoints, or None if row i of `points1` matches row i of `points2`.
         options: a pycolmap.TwoViewGeometryOptions, a dict of its fields, or a `caransac.Options`. `min_num_inliers`,
-            `min_inlier_ratio`, `ransac` (as in `estimate_essential_matrix`), `force_H_use`, `multiple_models` and those
-            of stationary matches and watermarks mean what they do there; the others have no influence.
-        scores: (n,) one number per match, see `caransac.estimate_relative_pose`.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+            `min_inlier_ratio`, `ransac` (as in `estimate_essential_matrix`), `force_H_use`, `multiple_models` and the
+            settings of stationary matches and watermarks have pycolmap's meaning. All other settings are ignored.
+        scores: (n,) quality of each match; see `caransac.estimate_relative_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
-        A pycolmap.TwoViewGeometry with config, inlier_matches (k, 2) and what of E, F, H, cam2_from_cam1 and tri_angle
-        is determined. Its config is DEGENERATE where nothing is.
+        A pycolmap.TwoViewGeometry with config, inlier_matches (k, 2) and those of E, F, H, cam2_from_cam1 and tri_angle
+        that the data determine. If they determine nothing, config is DEGENERATE.
 
     Raises:
-        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+        ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.
         ImportError: pycolmap is not installed.
     """
     pair = as_pair((camera1, camera2), (points1, points2), matches, scores, score_kind, trusted=False)
@@ -190,7 +190,10 @@ def estimate_calibrated_two_view_geometry(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> pycolmap.TwoViewGeometry:
-    """``pycolmap.estimate_calibrated_two_view_geometry``: as `estimate_two_view_geometry`, with every camera exact."""
+    """Replace ``pycolmap.estimate_calibrated_two_view_geometry``.
+
+    It is `estimate_two_view_geometry` with all cameras treated as exact.
+    """
     pair = as_pair((camera1, camera2), (points1, points2), matches, scores, score_kind, trusted=True)
     return estimate_geometry(*pair, as_two_view_settings(options))
 
@@ -201,21 +204,22 @@ def verify_matches(
     options: pycolmap.TwoViewGeometryOptions | Mapping[str, Any] | Options | None = None,
     cancellation_token: pycolmap.CancellationToken | None = None,
 ) -> None:
-    """``pycolmap.verify_matches``: verify the listed pairs of a COLMAP database, and write their geometries into it.
+    """Replace ``pycolmap.verify_matches``: verify listed pairs of a COLMAP database and write their geometries.
 
-    As there, pairs that have a geometry keep it. Otherwise it is what ``caransac verify`` does: prior focal lengths
-    count as known to some per cent, unknown ones are pooled over the pairs of a camera. pycolmap is not needed.
+    Pairs that already have a geometry keep it, as in pycolmap. The verification is that of ``caransac verify``: prior
+    focal lengths are treated as known to a few per cent, and unknown ones are pooled over the pairs of a camera.
+    pycolmap is not needed.
 
     Args:
-        database_path: the database.
-        pairs_path: a text file of lines ``image1 image2``. Images that the database does not have are left out with a
-            warning, pairs without matches silently.
-        options: as in `estimate_two_view_geometry`, but `min_inlier_ratio`, `force_H_use`, `multiple_models` and
-            `filter_stationary_matches` must be off, and watermarks are not looked for.
-        cancellation_token: a pycolmap.CancellationToken; once it is cancelled, the rest of the pairs is left.
+        database_path: path of the database.
+        pairs_path: path of a text file with lines ``image1 image2``. Images that are not in the database are skipped
+            with a warning. Pairs without matches are skipped silently.
+        options: options as in `estimate_two_view_geometry`. `min_inlier_ratio`, `force_H_use`, `multiple_models` and
+            `filter_stationary_matches` must be off, and watermarks are not detected.
+        cancellation_token: a pycolmap.CancellationToken. After it is cancelled, no further pair is verified.
 
     Raises:
-        ValueError: a setting is unknown, or a file is not what it should be.
+        ValueError: a setting is unknown, or a file has the wrong content.
         OSError: a file is missing or cannot be written to.
     """
     settings = as_two_view_settings(options)
@@ -237,11 +241,11 @@ def verify_matches(
 
 
 class _CancelledError(Exception):
-    """The caller wants no more."""
+    """The caller cancelled the verification."""
 
 
 def _read_pair_ids(database: Path, pairs: Path) -> set[int]:
-    """Numbers that a database has for the pairs of images that a text file lists."""
+    """Return the ids in a database of the image pairs that a text file lists."""
     with explaining(database, OTHERWISE), closing(connect(database)) as connection:
         numbers = {name: number for number, name in connection.execute("SELECT image_id, name FROM images")}
     listed = [words[:2] for line in read_text(pairs).splitlines() if len(words := line.split("#")[0].split()) >= 2]

@@ -1,4 +1,4 @@
-"""pycolmap's estimators of absolute poses, answered by caransac: see `caransac.integrations.pycolmap`."""
+"""Drop-in replacements for pycolmap's estimators of absolute poses; see `caransac.integrations.pycolmap`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pycolmap
 
 MAX_ERROR_PX, MAX_NUM_TRIALS = 12.0, 10_000  # COLMAP's defaults
-REFINED_FOCAL_DEVIATION = 0.1  # of a focal length that is to be refined
+REFINED_FOCAL_DEVIATION = 0.1  # relative prior deviation of a focal length that the caller wants refined
 ESTIMATION_SETTINGS = ("estimate_focal_length", "ransac")
-REFINEMENT_SETTINGS: Meanings = {  # the refinement has a loss and a rule to stop of its own
+REFINEMENT_SETTINGS: Meanings = {  # our refinement has its own loss and stopping rule
     **mean_nothing("gradient_tolerance max_num_iterations loss_function_scale print_summary"),
     **mean_nothing("position_prior_in_world position_prior_covariance"),
     **mean_nothing("refine_focal_length"),  # see `estimate_and_refine_absolute_pose`
@@ -40,7 +40,10 @@ def estimate_absolute_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
-    """``pycolmap.estimate_absolute_pose``: as `estimate_and_refine_absolute_pose`, which ours always is."""
+    """Replace ``pycolmap.estimate_absolute_pose``.
+
+    It is `estimate_and_refine_absolute_pose`, because our poses are always refined.
+    """
     return estimate_and_refine_absolute_pose(
         points2D, points3D, camera, estimation_options, scores=scores, score_kind=score_kind
     )
@@ -57,31 +60,32 @@ def estimate_and_refine_absolute_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
 ) -> dict[str, Any] | None:
-    """``pycolmap.estimate_and_refine_absolute_pose``. Needs pycolmap, whose Rigid3d it returns.
+    """Replace ``pycolmap.estimate_and_refine_absolute_pose``. Needs pycolmap, whose Rigid3d it returns.
 
     Args:
         points2D: (N, 2) pixels.
-        points3D: (N, 3) 3D points; a keypoint that occurs more than once counts once.
-        camera: a pycolmap.Camera, a dict {model, params, width, height}, or what `caransac.estimate_absolute_pose`
-            takes. As in pycolmap, a focal length that is estimated or refined is written into a pycolmap.Camera.
-        estimation_options: a pycolmap.AbsolutePoseEstimationOptions, a dict of its fields, or a `caransac.Options`.
-            Of `ransac`, `max_error` (12 pixels by default), `confidence` and `random_seed` mean what they do there;
-            `max_num_trials` is the limit of hypotheses, a million at most; left at 10,000, ours holds. With
-            `estimate_focal_length`, the focal length counts as known to 25 per cent.
+        points3D: (N, 3) 3D points. A keypoint with several points counts as one match.
+        camera: a pycolmap.Camera, a dict {model, params, width, height}, or any camera that
+            `caransac.estimate_absolute_pose` accepts. As in pycolmap, an estimated or refined focal length is written
+            into a given pycolmap.Camera.
+        estimation_options: a pycolmap.AbsolutePoseEstimationOptions, a dict of its fields, or a `caransac.Options`. In
+            `ransac`, `max_error` (12 pixels by default), `confidence` and `random_seed` have pycolmap's meaning.
+            `max_num_trials` is the maximum number of hypotheses, up to a million; pycolmap's default of 10,000 is
+            replaced by ours. With `estimate_focal_length`, the focal length is treated as known to 25 per cent.
         refinement_options: a pycolmap.AbsolutePoseRefinementOptions or a dict of its fields. With
-            `refine_focal_length`, the focal length counts as known to ten per cent. `refine_extra_params` and
-            `use_position_prior` raise; the others have no influence.
+            `refine_focal_length`, the focal length is treated as known to ten per cent. `refine_extra_params` and
+            `use_position_prior` raise an error. All other settings are ignored.
         return_covariance: whether to return the covariance.
-        scores: (N,) one number per match, see `caransac.estimate_absolute_pose`.
-        score_kind: what the scores are, "ratio" or "confidence"; needed with scores.
+        scores: (N,) quality of each match; see `caransac.estimate_absolute_pose` (new).
+        score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
-        A dict with cam_from_world (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,) and
-        confidence, and if wanted covariance (6, 6) of rotation vector and translation; None where the data determine
-        no pose.
+        A dict with cam_from_world (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,),
+        confidence and, if requested, the covariance (6, 6) of rotation vector and translation; or None if the data
+        determine no pose.
 
     Raises:
-        ValueError: a setting is unknown, an argument has a wrong shape or value; the message names it.
+        ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.
         ImportError: pycolmap is not installed.
     """
     pycolmap = load_pycolmap()
@@ -106,7 +110,7 @@ def estimate_and_refine_absolute_pose(
 
 
 def _estimation(settings: Any) -> tuple[Options, bool]:
-    """Pycolmap's settings as options, and whether to estimate the focal length."""
+    """Return pycolmap's settings as options, and whether to estimate the focal length."""
     if isinstance(settings, Options):
         return settings, False
     asked = as_settings(settings, "estimation_options", "pycolmap.AbsolutePoseEstimationOptions")
@@ -121,7 +125,7 @@ def _estimation(settings: Any) -> tuple[Options, bool]:
 
 
 def _write_focal(camera: Any, found: Camera) -> None:
-    """Write a focal length into a pycolmap.Camera, as pycolmap does; other cameras are left alone."""
+    """Write a focal length into a pycolmap.Camera, as pycolmap does. Other cameras do not change."""
     places = getattr(camera, "focal_length_idxs", None)
     if places is not None:
         params = list(camera.params)

@@ -1,4 +1,4 @@
-"""pycolmap's settings as options of ours."""
+"""Conversion of pycolmap's settings to options."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SETTINGS: Meanings = {
     "confidence": means("success_probability"),
     "max_num_trials": at_most,
     "min_num_trials": at_least,
-    "random_seed": lambda seed: {} if seed == -1 else {"seed": seed},  # -1: any seed will do
-    **mean_nothing("min_inlier_ratio dyn_num_trials_multiplier num_threads"),  # the first limits their hypotheses, too
+    "random_seed": lambda seed: {} if seed == -1 else {"seed": seed},  # -1 means any seed
+    **mean_nothing("min_inlier_ratio dyn_num_trials_multiplier num_threads"),  # the first only limits hypotheses
 }
 
 
 def load_pycolmap() -> Any:
-    """The module pycolmap."""
+    """Return the module pycolmap."""
     try:
         import pycolmap
     except ImportError as error:
@@ -31,7 +31,7 @@ def load_pycolmap() -> Any:
 
 
 def common_entries(found: Result) -> dict[str, Any]:
-    """What all dicts of answers have."""
+    """Return the entries that the dicts of all answers have."""
     return {
         "num_inliers": found.num_inliers,
         "inlier_mask": found.inliers,
@@ -41,7 +41,7 @@ def common_entries(found: Result) -> dict[str, Any]:
 
 
 def as_settings(settings: Any, name: str, kind: str) -> dict[str, Any]:
-    """Settings of an object of pycolmap's, of a dict, or none, as a dict; errors name the argument and its kind."""
+    """Return settings (an object of pycolmap, a dict or None) as a dict. Errors name the argument and its type."""
     if settings is not None and hasattr(settings, "todict"):
         settings = settings.todict()
     if not isinstance(settings, Mapping | None):
@@ -50,7 +50,7 @@ def as_settings(settings: Any, name: str, kind: str) -> dict[str, Any]:
 
 
 def as_options(settings: Any, name: str = "estimation_options") -> Options:
-    """A pycolmap.RANSACOptions, a dict of its fields, or a `caransac.Options`, as options."""
+    """Return the options of a pycolmap.RANSACOptions, of a dict of its fields, or of a `caransac.Options`."""
     if isinstance(settings, Options):
         return settings
     asked = as_settings(settings, name, "pycolmap.RANSACOptions")

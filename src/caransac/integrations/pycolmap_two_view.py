@@ -1,4 +1,4 @@
-"""Two-view geometries as pycolmap has them: settings in, pycolmap.TwoViewGeometry out."""
+"""Two-view geometries for pycolmap: from its settings to a pycolmap.TwoViewGeometry."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from caransac.verification.pair_verification import estimate_pair
 if TYPE_CHECKING:
     import pycolmap
 
-THEIR_TWO_VIEW_LIMIT = 10_000  # trials of pycolmap.TwoViewGeometryOptions, unless told otherwise
+THEIR_TWO_VIEW_LIMIT = 10_000  # default max_num_trials of pycolmap.TwoViewGeometryOptions
 MIN_NUM_INLIERS = 15
 
-# Which kind of geometry it is, is decided by what explains the inliers; the relative pose is always there.
+# Ignored: our policy decides which kind of geometry explains the inliers, and the relative pose is always computed.
 SETTINGS = mean_nothing(
     "min_E_F_inlier_ratio max_H_inlier_ratio use_degensac use_sampson_refinement compute_relative_pose"
 )
@@ -37,11 +37,11 @@ SETTINGS = mean_nothing(
 
 @dataclass(frozen=True)
 class TwoViewSettings:
-    """How pairs are verified, and fields of pycolmap.TwoViewGeometryOptions that mean what they do there."""
+    """Settings of the verification, and fields of pycolmap.TwoViewGeometryOptions with pycolmap's meaning."""
 
     verification: VerificationOptions
     min_inlier_ratio: float = 0.0
-    force_H_use: bool = False  # noqa: N815  # their name
+    force_H_use: bool = False  # noqa: N815  # pycolmap's name
     multiple_models: bool = False
     multiple_ignore_watermark: bool = True
     filter_stationary_matches: bool = False
@@ -53,7 +53,7 @@ class TwoViewSettings:
 
 
 def as_two_view_settings(options: Any) -> TwoViewSettings:
-    """A pycolmap.TwoViewGeometryOptions, a dict of its fields, or a `caransac.Options`, as settings."""
+    """Return the settings of a pycolmap.TwoViewGeometryOptions, of a dict of its fields, or of a `caransac.Options`."""
     if isinstance(options, Options):
         return TwoViewSettings(VerificationOptions(estimation=options, min_confidence=0.0))
     asked = as_settings(options, "options", "pycolmap.TwoViewGeometryOptions")
@@ -88,10 +88,10 @@ def as_pair(
     *,
     trusted: bool,
 ) -> tuple[PairMatches, Array, Array]:
-    """A pair of keypoints (m, 2) of two cameras and matches (n, 2) of their indices, None for row to row.
+    """Return a pair of images with its matches, the matched keypoints (2, n, 2) and the image sizes (2, 2).
 
-    Without `trusted`, the focal lengths of cameras whose ``has_prior_focal_length`` is unset are unknown. The matched
-    keypoints as given, (2, n, 2), and the sizes of the images, (2, 2), follow.
+    The arguments have the keypoints (m, 2) of each image. `matches` (n, 2) are indices of keypoints; None matches them
+    row by row. Unless `trusted`, the focal length of a camera without ``has_prior_focal_length`` is treated as unknown.
     """
     pixels = as_points(points[0], "points1"), as_points(points[1], "points2")
     index = _as_indices(matches, len(pixels[0]), len(pixels[1]))
@@ -122,7 +122,10 @@ def as_pair(
 def estimate_geometry(
     pair: PairMatches, pixels: Array, sizes: Array, settings: TwoViewSettings
 ) -> pycolmap.TwoViewGeometry:
-    """The pycolmap.TwoViewGeometry of a pair, or of all models that explain its matches one after the other."""
+    """Return the pycolmap.TwoViewGeometry of a pair.
+
+    With `multiple_models`, further models are estimated one by one from the remaining matches.
+    """
     left, several = np.arange(len(pair.matches)), []
     if settings.filter_stationary_matches:
         left = left[np.linalg.norm(pixels[1] - pixels[0], axis=1) > settings.stationary_matches_max_error]
@@ -135,7 +138,7 @@ def estimate_geometry(
         if found.config != Config.WATERMARK or not settings.multiple_ignore_watermark:
             several.append((found, rows))
         left = np.setdiff1d(left, rows)
-        if settings.verification.estimation.method == "ca-ransac":  # other matches have models by chance, unsure ones
+        if settings.verification.estimation.method == "ca-ransac":  # the remaining matches may fit a model by chance
             sure = replace(settings.verification, min_confidence=DEFAULT_POLICY.min_confidence)
             settings = replace(settings, verification=sure)
     if len(several) > 1:
@@ -145,7 +148,7 @@ def estimate_geometry(
 
 
 def _is_watermark(inliers: Array, sizes: Array, settings: TwoViewSettings) -> bool:
-    """Whether most inliers (2, k, 2) are near the borders of both images, and moved alike."""
+    """Return True if most inliers (2, k, 2) are near the borders of both images and have the same motion."""
     border = settings.watermark_border_size * np.linalg.norm(sizes, axis=1)[:, None, None]
     inside = np.all((inliers >= border) & (inliers <= sizes[:, None] - border), axis=2).any(axis=0)
     if np.min(sizes) == 0 or np.mean(~inside) < settings.watermark_min_inlier_ratio:
@@ -158,7 +161,7 @@ def _is_watermark(inliers: Array, sizes: Array, settings: TwoViewSettings) -> bo
 def _estimate_one(
     pair: PairMatches, rows: NDArray[np.intp], settings: TwoViewSettings
 ) -> tuple[pycolmap.TwoViewGeometry, NDArray[np.intp]]:
-    """The geometry of some matches of a pair, and its inliers among these; none if it is degenerate."""
+    """Return the geometry of some matches of a pair, and its inliers among them; no inliers if it is degenerate."""
     module, fewest = load_pycolmap(), settings.min_inlier_ratio * len(rows)
     found: pycolmap.TwoViewGeometry = module.TwoViewGeometry()
     found.config = int(Config.DEGENERATE)
@@ -190,13 +193,13 @@ def _estimate_one(
     if geometry.R is not None and geometry.t is not None:
         found.cam2_from_cam1 = module.Rigid3d(module.Rotation3d(geometry.R), geometry.t)
         found.tri_angle = _parallax(part, geometry, result)
-    if uncertain and hasattr(found, "camera1"):  # from pycolmap 4 on
+    if uncertain and hasattr(found, "camera1"):  # since pycolmap 4
         found.camera1, found.camera2 = (_as_pycolmap(camera) for camera in (result.camera1, result.camera2))
     return found, rows
 
 
 def _as_indices(matches: ArrayLike | None, count1: int, count2: int) -> MatchIndices:
-    """Matches (n, 2) as indices of keypoints; row to row where there are none given."""
+    """Return matches (n, 2) as indices of keypoints. None matches the keypoints row by row."""
     if matches is None:
         if count1 != count2:
             raise ValueError(f"points1 and points2 must have the same length or matches, got {count1} and {count2}")
@@ -212,7 +215,7 @@ def _as_indices(matches: ArrayLike | None, count1: int, count2: int) -> MatchInd
 
 
 def _lens(camera: Any, name: str, trusted: bool) -> Camera | None:
-    """The camera as it is to be used: as given, uncertain where only its size is known, None without a size."""
+    """Return the camera to use: the given one, an uncertain one if only its size is known, or None without a size."""
     lens = as_camera(camera, name)
     described = camera if isinstance(camera, Mapping) else {}
     if trusted or getattr(camera, "has_prior_focal_length", described.get("has_prior_focal_length", False)):
@@ -228,7 +231,7 @@ def _straight(lens: Camera) -> Camera:
 
 
 def _parallax(pair: PairMatches, geometry: PairGeometry, result: EpipolarResult) -> float:
-    """Median angle in radians between the two rays of an inlier."""
+    """Return the median angle in radians between the two rays of an inlier."""
     assert isinstance(result, RelativePoseResult) and result.camera1 is not None and result.camera2 is not None
     if geometry.t is None or not geometry.t.any():
         return 0.0

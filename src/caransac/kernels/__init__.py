@@ -1,8 +1,8 @@
-"""The compiled kernels: the only importer of the compiled module.
+"""The compiled kernels. This is the only importer of the compiled module.
 
-Points become `Correspondences` once; the kernels read those. Coordinates are of the order of one: normalised image
-coordinates, or centred and scaled pixels. All kernels release the interpreter lock, keep no state and give the same
-answer for the same input.
+The kernels read `Correspondences`, which are made from points once. Coordinates are of the order of one: normalised
+image coordinates, or centred and scaled pixels. All kernels release the interpreter lock, keep no state, and are
+deterministic.
 """
 
 from caransac._native import (

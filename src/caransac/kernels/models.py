@@ -1,4 +1,4 @@
-"""Kinds of models: the compiled verbs that all kinds share."""
+"""Kinds of models, and the compiled functions that all kinds share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Indices = NDArray[np.int32]
 
 
 class ModelKernels(Protocol):
-    """The verbs of one kind of model: all are functions of the compiled class.
+    """Functions of one kind of model. They are functions of the compiled class.
 
     Attributes:
-        columns: columns of one model, which has three rows.
-        degrees_of_freedom: degrees of freedom of one model.
+        columns: number of columns of a model, which has three rows.
+        degrees_of_freedom: number of degrees of freedom of a model.
     """
 
     columns: int
@@ -31,29 +31,29 @@ class ModelKernels(Protocol):
     def msac_scores(self, models: Array, correspondences: Correspondences, max_error: float) -> Floats:
         """Return the MSAC scores ``1 - min(r, T^2) / T^2`` of all points for all models: (m, n).
 
-        0 where r is not defined and, for poses, for a point behind a camera.
+        The score is 0 if r is not defined and, for poses, if the point is behind a camera.
         """
 
     def spread_consensus(
         self, models: Array, correspondences: Correspondences, max_error: float, regions: Regions
     ) -> Array:
-        """Return the consensus (m,) that prefers evidence all over the images to a cluster of it.
+        """Return a consensus (m,) that rewards evidence that is spread over the images.
 
-        The sum, over the cells of a 16 x 16 grid on each image, of the square root of the total MSAC score in the cell,
-        with scores weighted as the regions say.
+        Each image has a grid of 16 x 16 cells. The consensus is the sum, over all cells, of the square root of the
+        total MSAC score in the cell. The regions define the weights of the scores.
         """
 
     def top(self, models: Array, correspondences: Correspondences, max_error: float, k: int) -> Indices:
         """Return the indices (min(k, m),) of the models with the largest total MSAC consensus, largest first.
 
-        The result is that of scoring all of them, except for cheirality; models that cannot reach the k best are
-        abandoned half-way.
+        The result is the same as if all models were scored completely, except for cheirality. Models that cannot be
+        among the k best are abandoned early.
         """
 
     def promising(
         self, models: Array, correspondences: Correspondences, max_error: float, count: int, options: RefineOptions
     ) -> Array:
-        """Return the `count` `top` models (m, ...), refined on the same points: (k, ...)."""
+        """Return the `count` best models of `top`, refined on the same points: (m, ...) -> (k, ...)."""
 
     def most_distinct(
         self,
@@ -64,9 +64,9 @@ class ModelKernels(Protocol):
         count: int,
         same: float,
     ) -> Array:
-        """Return up to `count` models of the largest `spread_consensus`, largest first: (m, ...) -> (k, ...).
+        """Return up to `count` models with the largest `spread_consensus`, largest first: (m, ...) -> (k, ...).
 
-        Of two models whose scores have a cosine of `same` or more, only the better one is returned.
+        If the scores of two models have a cosine of `same` or more, only the better model is returned.
         """
 
     def mean_of_agreeing(
@@ -78,10 +78,10 @@ class ModelKernels(Protocol):
         reach: float,
         exponent: float,
     ) -> Array:
-        """Return the mean (3, 4) of the poses (m, 3, 4) whose translation is closer than `reach` to that of the first.
+        """Return the mean (3, 4) of poses (m, 3, 4) whose translation is within `reach` of the first one's.
 
-        The weight of a pose is its `spread_consensus` to the power `exponent`; if none has any, the first pose is
-        returned. Only relative poses with exact cameras have a mean.
+        The weight of a pose is its `spread_consensus` to the power `exponent`. If all weights are zero, the first pose
+        is returned. Only relative poses with exact cameras have a mean.
         """
 
     def right_matches(
@@ -89,8 +89,8 @@ class ModelKernels(Protocol):
     ) -> tuple[float, float]:
         """Return the number of right matches within `near` of a model, and their median distance.
 
-        Wrong matches are equally frequent at any distance (in one dimension; in two, the area grows with the square),
-        right ones are closer than half of `near`. Without right matches the result is 0 and `near`.
+        It assumes that wrong matches are equally frequent at any distance (in two dimensions, per area), and that right
+        matches are closer than half of `near`. Without right matches the result is 0 and `near`.
         """
 
     def refine(
@@ -98,11 +98,11 @@ class ModelKernels(Protocol):
     ) -> tuple[Array, Array]:
         """Refine models (m, ...) by Levenberg-Marquardt on their robust cost, with weights (n,) of the points.
 
-        Returns the models, and the cost (m, 2) before and after, which never rises.
+        Return the models and their cost (m, 2) before and after. The cost never rises.
         """
 
     def information(self, model: Array, correspondences: Correspondences, weights: Array) -> Array:
-        """Return ``J^T W J`` of `jacobian` with weights (n,): the information of the points (f, f) at noise one."""
+        """Return ``J^T W J`` of `jacobian` with weights (n,): the information (f, f) of the points at unit noise."""
 
     def outcome_deviations(
         self,
@@ -114,22 +114,24 @@ class ModelKernels(Protocol):
         prior: Array,
         dropped: int,
     ) -> tuple[float, float]:
-        """Return the largest standard deviation of the outcome, also without some influential points.
+        """Return the largest standard deviation of the outcome, with all points and without influential ones.
 
         Args:
             model: the model.
-            correspondences: the points that it was fitted to.
-            weights: (n,) their weights, not negative.
-            rates: (f, k) how the outcome moves with each degree of freedom.
+            correspondences: points that the model was fitted to.
+            weights: (n,) weights of the points, not negative.
+            rates: (f, k) derivatives of the outcome with respect to each degree of freedom.
             variance: variance of the residuals.
-            prior: (f, f) information that does not come from the points; infinity on the diagonal fixes a number.
-            dropped: number of the most influential points, which may agree by chance; homographies drop none.
+            prior: (f, f) prior information. Infinity on the diagonal fixes a degree of freedom.
+            dropped: number of the most influential points to leave out, as they may agree by chance. Homographies drop
+                none.
         """
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
         """Return signed Sampson distances (n,) and their derivatives (n, f) along `retract`.
 
-        For absolute poses, differences in the image (n, 2) and their derivatives (n, 2, f). Homographies have none.
+        For absolute poses, return differences in the image (n, 2) and their derivatives (n, 2, f). Homographies have no
+        Jacobian.
         """
 
     def response(
@@ -141,34 +143,34 @@ class ModelKernels(Protocol):
         variance: float,
         prior: Array,
     ) -> Array:
-        """Return how a model's degrees of freedom follow its points to where they moved, to first order: (f,).
+        """Return the first-order change (f,) of the degrees of freedom of a model if its points move.
 
-        Only for relative poses and fundamental matrices. Arguments as for `outcome_deviations`; matches with absurd
-        slopes, or without a residual where they moved, take no part.
+        Only for relative poses and fundamental matrices. The arguments are those of `outcome_deviations`. Matches with
+        absurd derivatives, or without a residual after the move, are ignored.
         """
 
     def retract(self, model: Array, steps: Array) -> Array:
-        """Return the models small steps (..., f) along the degrees of freedom away: (..., 3, columns)."""
+        """Return the models (..., 3, columns) after small steps (..., f) along the degrees of freedom."""
 
 
 def _kind(compiled: object) -> ModelKernels:
-    """Return a compiled class as what it is used as."""
+    """Return a compiled class as a `ModelKernels` for type checkers."""
     return cast(ModelKernels, compiled)
 
 
-# [R | t] on SO(3) x S^2: three numbers turn, two move the translation on its sphere.
+# [R | t] on SO(3) x S^2: three numbers for the rotation, two for the translation on its sphere.
 POSES = _kind(_native.Poses)
-# [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera relative to the camera that the points were
-# normalised with: after the pose, three numbers for either camera.
+# [R | t | a1 | a2] with the intrinsics (log_scale, x, y) of each camera, relative to the camera that normalised the
+# points: the numbers of the pose, then three numbers for each camera.
 FOCAL_POSES = _kind(_native.FocalPoses)
-# [R | t] of rays as Lambert's azimuthal projection has them; residuals are angles in radians.
+# [R | t] for rays in Lambert's azimuthal projection; residuals are angles in radians.
 RAY_POSES = _kind(_native.RayPoses)
-# F on the manifold of matrices of rank two, up to scale; refined ones have Frobenius norm one.
+# F on the manifold of matrices of rank two, up to scale; a refined F has Frobenius norm one.
 FUNDAMENTALS = _kind(_native.Fundamentals)
-# [R | t] of x = R X + t for 3D points X: three numbers turn, three move.
+# [R | t] of x = R X + t for 3D points X: three numbers for the rotation, three for the translation.
 ABSOLUTE_POSES = _kind(_native.AbsolutePoses)
-# [R | t | a | b] with the intrinsics a = (log_scale, x, y), b = (k1, 0, 0) of the camera relative to the camera that
-# the points were normalised with: after the pose, four numbers.
+# [R | t | a | b] with the intrinsics a = (log_scale, x, y) and b = (k1, 0, 0) of the camera, relative to the camera
+# that normalised the points: the numbers of the pose, then four numbers.
 ABSOLUTE_FOCAL_POSES = _kind(_native.AbsoluteFocalPoses)
 # H with x2 ~ H x1, of Frobenius norm one, positive in front of the cameras; residuals are symmetric transfer errors.
 HOMOGRAPHIES = _kind(_native.Homographies)

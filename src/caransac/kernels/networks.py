@@ -1,4 +1,4 @@
-"""Small networks."""
+"""Small neural networks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Layer = tuple[Floats, Floats, Activation, bool]
 
 
 def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
-    """Apply a small network to every row of the arrays x side by side: (n, a), (n, b), ... -> (n, last outputs).
+    """Apply a small network to the rows of arrays, concatenated: (n, a), (n, b), ... -> (n, last outputs).
 
-    A layer is ``(weight (a, b), bias (b,), activation, residual)``: ``activation(x @ weight + bias)``, plus x when
-    residual. Arrays are single precision, layers at most 128 wide, x together at most 1024. x may be transposed
-    or a slice: only blocks of rows are ever copied.
+    A layer is ``(weight (a, b), bias (b,), activation, residual)``: ``activation(x @ weight + bias)``, plus x if
+    residual. Arrays are in single precision. The maximum width is 128 for a layer, and 1024 for the inputs together.
+    Inputs may be transposed or slices; only blocks of rows are copied.
     """
     return _native.mlp([np.asarray(part, np.float32) for part in x], list(layers))
 
 
 class StateKernels(_native.StateNetwork):
-    """The state network with its weights packed: all layers in one call. See `caransac.learned.state_network`."""
+    """The state network with packed weights: all layers in one call. See `caransac.learned.state_network`."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class StateKernels(_native.StateNetwork):
         digest: Sequence[Layer],
         update: Sequence[Layer],
     ) -> None:
-        """Pack layers as in `mlp`; message and digest have hidden layers and end without an activation.
+        """Pack layers as in `mlp`. `message` and `digest` have hidden layers and end without an activation.
 
-        Any layer that keeps its width may be residual.
+        Every layer whose input and output have the same width may be residual.
         """
         self._parts = [list(part) for part in (init, decoder, message, digest, update)]
         super().__init__(*self._parts)
 
     def __reduce__(self) -> tuple[type[StateKernels], tuple[list[Layer], ...]]:
-        return StateKernels, tuple(self._parts)  # to be pickled, which the packed weights cannot be
+        return StateKernels, tuple(self._parts)  # for pickling, as packed weights cannot be pickled

@@ -1,1 +1,1 @@
-"""The trained parts: networks in numpy and compiled kernels, and the files of their weights."""
+"""Trained networks in numpy and compiled kernels, and the files of their weights."""

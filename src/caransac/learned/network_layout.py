@@ -1,4 +1,4 @@
-"""How a state network is laid out: what it reads of a match, and where its skip connections are."""
+"""Layout of a state network: the inputs for each match, and the skip connections."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NUM_FEATURES = NUM_SCORE_FEATURES + NUM_NEIGHBOUR_FEATURES
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkLayout:
-    """What the shapes of a network's arrays do not tell; field f is the number ``layout.f`` of a weights file.
+    """Properties of a network that its array shapes do not determine. Weights files store them as ``layout.<name>``.
 
     Attributes:
-        neighbours: whether it reads the kind of the scores, and how a match agrees with its neighbours, beside the
-            lifted score; the paper's reads only the lifted score.
-        lifted: how many of the caller's features, the last ones, are lifted as the score is.
-        every_skip: whether every layer that keeps its width has a skip connection, as the paper's do; else hidden
-            layers after the first have.
+        neighbours: whether the network reads the kind of the scores, and the agreement of a match with its neighbours,
+            in addition to the lifted score. The paper's network reads only the lifted score.
+        lifted: number of features of the caller, the last ones, that are lifted like the score.
+        every_skip: whether every layer of constant width has a skip connection, as in the paper. Otherwise only hidden
+            layers after the first have one.
     """
 
     neighbours: bool = True
@@ -33,7 +33,7 @@ class NetworkLayout:
 
     @classmethod
     def of(cls, weights: Weights) -> NetworkLayout:
-        """The layout of a file of weights; what it does not hold is as in the default weights."""
+        """Return the layout of a weights file. Missing entries are those of the default weights."""
         given = {each.name: weights.get(f"layout.{each.name}") for each in fields(cls)}
         values = {name: float(array) for name, array in given.items() if array is not None}
         lifted = values.pop("lifted", 0.0)
@@ -42,13 +42,13 @@ class NetworkLayout:
         return cls(lifted=int(lifted), **{name: bool(value) for name, value in values.items()})
 
     def to_weights(self) -> dict[str, Floats]:
-        """The arrays of a file of weights that tell it; none for that of the default weights."""
+        """Return the arrays for a weights file; none for the layout of the default weights."""
         if self == DEFAULT_LAYOUT:
             return {}
         return {f"layout.{each.name}": np.array(getattr(self, each.name), np.float32) for each in fields(self)}
 
     def num_inputs(self, num_own: int = 0) -> int:
-        """Numbers that a network reads of a match, of which the caller gives so many features."""
+        """Return the number of inputs per match, if the caller gives `num_own` features."""
         known = NUM_FEATURES if self.neighbours else NUM_FOURIER_FEATURES
         return known + num_own + (NUM_FOURIER_FEATURES - 1) * self.lifted
 

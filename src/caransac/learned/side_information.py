@@ -1,4 +1,4 @@
-"""Side information: what is known about a match before any model is tried, as numbers the state network reads."""
+"""Side information: numbers about a match before any model is tried, which the state network reads."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ def side_information(
     features: Array | None = None,
     layout: NetworkLayout = DEFAULT_LAYOUT,
 ) -> Floats:
-    """All that is known of every match, the caller's own features last: (n, layout.num_inputs(d)).
+    """Return the inputs of the network for every match, with the caller's features last.
+
+    The shape is (n, layout.num_inputs(d)).
 
     Args:
         correspondences: the matches.
-        spreads: (2, 3) where their points are: see `kernels.pack`.
-        scores: (n,) or None.
-        score_kind: what the scores are.
-        features: (n, d) or None; the last ``layout.lifted`` of them, from 0 to 1.5, are lifted as the scores are.
-        layout: what of it the network reads.
+        spreads: (2, 3) position and spread of the points in each image; see `kernels.pack`.
+        scores: (n,) scores, or None.
+        score_kind: kind of the scores.
+        features: (n, d) features, or None. The last ``layout.lifted`` of them, from 0 to 1.5, are lifted like the
+            scores.
+        layout: layout of the network.
     """
     if layout.neighbours:
         known = kernels.side_information(correspondences.in_spreads(spreads), scores, KINDS[score_kind])
@@ -43,9 +46,10 @@ def side_information(
 
 
 def lift_scores(scores: Array | None, score_kind: ScoreKind, count: int) -> Floats:
-    """Scores (n,) lifted as the paper does: (n, NUM_FOURIER_FEATURES), zero without scores.
+    """Lift scores (n,) as in the paper: (n, NUM_FOURIER_FEATURES), zero without scores.
 
-    Confidences count as one less themselves, so that weights that were trained with ratios know which are better.
+    A confidence c is replaced by 1 - c, so that lower is better, as with ratios. Weights trained with ratios then
+    apply.
     """
     if scores is None:
         return np.zeros((count, NUM_FOURIER_FEATURES), np.float32)

@@ -4,15 +4,15 @@ With S the (n, k) MSAC scores of k models and C their totals, the attention is `
 
     F <- update([F, digest(A message(F))]),    p = sigmoid(decoder(F)),
 
-from ``F = init(side information)``. A is never formed. The kernel (`kernels.StateKernels`, single precision) saves what
-it can without changing the result:
+from ``F = init(side information)``. A is never formed. The kernel (`kernels.StateKernels`, single precision) saves work
+without changing the result:
 
 - ``message`` ends and ``digest`` starts with affine maps, which commute with sums over the matches:
   ``S^T (H W + b) = (S^T H) W + (S^T 1) b^T`` and ``(S G) W = S (G W)`` keep the cost at k rows instead of n (the
-  latter where ``digest`` does not start with a skip connection);
+  latter only if ``digest`` does not start with a skip connection);
 - the end of ``digest`` and the start of ``update`` are one affine layer;
-- a match without any score, as most wrong ones are, sends no message, and its digest is ``digest(0)``: its update reads
-  its state alone.
+- a match without any score, like most wrong ones, sends no message, and its digest is ``digest(0)``: its update depends
+  only on its state.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from caransac.learned.weights_file import LEAKY_RELU, NONE, TANH, Weights, layer
 
 
 class MatchStates(Protocol):
-    """What the loop asks of a network: states of matches, and what they say."""
+    """Interface of a network for the loop: states of matches, and their inlier probabilities."""
 
     @property
     def num_features(self) -> int:
-        """Numbers of side information per match."""
+        """Number of inputs of side information per match."""
 
     @property
     def alpha(self) -> float:
-        """Exponent of the probabilities in the refinement's weights."""
+        """Exponent of the probabilities in the weights of the refinement."""
 
     def first(self, side: Floats) -> tuple[Floats, Floats]:
-        """State (n, c) and inlier probabilities (n,) from side information (n, d)."""
+        """Return the state (n, c) and inlier probabilities (n,) from side information (n, d)."""
 
     def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
-        """State (n, c) and inlier probabilities (n,) after seeing the MSAC scores (k, n) of k models."""
+        """Return the state (n, c) and inlier probabilities (n,) after seeing MSAC scores (k, n) of k models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,24 +61,24 @@ class StateNetwork:
 
     @property
     def num_features(self) -> int:
-        """Numbers of side information per match."""
+        """Number of inputs of side information per match."""
         return len(self.weights["init.0.weight"])
 
     @property
     @computed_once
     def layout(self) -> NetworkLayout:
-        """What it reads of a match, and where its skip connections are."""
+        """Inputs for each match, and skip connections."""
         return NetworkLayout.of(self.weights)
 
     @property
     def alpha(self) -> float:
-        """Exponent of the probabilities in the refinement's weights."""
+        """Exponent of the probabilities in the weights of the refinement."""
         return float(self.weights["alpha"])
 
     @property
     @computed_once
     def layers(self) -> dict[str, list[Layer]]:
-        """The layers of every part, by its name."""
+        """Layers of every part, by the name of the part."""
         activations = {
             "init": (LEAKY_RELU, NONE),
             "decoder": (LEAKY_RELU, LEAKY_RELU, NONE),
@@ -92,15 +92,15 @@ class StateNetwork:
     @property
     @computed_once
     def kernels(self) -> StateKernels:
-        """All of it, compiled."""
+        """The whole network in compiled form."""
         return StateKernels(**self.layers)
 
     def first(self, side: Floats) -> tuple[Floats, Floats]:
-        """State (n, c) and inlier probabilities (n,) from side information (n, d)."""
+        """Return the state (n, c) and inlier probabilities (n,) from side information (n, d)."""
         return self.kernels.first(side)
 
     def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
-        """State (n, c) and inlier probabilities (n,) after seeing the MSAC scores (k, n) of k models."""
+        """Return the state (n, c) and inlier probabilities (n,) after seeing MSAC scores (k, n) of k models."""
         return self.kernels.update(state, msac_scores)
 
     def try_out(self) -> None:
@@ -119,7 +119,7 @@ class StateNetwork:
 
 
 def _check_confidence(fit: str, weight: Floats, bias: Floats, mean: Floats, scale: Floats) -> None:
-    """Raise a ValueError if the weights of a confidence do not fit together: they are used as they are."""
+    """Raise a ValueError if the weights of a confidence have inconsistent shapes or a negative scale."""
     if not np.all(scale >= 0):
         raise ValueError(f"{fit}.scale must not be negative")
     used = int(np.count_nonzero(scale))
@@ -129,5 +129,5 @@ def _check_confidence(fit: str, weight: Floats, bias: Floats, mean: Floats, scal
 
 
 def load_network(weights: str | Path) -> StateNetwork:
-    """The network of a name in the package or of the path of an npz file; read again when the file has changed."""
+    """Return the network of a name in the package or of an npz file. Read a file again if it has changed."""
     return load(weights, StateNetwork, "weights")

@@ -1,4 +1,4 @@
-"""What the networks share: files of weights, and the layers in them."""
+"""Weights files of all networks, and the layers in them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ Weights = Mapping[str, Floats]
 
 FOLDER = Path(__file__).parent / "weights"
 IN_LAB = frozenset({"filter", "filter-128", "paper-with-filter", "sample-quality", "with-filter"})
-LARGEST_WEIGHT = 1e4  # trained ones are about one; far beyond, products of layers overflow to NaN
-KEPT = 24  # networks in memory at most
+LARGEST_WEIGHT = 1e4  # trained weights are about one; with much larger ones, products of layers overflow to NaN
+KEPT = 24  # maximum number of networks in memory
 
 NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
 
 
 class Network(Protocol):
-    """What is made of weights."""
+    """A network that is made of weights."""
 
     def try_out(self) -> None:
-        """Run every layer once; an error where an array is missing or has another shape."""
+        """Run every layer once. Raise an error if an array is missing or has a wrong shape."""
 
 
 LoadedNetwork = TypeVar("LoadedNetwork", bound=Network)
 
 
 def layers_of(weights: Weights, name: str, *activations: Activation, every_skip: bool = False) -> list[Layer]:
-    """The first layers of a network; from the second on, hidden layers that keep their width are residual.
+    """Return the first layers of a network, one for each activation.
 
-    Layer l of network ``net`` is ``net.l.weight`` (in, out) and ``net.l.bias`` (out,). With `every_skip`, all layers
-    that keep their width are residual.
+    Layer l of network ``net`` is ``net.l.weight`` (in, out) and ``net.l.bias`` (out,). Hidden layers of constant width
+    are residual, except the first layer. With `every_skip`, all layers of constant width are residual.
     """
     layers: list[Layer] = []
     for index, activation in enumerate(activations):
@@ -51,7 +51,7 @@ def layers_of(weights: Weights, name: str, *activations: Activation, every_skip:
 
 
 def weights_path(name: str | Path, argument: str = "weights") -> Path:
-    """Where the weights of a name in the package lie; a `Path`, or a name that ends in ".npz", is a path itself."""
+    """Return the path of weights: a `Path`, a name that ends in ".npz", or a name in the package."""
     return _path_of(name, argument) if isinstance(name, str | Path) else as_path(name, argument)
 
 
@@ -66,17 +66,17 @@ def _is_of_package(name: str | Path) -> bool:
 
 
 def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Floats]:
-    """The arrays of a file of weights, all of them finite.
+    """Return the arrays of a weights file. All are finite.
 
     Args:
         name: a name in the package, or the path of an npz file.
-        argument: what the caller calls it, for the message of the ValueError.
+        argument: name of the caller's argument, for the message of a ValueError.
     """
     path = weights_path(name, argument)
     if not path.is_file():
         raise ValueError(_describe_missing(path, argument))
     try:
-        with open_npz(path) as arrays, np.errstate(over="ignore"):  # what overflows is infinite, and refused below
+        with open_npz(path) as arrays, np.errstate(over="ignore"):  # overflow gives infinity, which is refused below
             weights = {key: _as_weights(arrays[key], key) for key in arrays}
     except (ValueError, OSError) as error:
         raise ValueError(f"{argument}: {path} is not a caransac weights file: {error}") from error
@@ -87,7 +87,7 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
 
 
 def _describe_missing(path: Path, argument: str) -> str:
-    """The message about weights that are not there; it names the part of the project that has them."""
+    """Return the message about missing weights. If the lab has them, it says so."""
     if path.parent != FOLDER:
         return f"{argument}: no such file: {path}"
     known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.npz")))
@@ -102,12 +102,14 @@ def _as_weights(array: NDArray[Any], key: str) -> Floats:
 
 
 def load(name: str | Path, make: Callable[[Weights], LoadedNetwork], argument: str) -> LoadedNetwork:
-    """The network of a file of weights; kept after the first call, until the file changes. Those of the package do not.
+    """Return the network of a weights file, and cache it until the file changes.
+
+    Files of the package are assumed never to change.
 
     Args:
-        name: as in `read_weights`.
-        make: the network's class.
-        argument: as in `read_weights`.
+        name: a name in the package, or the path of an npz file.
+        make: class of the network.
+        argument: name of the caller's argument, for the message of a ValueError.
     """
     path = weights_path(name, argument)
     try:
@@ -122,9 +124,9 @@ def _load(
     path: str,
     make: Callable[[Weights], Network],
     argument: str,
-    version: tuple[int, ...],  # noqa: ARG001  # part of the cache's key
+    version: tuple[int, ...],  # noqa: ARG001  # part of the cache key
 ) -> Network:
-    """The network of the version of a file that is there now."""
+    """Return the network of the current version of a file."""
     network = make(read_weights(Path(path), argument))
     try:
         network.try_out()
