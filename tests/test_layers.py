@@ -78,6 +78,15 @@ def test_imports_point_downwards(file):
         assert layer_of(known(imported)) <= layer_of(module_of(file)), f"{file} imports {imported}"
 
 
+def test_the_estimator_has_no_numbers_at_module_level():
+    """Numbers are in the records of `tuning` or in the function that uses them, each with its reason."""
+    for file in (file for file in FILES if file.parts[0] == "robust"):
+        for node in ast.parse((PACKAGE / file).read_text()).body:
+            value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+            numbers = [each for each in ast.walk(value or ast.Pass()) if isinstance(each, ast.Constant)]
+            assert not any(isinstance(each.value, (int, float)) for each in numbers), f"{file}: {ast.unparse(node)}"
+
+
 def test_imports_form_no_cycle():
     graph = {module_of(file): {known(name) for name in imports_of(PACKAGE / file)} for file in FILES}
     graph = {module: names & set(graph) - {module} for module, names in graph.items()}

@@ -16,6 +16,7 @@ SMALLEST_DEVIATION = 1e-9  # unless exact: estimation divides by its square
 LARGEST_DEVIATION = 1.0  # for focal lengths (relative) and k1: no knowledge at all
 # Deviation of k1 of an unknown lens. Phones have a k1 of up to 0.02, other cameras of 0.05 to 0.1.
 UNKNOWN_DISTORTION_DEVIATION = 0.05
+IGNORED_DISTORTION_DEVIATION = 0.03  # of k1 of an ordinary lens that the caller gave as a perfect one
 
 
 def check_deviation(deviation: Any, name: str = "focal_deviation") -> None:

@@ -7,10 +7,10 @@ from math import exp
 import numpy as np
 
 from caransac.camera import Camera
-from caransac.camera_priors import LARGEST_DEVIATION
+from caransac.camera_priors import IGNORED_DISTORTION_DEVIATION, LARGEST_DEVIATION
 from caransac.geometry import Array, symmetric_inverse
 from caransac.kernels import ABSOLUTE, RELATIVE, lens_information
-from caransac.robust.assess.uncertainty import USUAL_DISTORTION, camera_covariance, information_of, lens_response
+from caransac.robust.assess.uncertainty import camera_covariance, information_of, lens_response
 from caransac.robust.problems import Absolute, with_intrinsics
 from caransac.robust.problems.base import intrinsics_of, log_scales_of
 from caransac.robust.problems.focal import with_model
@@ -69,7 +69,7 @@ def _refined_focals(
     assert model is not None
     covariance = symmetric_inverse(information_of(wide, model, weights, found.noise * ERRORS.stated_cameras**0.5))
     response = lens_response(wide, model, weights, found.noise)
-    bias = np.zeros(len(covariance)) if response is None else USUAL_DISTORTION * response
+    bias = np.zeros(len(covariance)) if response is None else IGNORED_DISTORTION_DEVIATION * response
     refined = []
     for index, camera in enumerate(cameras):
         own, widest = RELATIVE.focal(index), wide.priors[index].focal

@@ -28,9 +28,6 @@ from caransac.robust.problems.base import log_scales_of
 from caransac.robust.records import CameraEvidence, Estimate
 from caransac.tuning import CAMERAS, ERRORS, Tuning
 
-HELD = 1e6  # precision of what is held together
-NO_PRIOR = IntrinsicsPrior()
-
 
 def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence | None:
     """Refine the answer, which must exist with its probabilities, with free cameras; None if they are not exact."""
@@ -77,7 +74,7 @@ def nearest_fundamental(
     """
     points, models = likely.correspondences, F[None]
     for scale in CAMERAS.loss_scales:
-        models = FUNDAMENTALS.refine(models, points, _steps(scale * max_error), weights)[0]
+        models = FUNDAMENTALS.refine(models, points, _steps(scale * max_error, IntrinsicsPrior()), weights)[0]
     supporting = points.subset(where(inliers))
     noise = sqrt(_median(FUNDAMENTALS.residuals_sq(models, supporting)[0])) if len(supporting) else inf
     return models[0], min(max(tuning.max_error * noise, CAMERAS.least_error * max_error), max_error)
@@ -90,7 +87,7 @@ def _median(values: Array) -> float:
     return 0.5 * float(ranked[low] + ranked[high])
 
 
-def _steps(loss_scale: float, intrinsics: IntrinsicsPrior = NO_PRIOR) -> RefineOptions:
+def _steps(loss_scale: float, intrinsics: IntrinsicsPrior) -> RefineOptions:
     """How models are refined with free parameters."""
     return RefineOptions(
         loss_scale=loss_scale,
@@ -105,7 +102,9 @@ def _free_focal(likely: Problem, weights: Array, model: Array, max_error: float,
     """Logarithm of the factor by which the focal length of both cameras changes where it is free, and its deviation."""
     points, unit_sq = likely.correspondences, ERRORS.cameras * noise**2
     prior = IntrinsicsPrior(
-        log_scale=(unit_sq / CAMERAS.free_deviation**2,) * 2, centre=(inf, inf), log_scale_difference=HELD * unit_sq
+        log_scale=(unit_sq / CAMERAS.free_deviation**2,) * 2,
+        centre=(inf, inf),
+        log_scale_difference=1e6 * unit_sq,  # so precise that both focal lengths change together
     )
     freed = with_intrinsics(model)[None]
     for scale in CAMERAS.loss_scales[::2]:

@@ -9,25 +9,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
+from caransac.camera_priors import IGNORED_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import Array, Floats
 from caransac.kernels import RefineOptions, where
 from caransac.learned.state_network import StateNetwork
 from caransac.learned.weights_file import KEPT
 from caransac.options import Options
 from caransac.robust.assess.evidence import EVIDENCE, RunEvidence, run_evidence
-from caransac.robust.assess.uncertainty import USUAL_DISTORTION, bent_by
+from caransac.robust.assess.uncertainty import bent_by
 from caransac.robust.problems import Problem
 from caransac.robust.records import Assessment, Estimate
 
-# As likely as not, a camera that is said to be exact has a lens that nobody told of, with a k1 as unknown ones have it.
-# No answer is surer than that such a lens leaves it right, which it does not where a camera hardly moved.
-UNTOLD_SHARE = 0.5
-# Where a lens moves the answer by less to first order, in what is right, it is not looked at closer.
-LITTLE_SHIFT = 0.05
-REFINED_POINTS, REFINED_STEPS, REFINED_DECREASE = 256, 8, 1e-3  # of this closer look
-
-EXTREME = 2.5  # deviations
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
 
 
@@ -47,8 +39,9 @@ def assess_confidence(
     numbers = said.numbers
     sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
     assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
-    if sure is not None and sure > 1 - UNTOLD_SHARE and assess_lenses:
-        sure = min(sure, withstands_lenses(untold_shift(problem, found, said), problem.outcome_limit))
+    limit = problem.outcome_limit
+    if sure is not None and assess_lenses and sure > withstands_lenses(math.inf, limit):  # else no lens lowers it
+        sure = min(sure, withstands_lenses(untold_shift(problem, found, said), limit))
     return replace(seen, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 
@@ -61,15 +54,15 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
         said: its evidence.
     """
     assert found.model is not None and found.msac_scores is not None
-    shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / USUAL_DISTORTION
+    shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / IGNORED_DISTORTION_DEVIATION
     inliers = where(found.msac_scores > 0)
-    if shift < LITTLE_SHIFT * problem.outcome_limit or len(inliers) == 0:
+    if shift < 0.05 * problem.outcome_limit or len(inliers) == 0:  # too little to lower the confidence
         return shift
-    likely = problem.subset(inliers[:: -(-len(inliers) // REFINED_POINTS)])
+    likely = problem.subset(inliers[:: -(-len(inliers) // 256)])  # a few points and steps show how far it moves
     options = RefineOptions(
         loss_scale=found.noise,
-        max_steps=REFINED_STEPS,
-        min_decrease=REFINED_DECREASE,
+        max_steps=8,
+        min_decrease=1e-3,
         intrinsics=problem.intrinsics_prior(found.noise),
     )
     bent = [bent_by(likely, sign * UNKNOWN_DISTORTION_DEVIATION) for sign in (-1, 1)]
@@ -80,7 +73,9 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
 
 def withstands_lenses(shift: float, limit: float) -> float:
     """Probability that the outcome moves by no more than a limit, where a lens nobody told of moves it by a shift."""
-    return 1 - UNTOLD_SHARE * math.erfc(limit / (2**0.5 * shift))
+    # Half of the cameras that are given as exact are assumed to have an unknown lens instead. It makes the answer wrong
+    # above all if the camera hardly moved.
+    return 1 - 0.5 * math.erfc(limit / (2**0.5 * shift))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,4 +125,5 @@ def _fit_of(network: StateNetwork, what: str, name: str | None) -> ConfidenceFit
 
 def standardised(evidence: Array, mean: Array, scale: Array) -> Array:
     """Standardise the evidence (..., d) and clip it to the range seen in training."""
-    return np.minimum(np.maximum((evidence - mean) / scale, -EXTREME), EXTREME)
+    extreme = 2.5  # deviations
+    return np.minimum(np.maximum((evidence - mean) / scale, -extreme), extreme)

@@ -15,58 +15,56 @@ from caransac.robust.problems import Absolute, Homography, Problem
 from caransac.robust.records import Degeneracy, Estimate
 from caransac.tuning import Tuning
 
-# A homography explains a pair if it carries this share of the inliers to their partners, up to so many deviations of a
-# keypoint: 98 in 100 right matches of a plane are that close.
-PLANE_SHARE, PLANE_REACH = 0.9, 4.0
-LEAST_PLANE_SHARE = 0.5  # homographies of fewer inliers are not pursued any further
-# Another pose explains the matches as well if it is this far from the answer, and the answer's consensus is larger by
-# no more than so many deviations of what noise makes of it.
-OTHER_POSE_DEG, LARGEST_CHANCE = 1.0, 3.0
-CLEAR = 8.0  # deviations: more say no more
-
 
 def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Degeneracy:
     """Whether a plane or a rotation explains an answer's inliers, and what else would then explain them.
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
-    nothing = Degeneracy(None, 0.0, problem.no_models, CLEAR)
+    nothing = _with_others(None, 0.0, problem.no_models, np.empty(0))
     if found.model is None or found.msac_scores is None or problem.traits.degeneracy is None:
         return nothing
     if problem.traits.degeneracy == "one view":
         return _flat_scene(cast("Absolute", problem), found, options.tuning)
     inliers = problem.subset(where(found.msac_scores > 0))
     deviation = found.noise / problem.median_error
-    plane, max_error = Homography(inliers.correspondences), PLANE_REACH * deviation
+    plane, max_error = Homography(inliers.correspondences), 4.0 * deviation  # 98 in 100 right matches of a plane
     if plane.num_points < plane.sample_size:
         return nothing
-    H = quick_model(plane, np.arange(plane.num_points, dtype=np.int32), max_error, found.noise, options)
+    H = quick_model(plane, None, max_error, found.noise, options)
     if H is None:
         return nothing
     share = np.count_nonzero(plane.inliers(H, max_error)) / plane.num_points
-    if share < LEAST_PLANE_SHARE:
+    least, most = 0.5, 0.9  # share of the inliers below which a model is dropped, and from which it explains the pair
+    if share < least:
         return nothing
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)
     kind: DegeneracyKind | None = None
-    if share >= PLANE_SHARE:
-        R = _rotation(plane, H, max_error) if problem.traits.degeneracy == "two views" else None
-        kind = "planar" if R is None else "rotation"
-    return Degeneracy(kind, share, others[margins < LARGEST_CHANCE], min([CLEAR, *margins.tolist()]))
+    if share >= most:
+        rotates = problem.traits.degeneracy == "two views" and _rotation_share(plane, H, max_error, least) >= most
+        kind = "rotation" if rotates else "planar"
+    return _with_others(kind, share, others, margins)
 
 
-def _rotation(plane: Homography, H: Array, max_error: float) -> Array | None:
-    """The rotation (3, 3) that explains the rays that a homography explains, or None if there is parallax."""
+def _with_others(kind: DegeneracyKind | None, share: float, others: Array, margins: Array) -> Degeneracy:
+    """Return the record of other poses (k, ...) with their margins (k,): see `_second_poses`."""
+    largest_chance, clear = 3.0, 8.0  # up to the first, the pose explains the matches as well; the second is certain
+    return Degeneracy(kind, share, others[margins < largest_chance], min([clear, *margins.tolist()]))
+
+
+def _rotation_share(plane: Homography, H: Array, max_error: float, least: float) -> float:
+    """Return the share of the rays that the rotation nearest to a homography explains; little if there is parallax."""
     R = nearest_rotation(H)
     for _ in range(2):  # the nearest one, then that of the rays it explains (Kabsch)
         explained = plane.inliers(R, max_error)
-        if explained.mean() < LEAST_PLANE_SHARE:
-            return None
+        if explained.mean() < least:
+            return 0.0
         rays1, rays2 = (
             homogeneous(points[explained]) / np.linalg.norm(homogeneous(points[explained]), axis=1, keepdims=True)
             for points in (plane.points1, plane.points2)
         )
         R = nearest_rotation(np.einsum("ni,nj->ij", rays2, rays1))
-    return R if plane.inliers(R, max_error).mean() >= PLANE_SHARE else None
+    return float(plane.inliers(R, max_error).mean())
 
 
 def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degeneracy:
@@ -84,11 +82,12 @@ def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degenerac
         intrinsics=problem.intrinsics_prior(found.noise),
     )
     other = problem.refine(mirrored[None], options, weights)
-    margin = CLEAR
-    if np.linalg.norm(np.subtract(*problem.outcomes(np.stack([other[0], found.model])))) > np.radians(OTHER_POSE_DEG):
+    margins = np.empty(0)
+    apart = np.linalg.norm(np.subtract(*problem.outcomes(np.stack([other[0], found.model]))))
+    if _is_other(np.degrees(apart)):
         difference = found.msac_scores - problem.msac_scores(other, found.max_error)[0]
-        margin = min(CLEAR, float(difference.sum() / max(np.linalg.norm(difference), 1.0)))
-    return Degeneracy(None, share, other if margin < LARGEST_CHANCE else problem.no_models, margin)
+        margins = np.array([difference.sum() / max(np.linalg.norm(difference), 1.0)])
+    return _with_others(None, share, other[: len(margins)], margins)
 
 
 def _second_poses(
@@ -115,8 +114,9 @@ def _second_poses(
     if not poses:
         return none
     refined = likely.refine(np.stack(poses), options, weights.astype(float))
-    other = np.array([_differs(model, found.model) for model in refined])
-    refined = refined[other]
+    R, t = found.model[:, :3], found.model[:, 3]
+    angles = (max(rotation_angle_deg(each[:, :3] @ R.T), angle_between_deg(each[:, 3], t)) for each in refined)
+    refined = refined[[_is_other(angle) for angle in angles]]
     if len(refined) == 0:
         return none
     differences = found.msac_scores - problem.msac_scores(refined, found.max_error)
@@ -125,7 +125,6 @@ def _second_poses(
     return refined[order], margins[order]
 
 
-def _differs(model: Array, answer: Array) -> bool:
-    """Whether two poses are two answers."""
-    turned = rotation_angle_deg(model[:, :3] @ answer[:, :3].T)
-    return max(turned, angle_between_deg(model[:, 3], answer[:, 3])) > OTHER_POSE_DEG
+def _is_other(angle_deg: float) -> bool:
+    """Return whether a pose at this angle from the answer is another pose."""
+    return angle_deg > 1.0

@@ -8,26 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from caransac.camera_priors import IGNORED_DISTORTION_DEVIATION
 from caransac.geometry import Array
 from caransac.kernels import RELATIVE, inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.robust.assess.rivals import unmoved
-from caransac.robust.assess.uncertainty import USUAL_DISTORTION, lens_response
+from caransac.robust.assess.uncertainty import lens_response
 from caransac.robust.loop.refinement import match_weights
 from caransac.robust.problems import Problem
 from caransac.robust.records import Assessment, Estimate
 from caransac.tuning import CAMERAS, ERRORS
-
-STEP = 1e-6  # of finite differences
-# Wrong matches agree with a model by chance, and most of all with one that was free to choose them: where a scene
-# leaves two degrees of freedom (lines, planes without cameras, rotations), it goes through two of them exactly. An
-# answer must not rest on so few: those of the largest influence are taken away before its deviation is taken.
-FREE_MATCHES, CHANCE_DEVIATIONS = 3, 3.0
-BACKGROUND = 2.0, 6.0  # in thresholds: as many matches are this far from the model by chance as are near it
-WIDE, WIDTH_POINTS = 0.2, 256  # more of it says no more
-STRONGEST = 1.0  # rival, in the answer: a stronger one says no more
-LITTLE = 1e-5  # added to what has a logarithm
 
 
 def _number(label: str) -> Any:
@@ -90,7 +81,12 @@ def run_evidence(
     # As if the noise were larger by as much as real errors are: next to a prior, the information must not be too large.
     error_in_deviation = ERRORS.outcome**0.5
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
-    dropped = math.ceil(by_chance + CHANCE_DEVIATIONS * by_chance**0.5) + FREE_MATCHES
+    # Wrong matches agree with a model by chance. If the scene leaves two degrees of freedom open (lines, planes without
+    # cameras, rotations), the model can even choose two of them and fit them exactly. An answer must not depend on so
+    # few matches: `safe_deviation` drops the most influential ones, as many as chance explains (three deviations) and
+    # three more.
+    dropped = math.ceil(by_chance + 3.0 * by_chance**0.5) + 3
+    little = 1e-5  # keeps logarithms finite
     variance = (error_in_deviation * last.noise) ** 2
     deviations = fitted.model_kernels.outcome_deviations(
         found.model, fitted.correspondences, weights, rates, variance, fitted.prior_information, dropped
@@ -99,18 +95,18 @@ def run_evidence(
         "support": math.log1p(float(inner_products(found.msac_scores[None], last.probabilities)[0])),
         "num_matches": math.log(problem.num_points),
         "noise": math.log(last.noise / problem.extent),
-        "deviation": math.log(deviations[0] / error_in_deviation + LITTLE),
-        "safe_deviation": math.log(deviations[1] / error_in_deviation + LITTLE),
-        "width": math.log(min(inlier_width(fitted), WIDE)),
-        "rival": min(0.0 if seen.rivalry is None else seen.rivalry.share, STRONGEST) ** 0.5,
+        "deviation": math.log(deviations[0] / error_in_deviation + little),
+        "safe_deviation": math.log(deviations[1] / error_in_deviation + little),
+        "width": math.log(min(inlier_width(fitted), 0.2)),  # wider regions are all equally good
+        "rival": min(0.0 if seen.rivalry is None else seen.rivalry.share, 1.0) ** 0.5,
     }
     if problem.traits.degeneracy is not None and seen.degeneracy is not None:
         numbers |= {"plane_margin": seen.degeneracy.margin, "plane_share": seen.degeneracy.share}
     if seen.covariance is not None:
         rotation = float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))
-        numbers["rotation_deviation"] = math.log(rotation**0.5 + LITTLE)
+        numbers["rotation_deviation"] = math.log(rotation**0.5 + little)
     if (shift := lens_shift(fitted, found.model, weights, last.noise, rates)) is not None:
-        numbers["lens_shift"] = math.log(shift + LITTLE)
+        numbers["lens_shift"] = math.log(shift + little)
     if problem.traits.degeneracy != "one view":
         still = np.count_nonzero(unmoved(fitted, found.max_error)) / max(len(inliers), 1)
         numbers |= {"mirrored": 0.5 if seen.mirrored is None else seen.mirrored, "still": still}
@@ -123,26 +119,28 @@ def run_evidence(
 
 def outcome_rates(problem: Problem, model: Array) -> Array:
     """How a model's outcome moves with each of its degrees of freedom: (f, k)."""
-    steps = STEP * np.eye(problem.model_kernels.degrees_of_freedom)
+    step = 1e-6  # of finite differences
+    steps = step * np.eye(problem.model_kernels.degrees_of_freedom)
     moved = problem.outcomes(np.concatenate([model[None], problem.model_kernels.retract(model, steps)]))
     same_sign = moved[1:] * np.sign(moved[1:] @ moved[0])[:, None]
-    return np.asarray((same_sign - moved[0]) / STEP)
+    return np.asarray((same_sign - moved[0]) / step)
 
 
 def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float | None:
     """How far an ordinary lens, which bends the points, moves the outcome; None where lenses are not considered."""
     response = lens_response(inliers, model, weights, noise)
-    return None if response is None else USUAL_DISTORTION * float(np.linalg.norm(rates.T @ response))
+    return None if response is None else IGNORED_DISTORTION_DEVIATION * float(np.linalg.norm(rates.T @ response))
 
 
 def chance_matches(problem: Problem, found: Estimate) -> float:
     """How many matches agree with the answer by chance: as many as lie within a threshold somewhat farther away."""
     assert found.model is not None
-    near, far = (factor * found.max_error for factor in BACKGROUND)
+    background = 2.0, 6.0  # in thresholds: matches in this band agree with the model by chance
+    near, far = (factor * found.max_error for factor in background)
     distances = problem.distances(found.model)
     return np.count_nonzero((distances > near) & (distances < far)) * found.max_error / (far - near)
 
 
 def inlier_width(inliers: Problem) -> float:
     """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
-    return max(min(widths(inliers.correspondences, WIDTH_POINTS)), 1e-4)
+    return max(min(widths(inliers.correspondences, 256)), 1e-4)  # of 256 points, for speed

@@ -12,18 +12,9 @@ from caransac.geometry import Array
 from caransac.geometry.mirroring import mirrored_share
 from caransac.kernels import most_likely, where
 from caransac.options import Options
-from caransac.robust.loop.sampling import sampling_pool
-from caransac.robust.loop.steps import QUICK_SAMPLES, quick_model
+from caransac.robust.loop.steps import quick_model
 from caransac.robust.problems import Problem
 from caransac.robust.records import Estimate, Rivalry
-
-REACH = 2.0  # in thresholds: matches that are closer to the answer are its own
-WORTH = 0.05  # likely matches that are not explained, in explained ones: with fewer no rival is sought
-LIKELY = 1024  # matches that are considered, the most probable by prior
-CHANCE_REACH = 2.0, 5.0  # in thresholds: matches this far from a model agree with it by chance alone
-# A rival is told of if it has this share of the matches of the answer, this many, and this many times those that agree
-# with it by chance.
-MIN_SHARE, MIN_MATCHES, MIN_EXCESS = 0.25, 20, 2.0
 
 
 def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
@@ -34,26 +25,27 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     prior = found.prior
     if found.model is None or found.msac_scores is None or prior is None:
         return Rivalry(problem.no_models, 0.0)
-    # Points behind a camera are explained as well: without parallax, any side will do.
-    rest = where(~(problem.distances(found.model) < REACH * found.max_error))
+    # Matches within two thresholds belong to the answer. So do points behind a camera: without parallax, their side is
+    # arbitrary.
+    rest = where(~(problem.distances(found.model) < 2.0 * found.max_error))
     own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
     others = problem.subset(rest)
     still = np.count_nonzero(unmoved(others, found.max_error)) / own
     none = Rivalry(problem.no_models, still)
-    likely = rest[most_likely(prior[rest], LIKELY)]
+    likely = rest[most_likely(prior[rest], 1024)]  # as many as models are compared on
     likely_prior = prior[likely]
-    if len(likely) < 2 * problem.sample_size or float(likely_prior.sum()) < WORTH * own:
+    # A twentieth of the support of the answer is too little for a rival that matters.
+    if len(likely) < 2 * problem.sample_size or float(likely_prior.sum()) < 0.05 * own:
         return none
-    part = problem.subset(likely)
-    pool = sampling_pool(likely_prior, problem.sample_size, QUICK_SAMPLES, options.tuning)
     max_error = options.tuning.max_error * found.noise
-    best = quick_model(part, pool, max_error, found.noise, options)
+    best = quick_model(problem.subset(likely), likely_prior, max_error, found.noise, options)
     if best is None:
         return none
     beyond_chance, by_chance = _count(others, best, max_error)
     share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
-    told = share >= MIN_SHARE and beyond_chance >= max(MIN_MATCHES, MIN_EXCESS * by_chance)
-    return Rivalry(best[None] if told else problem.no_models, max(share, still))
+    min_share, min_matches, min_excess = 0.25, 20, 2.0  # the last one as a multiple of the matches by chance
+    is_strong = share >= min_share and beyond_chance >= max(min_matches, min_excess * by_chance)
+    return Rivalry(best[None] if is_strong else problem.no_models, max(share, still))
 
 
 def find_mirroring(problem: Problem, found: Estimate) -> float | None:
@@ -75,7 +67,8 @@ def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:
 
 def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:
     """How many matches a model has beyond those by chance, and these: as many as lie in as much room farther away."""
-    near, middle, far = (np.count_nonzero(rest.inliers(model, factor * max_error)) for factor in (1.0, *CHANCE_REACH))
-    low, high = (factor**rest.error_dimensions for factor in CHANCE_REACH)
+    background = 2.0, 5.0  # in thresholds: matches in this band agree with the model by chance
+    near, middle, far = (np.count_nonzero(rest.inliers(model, factor * max_error)) for factor in (1.0, *background))
+    low, high = (factor**rest.error_dimensions for factor in background)
     by_chance = (far - middle) / (high - low)
     return max(near - by_chance, 0.0), by_chance

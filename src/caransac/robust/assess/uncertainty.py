@@ -12,17 +12,6 @@ from caransac.robust.problems.lens_prior import LensPrior, slack_information
 from caransac.robust.records import Estimate
 from caransac.tuning import ERRORS
 
-# Mean curvature of Cauchy's loss at a scale of the noise, the median distance, where that of squares is one: by so much
-# more the prior of the cameras counts.
-CAUCHY_CURVATURE = 0.214
-# Variance of Cauchy's estimator at a scale of w noises, divided by that of least squares: 1 + 0.58 / w^1.8.
-CAUCHY_EXCESS, CAUCHY_POWER = 0.58, 1.8
-FITTED = 4.0  # numbers, for each degree of freedom, as if the fit had made residuals smaller by so many
-LARGEST_SLOPE = 1e6  # of a residual, beyond which a match is left out
-USUAL_DISTORTION = 0.03  # deviation of the first radial coefficient k1 of an ordinary lens
-DISTORTION_STEP = 1e-4  # of finite differences
-RESPONDING = 512  # points that tell how lenses move a model, at most
-
 
 def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scale: float | None = None) -> Array | None:
     """Covariance (f, f) of the degrees of freedom of a pose that was found, in radians; None of other models.
@@ -41,25 +30,25 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scal
     if model is None or not problem.traits.uncertainty:
         return None
     data = problem.model_kernels.information(model, problem.correspondences, weights)
+    largest_slope = 1e6  # a match with a steeper residual is left out: it would outweigh all others
     lightest = weights[weights > 0].min(initial=1.0)
-    if not data.trace() < LARGEST_SLOPE**2 * lightest:  # the sum of squared slopes: some may be steep
+    if not data.trace() < largest_slope**2 * lightest:  # the sum of squared slopes: some may be steep
         slopes = problem.model_kernels.jacobian(model, problem.correspondences)[1]
-        weights = np.where(np.einsum("nf,nf->n", slopes, slopes) < LARGEST_SLOPE**2, weights, 0.0)
+        weights = np.where(np.einsum("nf,nf->n", slopes, slopes) < largest_slope**2, weights, 0.0)
         data = problem.model_kernels.information(model, problem.correspondences, weights)
     count = float(weights.sum())
     deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
     width = 1.0 if loss_scale is None else loss_scale / found.noise
+    cauchy_excess = 1 + 0.58 / width**1.8  # variance of Cauchy's estimator divided by that of least squares
+    fitted = 4.0 * RELATIVE.pose  # more than the degrees of freedom, because the residuals determine the weights
     variance = (
-        (1 + CAUCHY_EXCESS / width**CAUCHY_POWER)
-        * ERRORS.weighted
-        * deviation_sq
-        * max(count, 1e-9)
-        / max(count - FITTED * RELATIVE.pose, 0.5 * count, 1e-9)
+        cauchy_excess * ERRORS.weighted * deviation_sq * max(count, 1e-9) / max(count - fitted, 0.5 * count, 1e-9)
     )
+    cauchy_curvature = 0.214  # mean curvature of Cauchy's loss at the scale of the noise, divided by that of squares
     # The refinement weighs the prior of the cameras by another factor than their deviations say.
-    weight = problem.prior_weight(found.noise, model, weights) / (CAUCHY_CURVATURE * variance)
+    weight = problem.prior_weight(found.noise, model, weights) / (cauchy_curvature * variance)
     if problem.lens_prior is not None and not problem.lens_prior.is_as_given:
-        tempered = ERRORS.cameras * found.noise**2 / (CAUCHY_CURVATURE * variance)
+        tempered = ERRORS.cameras * found.noise**2 / (cauchy_curvature * variance)
         return _with_lenses(problem, problem.lens_prior, model, weights / variance, weight, tempered)
     data /= variance
     _add_radian(data)
@@ -194,12 +183,13 @@ def lens_response(problem: Problem, model: Array, weights: Array, noise: float) 
     """
     if problem.traits.usual_focal is None or not problem.num_points:
         return None
-    if problem.num_points > RESPONDING:
-        some = np.linspace(0, problem.num_points - 1, RESPONDING).astype(np.int32)
-        return lens_response(problem.subset(some), model, weights[some] * (problem.num_points / RESPONDING), noise)
-    bent, prior = bent_by(problem, DISTORTION_STEP).correspondences, problem.prior_information
+    enough, step = 512, 1e-4  # points, and the step of finite differences in k1
+    if problem.num_points > enough:
+        some = np.linspace(0, problem.num_points - 1, enough).astype(np.int32)
+        return lens_response(problem.subset(some), model, weights[some] * (problem.num_points / enough), noise)
+    bent, prior = bent_by(problem, step).correspondences, problem.prior_information
     response = problem.model_kernels.response(model, problem.correspondences, bent, weights, noise**2, prior)
-    return response / DISTORTION_STEP
+    return response / step
 
 
 def bent_by(problem: Problem, k1: float) -> Problem:

@@ -20,8 +20,6 @@ from caransac.robust.problems import Problem
 from caransac.robust.records import MatchInfo
 from caransac.tuning import Tuning
 
-QUICK_SAMPLES = 64  # minimal samples of `quick_model`
-
 Draw = Callable[[Round], Indices]  # the record of the last round -> minimal samples (S, sample_size)
 
 
@@ -174,9 +172,19 @@ def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
     return Regions(problem.correspondences, problem.share(prior), (tuning.max_error / tuning.rank_scale) ** 2)
 
 
-def quick_model(problem: Problem, pool: Indices, max_error: float, noise: float, options: Options) -> Array | None:
-    """Return the best model of a few samples from a pool, locally refined, or None if they have none."""
-    models = problem.solve(sample_uniform(pool, problem.sample_size, QUICK_SAMPLES, seed=options.seed))
+def quick_model(
+    problem: Problem, probabilities: Floats | None, max_error: float, noise: float, options: Options
+) -> Array | None:
+    """Return the best model of a few samples, locally refined, or None if they have none.
+
+    Inlier probabilities (n,) determine the sampling pool. None draws from all matches.
+    """
+    size, count = problem.sample_size, 64  # a quarter of a round: the model is only compared with the answer
+    if probabilities is None:
+        pool = np.arange(problem.num_points, dtype=np.int32)
+    else:
+        pool = sampling_pool(probabilities, size, count, options.tuning)
+    models = problem.solve(sample_uniform(pool, size, count, seed=options.seed))
     if len(models) == 0:
         return None
     kernels, points = problem.model_kernels, problem.correspondences
