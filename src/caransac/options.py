@@ -53,7 +53,8 @@ class Options:
             "lm-lo" and "lm-lo-u" refine them before they choose the best one.
         local_models: number of models that "ca-ransac" refines in a round, 1 to 1000. It chooses the ``top_models``
             among them.
-        state_update: ablation of "ca-ransac": False keeps the probabilities that follow from the side information only.
+        state_update: ablation of "ca-ransac": False never updates the probabilities that come from the side
+            information.
         adaptive_sampling: ablation of "ca-ransac": False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: ablation of "ca-ransac": False refines the best model with equal weights on the matches
             within ``max_error_px``.

@@ -27,7 +27,7 @@ class GeometryPolicy:
             replaces the pose.
         planar_reach: maximum error of a match that the homography explains when it replaces a reliable pose, divided by
             the inlier threshold of the pose. If a fixed camera zooms (Oxford's boat and bark), homographies explain
-            0.92 to 1 of the inliers; in scenes with depth, more than 0.9 in 3 of 1065 pairs.
+            0.92 to 1 of the inliers. In scenes with depth, they explain more than 0.9 in only 3 of 1065 pairs.
         min_rotation_confidence: minimum confidence of a rotation that is returned instead of a pose if the camera
             hardly moved.
         max_direction_deviation_deg: standard deviation of the translation direction, in degrees, above which the camera

@@ -22,11 +22,11 @@ class Tuning:
         working_set: maximum number of matches that an estimate works on. If there are more, all matches refine the
             answer, and all are scored.
         usual_reach: minimum threshold of the returned inliers, divided by the usual deviation of a keypoint: about a
-            pixel. If most keypoints are more precise than usual, some right ones are not.
-        pool_success: probability that a round draws a sample without outliers, if all matches of the sampling pool were
-            as likely right as the least likely one. It determines the size of the pool (0.9 in the paper).
-        min_pool: minimum number of matches, the most probable ones, in the sampling pool (15 in the paper) and after
-            the ratio filter of LM-LO.
+            pixel. Even if most keypoints are very precise, some right ones are not.
+        pool_success: probability that a round would draw a sample without outliers if every match of the sampling pool
+            were only as likely right as the least likely one. It determines the size of the pool (0.9 in the paper).
+        min_pool: minimum size of the sampling pool (15 in the paper), and minimum number of matches after the ratio
+            filter of LM-LO.
         sample_margin: samples of the first rounds divided by the number that the probabilities require. A round never
             draws more samples than usual; with infinity it always draws the usual number. With 4, RootSIFT loses 0.4
             AUC@5.
@@ -38,22 +38,22 @@ class Tuning:
             refines the best model so far in every round.
         rank_scale: scale of the Cauchy kernel in the ranking of models, as a multiple of the noise. A small scale gives
             more weight to very close matches, so that a precise model wins over a model that is only near more matches.
-        same_model: cosine of the scores of two models above which the attention treats them as one.
+        same_model: cosine of the scores of two models at which the attention treats them as one.
         usual_deviation: deviation of the position of an ordinary keypoint, divided by the extent of the points: half a
             pixel in an image of a thousand.
-        usual_matches: number of right matches that count as much as the prior of the noise. With infinity the noise is
-            not measured (as in the paper).
+        usual_matches: number of right matches that have the same weight as the prior of the noise. With infinity the
+            noise is not measured (as in the paper).
         first_noise: noise assumed in the first round, divided by the usual noise; minimal samples scatter more. Above
             this noise, thresholds grow with its square root.
         noise_reach: maximum distance of the matches that the noise is measured on, as a multiple of the noise.
         likely_prior: minimum prior of the matches that the noise is measured on.
-        max_error: thresholds as a multiple of the noise: of ranking and of local refinement. If the caller gave no
-            threshold, also those of inliers and of the scores that the network attends to.
+        max_error: threshold of ranking and local refinement, as a multiple of the noise. If the caller gave no
+            threshold, it also applies to inliers and to the scores that the network attends to.
         local_reach: maximum distance of matches in the local refinement, as a multiple of its threshold (as in the
             paper).
         local_steps: maximum number of Levenberg-Marquardt steps of the local refinement (as in the paper).
-        agreeing_deg: maximum angle between the outcomes of the best model and of the models that are averaged with it;
-            0 for no average.
+        agreeing_deg: maximum angle between the translation of the best model and the translations of the models that
+            are averaged with it; 0 for no average.
         mean_exponent: exponent of the consensus in the weight of a model when agreeing models are averaged: a model
             with 2 % less consensus counts for a third.
         min_weight: minimum weight of a match in the weighted refinement (as in the paper).
@@ -144,8 +144,8 @@ class CameraTuning:
             the matches as well as a k1, the k1 is not accepted. Without slack, pairs of one phone seemed to have k1 of
             -0.15 to 0.19.
         k1_difference: deviation of the difference of k1 between two images of one camera.
-        lens_matches: maximum number of matches that lenses are fitted to. The most likely ones are used. That
-            saves a seventh of the time with 8000 matches, and changes no accuracy.
+        lens_matches: maximum number of matches that lenses are fitted to. The most likely ones are used. This saves a
+            seventh of the time with 8000 matches and does not change the accuracy.
         lens_evidence: minimum logarithm of the Bayes factor at which a k1 is accepted. On validation scenes with
             undistorted lenses, ALIKED loses 0.6 AUC@5 at 5 and nothing at 10.
     """

@@ -71,7 +71,7 @@ def check_ratios(ratios: Array) -> None:
     low, high = ratios.min(initial=0.0), ratios.max(initial=0.0)
     if low < 0 or high > LARGEST_RATIO or np.count_nonzero(ratios > RATIO_ABOVE_ONE) > SHARE_ABOVE_ONE * len(ratios):
         raise ValueError(
-            f"scores must be ratios from 0 to 1, distance to the nearest in that to the second-nearest neighbour, but "
+            f"scores must be ratios from 0 to 1 (distance to the nearest / second-nearest neighbour), but "
             f'are {low:.3g} to {high:.3g}: are they distances? With score_kind="confidence" higher is better'
         )
 
@@ -192,7 +192,7 @@ def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool
         raise ValueError("initial_model must be a pose: [R | t] of shape (3, 4), (R, t), or a record with R and t")
     U, _, Vt = np.linalg.svd(R)
     if np.linalg.det(R) < 0 or np.abs(U @ Vt - R).max() > 1e-3:  # tolerates the few digits of a text file
-        raise ValueError("initial_model must have a rotation: its first three columns are none")
+        raise ValueError("initial_model must have a rotation in its first three columns")
     if unit and not t.any():
         raise ValueError("initial_model must have a translation: a rotation has no epipolar geometry")
     intrinsics = np.zeros((3, 2 if cameras else 0))

@@ -307,7 +307,7 @@ def pose_from_fundamental(
     if not matrix.any():
         raise ValueError("F must not be zero")
     if len(pixels1) == 0:
-        raise ValueError("points1 must not be empty: only matches tell which of four poses it is")
+        raise ValueError("points1 must not be empty: matches are needed to choose one of four poses")
     calibrated = Essential.from_pixels(pixels1, pixels2, given1, given2)
     E = essential_from_fundamental(matrix, given1.K, given2.K)
     return split_pose(choose_pose(E, calibrated.correspondences))

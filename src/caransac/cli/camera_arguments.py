@@ -66,10 +66,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the group of options about the cameras."""
     cameras = parser.add_argument_group(
         "cameras",
-        "Give an option once for both images, or twice, for one each. Without any, the\ncameras come from the file of "
-        "matches or from the EXIF data of the images. An\nunknown focal length is estimated from the matches. One that "
-        "is known to a\nfew per cent, written as 1200±5% or 1200+-5%, is refined with the pose, like\nfocal "
-        "lengths from EXIF data.",
+        "Give an option once for both images, or twice: first for image 1, then for\nimage 2. Without these "
+        "options, the cameras come from the file of matches or\nfrom the EXIF data of the images. An unknown focal "
+        "length is estimated from\nthe matches. An uncertain one, written as 1200±5% or 1200+-5% or read "
+        "from\nEXIF data, is refined with the pose.",
     )
     known = cameras.add_mutually_exclusive_group()
     known.add_argument(

@@ -36,7 +36,7 @@ localised or a confidence is below --min-confidence, and 2 for a wrong call or
 file."""
 EXAMPLES = """\
 examples:
-  caransac localize sparse/0 query.jpg                  database.db beside sparse
+  caransac localize sparse/0 query.jpg             database.db next to sparse
   caransac localize sparse/0 query.jpg --database db.db --html query.html
   caransac localize sparse/0 query.jpg --camera 1200,640,480±5% --json
   caransac localize sparse/0 queries/*.jpg --out poses.jsonl
@@ -185,7 +185,7 @@ def _read_done(out: Path | None) -> dict[str, bool]:
         except (ValueError, KeyError, TypeError):
             if line.startswith("{"):
                 continue  # an interrupted run wrote only a part of it
-            raise ValueError(f"--out {out} holds something else; choose another file") from None
+            raise ValueError(f"--out {out} contains something else; choose another file") from None
     kept = "".join(line + "\n" for line in whole)
     if kept != text:
         with replacing(out) as file:

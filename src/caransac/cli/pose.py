@@ -127,7 +127,7 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
         lines.append(f"  rival         another motion explains {100 * rival.share:.0f} % of the matches instead")
     parallax = result.parallax_px
     if parallax is not None:
-        note = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation says nothing"
+        note = "" if parallax > result.max_error_px else ": the cameras hardly moved, so the translation is meaningless"
         lines.append(f"  parallax      {parallax:.1f} px{note}")
     given, found = (matches.camera1, matches.camera2), two_views.found_cameras(views, result)
     for number, known in enumerate(zip(given, found, views.camera_sources, strict=True), 1):

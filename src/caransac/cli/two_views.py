@@ -142,7 +142,7 @@ def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
         return f"no {model}: {count} matches, but it takes {least} or more; use images that overlap more"
     if result.stop_reason == "degenerate":
         return (
-            f"no {model}: the {count} matches repeat each other or lie on one line, which determines none; use more of "
-            "the images"
+            f"no {model}: the {count} matches repeat each other or lie on one line, so they determine none; use "
+            "more of the images"
         )
     return f"no {model} explains more of the {count} matches than chance: do the images show the same scene?"

@@ -109,7 +109,7 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         default=defaults.min_confidence,
         metavar="P",
         help=f"reject pairs with a lower confidence (default: {MIN_CONFIDENCE} if the focal lengths of a pair are "
-        "known, else 0)",
+        "known, otherwise 0)",
     )
     how.add_argument(
         "--ratio-from-descriptors",
@@ -291,7 +291,7 @@ def parse_deviation(text: str) -> float:
         deviation = split_deviation(f"±{text}")[1]
         check_deviation(deviation)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a relative deviation: 0.04 or 4%, at most 1") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a relative deviation, such as 0.04 or 4%") from error
     return deviation
 
 

@@ -50,7 +50,7 @@ def view(arguments: argparse.Namespace) -> int:
     """Estimate the geometry, write the report, open it and return the exit code."""
     inputs.check_outputs(arguments, out=arguments.out)
     if arguments.max_image_px < 0:
-        raise ValueError(f"--max-image-px must be 0, for images as they are, or positive, not {arguments.max_image_px}")
+        raise ValueError(f"--max-image-px must be 0, for the original size, or positive, not {arguments.max_image_px}")
     options = two_views.read_options(arguments, keep_trace=True)
     views = inputs.read_views(arguments)
     found = two_views.estimate(views, options)

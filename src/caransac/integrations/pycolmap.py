@@ -225,7 +225,7 @@ def verify_matches(
     settings = as_two_view_settings(options)
     for name in ("min_inlier_ratio", "force_H_use", "multiple_models", "filter_stationary_matches"):
         if getattr(settings, name):
-            raise ValueError(f"options: {name} must be off, as `caransac verify`, which runs here, has no such choice")
+            raise ValueError(f"options: {name} must be off: `caransac verify`, which runs here, does not support it")
     with closing(ColmapDatabase(database_path)) as database, open_executor() as (executor, in_flight):
         wanted = _read_pair_ids(Path(database_path), Path(pairs_path))
         database.pending = [key for key in database.pending if key in wanted]
