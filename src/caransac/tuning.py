@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 class Tuning:
     """Numbers of CA-RANSAC and LM-LO that are the same for all data. `Options` has the choices of a caller.
 
-    A *distance* is that of a match to a model: the Sampson distance or, for a homography, the symmetric transfer error.
-    *Noise* is the median distance of right matches.
+    A *distance* is the error of a match under a model: the Sampson distance or, for a homography, the symmetric
+    transfer error. *Noise* is the median distance of right matches.
 
     Attributes:
         max_copies: share of exact duplicates among the matches above which only one of each is used.

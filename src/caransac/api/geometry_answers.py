@@ -57,7 +57,7 @@ class Answer:
         reason: sentence that explains the kind.
         matches: estimate that determines the inliers.
         epipolar: the estimate of the epipolar geometry.
-        known: fields of the result that replace those of `matches`, or are additional.
+        known: further fields of the result. They override the fields of `matches`.
     """
 
     kind: GeometryKind

@@ -135,7 +135,7 @@ def covariance_of(problem: RelativePoseProblem, found: Estimate, seen: Assessmen
 
 
 def _free(name: str, shared: bool, deviations: Sequence[float], index: Callable[[int], int]) -> dict[str, int]:
-    """Return indices of the estimated degrees of freedom by name: one if shared, else one for each uncertain camera."""
+    """Return indices of the estimated degrees of freedom by name: one if shared, otherwise one per uncertain camera."""
     if shared:
         return {name: index(0)}
     return {f"{name}{camera + 1}": index(camera) for camera, deviation in enumerate(deviations) if deviation > 0}

@@ -33,8 +33,8 @@ def run_program(program: str, description: str, commands: Sequence[str], argumen
             ``my_program.cli.do_this``.
         description: description that ``--help`` prints.
         commands: names of the commands.
-        arguments: arguments of the command line. None takes those of the process; Ctrl-C then ends the process cleanly
-            (see `InterruptGuard`).
+        arguments: arguments of the command line, or None for the arguments of the process. With None, Ctrl-C ends the
+            process cleanly (see `InterruptGuard`).
     """
     with InterruptGuard(f"{program}: interrupted", active=arguments is None) as guard:
         try:

@@ -168,8 +168,8 @@ def estimate_two_view_geometry(
         score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
-        A pycolmap.TwoViewGeometry with config, inlier_matches (k, 2) and those of E, F, H, cam2_from_cam1 and tri_angle
-        that the data determine. If they determine nothing, config is DEGENERATE.
+        A pycolmap.TwoViewGeometry with config, inlier_matches (k, 2) and, as far as the data determine them, E, F, H,
+        cam2_from_cam1 and tri_angle. If they determine nothing, config is DEGENERATE.
 
     Raises:
         ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.

@@ -50,11 +50,11 @@ class MatchStates(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StateNetwork:
-    """Weights of the networks, by the names of `layers_of`.
+    """The state network, made of weights by the names of `layers_of`.
 
-    init: side information -> state. decoder: state -> inlier log-odds. message (MLP3), digest (MLP2) and update (MLP1)
-    make the state transformer ``F <- update([F, digest(A message(F))])``. ``alpha`` is the exponent of the
-    refinement's weights. Widths are those of the arrays; `NetworkLayout` has the rest.
+    `init` maps side information to states. `decoder` maps states to inlier log-odds. `message` (MLP3), `digest` (MLP2)
+    and `update` (MLP1) are the state transformer ``F <- update([F, digest(A message(F))])``. `alpha` is the exponent of
+    the probabilities in the weights of the refinement. The arrays determine the widths, and `NetworkLayout` the rest.
     """
 
     weights: Weights
@@ -104,7 +104,7 @@ class StateNetwork:
         return self.kernels.update(state, msac_scores)
 
     def try_out(self) -> None:
-        """See `weights_file.Network.try_out`."""
+        """Run every layer once, and check the weights of the confidence. Raise an error if anything is wrong."""
         _ = self.kernels, self.alpha
         if self.layout.lifted and self.num_features < self.layout.num_inputs(self.layout.lifted):
             raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
@@ -112,7 +112,7 @@ class StateNetwork:
             if name.startswith(("confidence.", "rotation_confidence.")):  # optional, but whole
                 fit = name.rpartition(".")[0]
                 standardised = any(f"{fit}.{part}" in self.weights for part in ("mean", "scale"))
-                parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # those of 0.1
+                parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # as in version 0.1
                 found = [self.weights[f"{fit}.{part}"] for part in parts]
                 if standardised:
                     _check_confidence(fit, *found)
