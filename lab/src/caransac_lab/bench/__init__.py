@@ -1,6 +1,6 @@
-"""The benchmark: robust estimators side by side, on the same matches, under the same rules (docs/benchmark.md).
+"""The benchmark: compare robust estimators on the same matches and under the same rules (docs/benchmark.md).
 
-A protocol says what runs: `contract`, `adapters`, `filters`, `plan`, `protocol`, `runner`, `benchmark`, and the
-`studies` and `steps` of what is published. A `journal` says what ran. Tables say what is shown: `summary`, `tables`,
-`plots`, `document_tables`, which `publication` writes.
+A protocol defines what runs: `contract`, `adapters`, `filters`, `plan`, `protocol`, `runner` and `benchmark`, and the
+`studies` and `steps` of published results. A `journal` records what ran. `summary`, `tables`, `plots` and
+`document_tables` show the results, and `publication` writes them.
 """

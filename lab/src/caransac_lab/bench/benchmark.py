@@ -1,4 +1,4 @@
-"""A benchmark from beginning to end: thresholds, budgets, the accuracy pass, the timing pass."""
+"""A complete benchmark: thresholds, budgets, the accuracy pass, the timing pass."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from caransac_lab.datasets import Dataset, open_dataset
 from caransac_lab.metrics import auc
 
 THRESHOLDS_PX = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
-CALIBRATION_PAIRS = 7  # for a time budget
-FEWEST, MOST = 32, 2**20  # hypotheses that a time budget may come to
+CALIBRATION_PAIRS = 7  # number of pairs for finding a time budget
+FEWEST, MOST = 32, 2**20  # range of the number of hypotheses for a time budget
 
 
 class Observer(Protocol):
-    """What is told how far a benchmark is."""
+    """Interface for observing the progress of a benchmark."""
 
     def begin_stage(self, stage: str, total: int) -> None:
-        """A stage of so many outcomes begins."""
+        """Begin a stage of `total` outcomes."""
 
     def add_outcome(self, key: Key, outcome: Outcome) -> None:
-        """A run of the stage has ended, or the journal knew its outcome."""
+        """Add the outcome of a run of the stage, or one that the journal already had."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,12 @@ class TableRow:
 
     Attributes:
         dataset: name of the data set.
-        method: what ran.
-        problem: what it estimated.
-        settings: what it was told, but for the seed.
+        method: method that ran.
+        problem: problem that it solved.
+        settings: settings of the runs, except the seed.
         within_budget: False if even the fewest hypotheses took longer than the time budget.
         outcomes: for every seed, the outcomes by (scene, pair), sorted.
-        timed: the outcomes of the timing pass.
+        timed: outcomes of the timing pass.
     """
 
     dataset: str
@@ -58,14 +58,14 @@ class TableRow:
 
 
 class Benchmark:
-    """Runs a plan; outcomes go through the journal, so that a second run only reads them."""
+    """Run a plan. Outcomes go through the journal, so that a second run only reads them."""
 
     def __init__(self, plan: Plan, journal: Journal, observer: Observer, workers: int) -> None:
         self.plan, self.journal, self.observer, self.workers = plan, journal, observer, workers
         self.methods, self.missing = plan.choose_methods()
 
     def run(self) -> list[TableRow]:
-        """All rows of all data sets and problems."""
+        """Return all rows of all data sets and problems."""
         datasets = [open_dataset(source, self.plan.max_pairs) for source in self.plan.sources]
         names = [dataset.name for dataset in datasets]
         if len(set(names)) < len(names):
@@ -83,7 +83,7 @@ class Benchmark:
         return rows
 
     def settings(self, method: BenchMethod) -> RunSettings:
-        """What a method is told by default."""
+        """Return the default settings of a method."""
         estimator = method.estimator
         return RunSettings(
             max_error_px=estimator.max_error_px,
@@ -92,7 +92,7 @@ class Benchmark:
         )
 
     def thresholds(self, methods: list[BenchMethod], problem: ProblemName) -> dict[BenchMethod, MaxError]:
-        """Each method's threshold in pixels: its default, or the best by AUC@5 on the data set to tune on."""
+        """Return each method's threshold in pixels: its default, or the best by AUC@5 on the tuning data."""
         if self.plan.tune is None:
             return {method: method.estimator.max_error_px for method in methods}
         dataset = open_dataset(self.plan.tune, self.plan.tune_pairs)
@@ -113,10 +113,11 @@ class Benchmark:
     def fit_to_budget(
         self, dataset: Dataset, problem: ProblemName, settings: dict[BenchMethod, RunSettings]
     ) -> set[BenchMethod]:
-        """Set the hypotheses of every method to what fits its time budget; returns the methods that exceed it anyway.
+        """Set the hypotheses of every method to fit its time budget. Return the methods that exceed it anyway.
 
-        Hypotheses are doubled until the median time of a few pairs exceeds the budget, and interpolated between the
-        last two numbers. The number then holds for all pairs: figures can be repeated, as times cannot.
+        The number of hypotheses is doubled until the median time of a few pairs exceeds the budget, and interpolated
+        between the last two numbers. It is then the same for all pairs, because numbers are reproducible and times are
+        not.
         """
         budget, over = self.plan.budget_ms, set[BenchMethod]()
         if budget is None:
@@ -145,7 +146,7 @@ class Benchmark:
         settings: Mapping[BenchMethod, RunSettings],
         over: set[BenchMethod],
     ) -> list[TableRow]:
-        """The accuracy pass in parallel, then the timing pass, one run at a time."""
+        """Run the accuracy pass in parallel, then the timing pass, one run at a time."""
         jobs = {
             (method, seed): Job(method, problem, replace(told, seed=seed))
             for method, told in settings.items()
@@ -171,7 +172,7 @@ class Benchmark:
     def _run(
         self, stage: str, dataset: Dataset, jobs: list[Job], workers: int
     ) -> dict[Job, dict[tuple[str, str], Outcome]]:
-        """Outcomes of jobs by (scene, pair), sorted, so that figures do not depend on who finished first."""
+        """Return outcomes of jobs by (scene, pair), sorted so that figures do not depend on the order of runs."""
         if dataset.num_pairs == 0:
             return {job: {} for job in jobs}
         outcomes: dict[Key, Outcome] = {}
@@ -190,7 +191,7 @@ class Benchmark:
 
 
 def take_evenly(dataset: Dataset, count: int) -> Dataset:
-    """At most `count` pairs of a data set, at even distances from each other."""
+    """Return up to `count` pairs of a data set, at even intervals."""
     if count == 0:
         return replace(dataset, num_pairs=0)
     step = max(1, -(-dataset.num_pairs // count))
@@ -198,7 +199,7 @@ def take_evenly(dataset: Dataset, count: int) -> Dataset:
 
 
 def hypotheses_within(budget_ms: float, times_ms: Mapping[int, float]) -> int:
-    """Hypotheses that fit a time budget, given the times of ever more hypotheses up to the first that exceeds it."""
+    """Return the number of hypotheses that fits a time budget, from times of increasing numbers of hypotheses."""
     numbers = sorted(times_ms)
     if len(numbers) == 1 or times_ms[numbers[-1]] <= budget_ms:
         return numbers[-1]
@@ -208,5 +209,5 @@ def hypotheses_within(budget_ms: float, times_ms: Mapping[int, float]) -> int:
 
 
 def _median_ms(outcomes: Mapping[tuple[str, str], Outcome]) -> float:
-    """Median time, endless if no run came to an end."""
+    """Return the median time, infinite if no run finished."""
     return float(np.median([outcome.ms for outcome in outcomes.values() if outcome.ms is not None] or [np.inf]))

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: an interpreter profile of the functions that make up its parts."""
+"""Measure where the time of a run goes, with an interpreter profile of the functions of its parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "side information": (side_information,),
     "sample": (sampling_pool, SelectiveSampler.draw, PoolSampler.draw),
     "solve": (Essential.solve, Fundamental.solve),
-    "compare and refine": (Steps.hypothesise,),  # but for the solver, which it calls
+    "compare and refine": (Steps.hypothesise,),  # except the solver, which it calls
     "score": (rank_regions, Steps.attend, Problem.msac_scores),
     "refine": (likely_matches, Steps.measure, Steps.refine, Problem.refine),
     "network": (StateNetwork.first, StateNetwork.update),
@@ -46,14 +46,14 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "input and result": (check_matches, report),
     "final refinement": (protocol.polish_pose, protocol.polish_fundamental),
 }
-PARTS = (*FUNCTIONS, "other")  # "other" is all of a peer's run: none of its functions is timed
+PARTS = (*FUNCTIONS, "other")  # "other" is the whole run of a peer, whose functions are not timed
 PART_OF: dict[CodeType, str] = {
     cast(FunctionType, function).__code__: part for part, functions in FUNCTIONS.items() for function in functions
 }
 
 
 def parts_ms(job: Job, pair: Pair) -> dict[str, float]:
-    """Milliseconds of a run by the part they went to; the parts of `PARTS` that took none are left out."""
+    """Return the milliseconds of a run by part. Parts of `PARTS` without any time are omitted."""
     with timing() as spent:
         ms = protocol.run_job(job, pair).ms
     if ms is None:
@@ -64,9 +64,9 @@ def parts_ms(job: Job, pair: Pair) -> dict[str, float]:
 
 @contextmanager
 def timing() -> Iterator[dict[str, float]]:
-    """Seconds spent in each part while the block runs.
+    """Measure the seconds spent in each part while the block runs.
 
-    A function that another one calls counts as the other, except the solvers.
+    The time of a function that another part calls counts for the caller, except for the solvers.
     """
     spent: dict[str, float] = defaultdict(float)
     running: list[FrameType] = []

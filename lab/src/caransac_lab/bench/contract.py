@@ -1,4 +1,4 @@
-"""What an adapter of a foreign library provides, and what it is told."""
+"""Interface of adapters of foreign libraries, and the settings that they receive."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from caransac_lab.datasets import Pair
 ProblemName = Literal["E", "F"]
 Seeding = Literal["seed", "shuffle", "none"]
 
-# A library without a minimum number of iterations is kept from stopping early by asking for near certainty.
+# Libraries without a minimum number of iterations get this probability, so that they do not stop early.
 NEAR_CERTAINTY = 1 - 1e-12
-# With their own stopping, all methods aim at the same certainty within the same limit.
+# With their own stopping rule, all methods have the same target probability and the same limit.
 ADAPTIVE_SUCCESS_PROBABILITY, ADAPTIVE_ITERATIONS = 0.9999, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """What every method is told.
+    """Settings of every method.
 
     Attributes:
-        max_error_px: the method's threshold in pixels, in the sense it has for the method; "auto" only for ours.
-        iterations: hypotheses to draw, no fewer if the library can be made to; None for the method's own stopping.
-        seed: of the random numbers.
-        weights: path of weights trained on the data of the benchmark, for the methods that take them.
+        max_error_px: threshold in pixels, in the method's own definition; "auto" only for ours.
+        iterations: number of hypotheses, no fewer if the library allows that; None for the method's own stopping rule.
+        seed: seed of the random numbers.
+        weights: path of weights trained on the data of the benchmark, for the methods that use them.
     """
 
     max_error_px: MaxError = 1.0
@@ -41,31 +41,31 @@ class RunSettings:
 
     @property
     def threshold_px(self) -> float:
-        """The threshold of a method that needs a number."""
+        """Threshold of a method that needs a number."""
         assert self.max_error_px != "auto", "a peer is told a number"
         return self.max_error_px
 
     @property
     def limits(self) -> tuple[int | None, int]:
-        """Smallest (None: the library's own) and largest number of iterations."""
+        """Minimum (None for the library's own) and maximum number of iterations."""
         return (None, ADAPTIVE_ITERATIONS) if self.iterations is None else (self.iterations, self.iterations)
 
     @property
     def success_probability(self) -> float:
-        """The probability of success to stop at, for libraries that know no smallest number of iterations."""
+        """Success probability at which to stop, for libraries without a minimum number of iterations."""
         return ADAPTIVE_SUCCESS_PROBABILITY if self.iterations is None else NEAR_CERTAINTY
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """What a method found: a matrix, or a pose.
+    """Answer of a method: a matrix or a pose.
 
     Attributes:
         matrix: (3, 3) essential matrix of normalised coordinates or fundamental matrix of pixels; None with a pose.
         pose: R (3, 3) and t (3,), ``x2 = R x1 + t``; None with a matrix.
-        iterations: hypotheses drawn, if the library tells.
-        probabilities: (n,) of the matches as given to be right, if the method tells.
-        confidence: probability that the pose is right to five degrees, if the method tells.
+        iterations: number of hypotheses, if the library reports it.
+        probabilities: (n,) inlier probabilities of the given matches, if the method reports them.
+        confidence: probability that the pose is right to five degrees, if the method reports it.
     """
 
     matrix: Array | None = None
@@ -80,12 +80,12 @@ class LibraryCall:
     """One way to call one library.
 
     Attributes:
-        name: its name in tables and on the command line.
-        about: the settings, in a few words.
-        module: the module it imports.
-        package: what to install for it.
-        min_version: the oldest version whose behaviour is known.
-        lacks: what else keeps it from running, with the remedy; empty if nothing does.
+        name: name in tables and on the command line.
+        about: settings, in a few words.
+        module: module to import.
+        package: package to install.
+        min_version: oldest version with known behaviour.
+        lacks: other reason why it cannot run, with the remedy; empty if there is none.
     """
 
     name: str
@@ -97,7 +97,7 @@ class LibraryCall:
 
     @property
     def missing(self) -> str:
-        """What keeps it from running, with the remedy; empty if nothing does."""
+        """Reason why it cannot run, with the remedy; empty if there is none."""
         if find_spec(self.module) is None:
             return f"needs {self.package}>={self.min_version}: pip install {self.package}"
         found = installed_version(self.module)
@@ -111,14 +111,14 @@ class Estimator(LibraryCall):
     """An estimator of epipolar geometry.
 
     Attributes:
-        problems: what it estimates.
-        run: estimates; matches come best first if they have scores. None is a failure.
-        refines: whether it ends with a nonlinear refinement on its inliers of its own.
-        filtered: whether it gets the matches that pass the filter, best first, or all of them with their scores.
-        seeding: "seed": takes one; "shuffle": always draws the same numbers, so matches are shuffled instead (all such
-            methods sample uniformly); "none": neither can be had, and its figures vary from run to run.
-        max_error_px: the threshold at which it does well by default.
-        iterations: hypotheses, whatever the others draw; None for the common number.
+        problems: problems that it solves.
+        run: function that estimates. Matches are sorted, best first, if they have scores. It returns None on failure.
+        refines: whether it ends with its own nonlinear refinement on the inliers.
+        filtered: whether it gets the matches that pass the filter, best first. Otherwise it gets all with their scores.
+        seeding: "seed" takes a seed. "shuffle" always draws the same numbers, so matches are shuffled instead (all such
+            methods sample uniformly). "none" allows neither, and its figures vary from run to run.
+        max_error_px: good default threshold.
+        iterations: its own number of hypotheses; None for the common number.
         wants_weights: whether it needs `RunSettings.weights`.
     """
 
@@ -137,9 +137,9 @@ class HomographyEstimator(LibraryCall):
     """An estimator of homographies.
 
     Attributes:
-        run: estimates ``x2 ~ H x1``, (3, 3). None is a failure.
-        max_ratio: it gets the matches with a ratio below, best first; None for all of them with their ratios.
-        max_error_px: the threshold at which it does about best, by AUC@3 on made planes of other seeds than the
+        run: function that estimates ``x2 ~ H x1``, (3, 3). It returns None on failure.
+        max_ratio: maximum ratio of the matches that it gets, best first; None for all matches with their ratios.
+        max_error_px: threshold that is about the best by AUC@3 on synthetic planes with other seeds than the
             benchmark's.
     """
 
@@ -149,8 +149,8 @@ class HomographyEstimator(LibraryCall):
 
 
 def installed_version(module: str) -> str:
-    """Version of the distribution that provides a module; "0" if nothing says."""
-    names = _distributions().get(module, [module])  # pysuperansac's distribution names another module
+    """Return the version of the distribution that provides a module, or "0" if it is unknown."""
+    names = _distributions().get(module, [module])  # pysuperansac's distribution lists another module
     try:
         return metadata.version(names[0])
     except metadata.PackageNotFoundError:
@@ -163,6 +163,6 @@ def _distributions() -> dict[str, list[str]]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version: (4, 8, 1) of "4.8.1rc2"."""
+    """Return the leading numbers of a version: (4, 8, 1) for "4.8.1rc2"."""
     parts = (part for part in version.replace("rc", ".").split("."))
     return tuple(int(part) for part in parts if part.isdigit())

@@ -1,6 +1,6 @@
-"""The tables of the documents: a function for each, from the files of results to Markdown.
+"""The tables of the documents: one function for each, from the result files to Markdown.
 
-A function raises KeyError where the files have nothing for its table. A document shows the table of the function
+A function raises KeyError if the files have no data for its table. A document shows the table of the function
 `speed_pairs` between the lines `<!-- table: speed-pairs -->` and `<!-- end -->`.
 """
 
@@ -45,24 +45,24 @@ DATA = {"rootsift/val": "RootSIFT", "aliked/val": "ALIKED", "orb8k/val": "ORB"}
 
 
 def figure_cell(auc5: float, auc1: float, ms: float | None) -> str:
-    """Accuracy and time for readers."""
+    """Format accuracy and time."""
     return f"{auc5:.1f} / {auc1:.1f}" + ("" if ms is None else f", {ms:.1f}")
 
 
 def data_label(name: str) -> str:
-    """The features of a data set for readers."""
+    """Return the name of a data set's features."""
     return DATA.get(name, name)
 
 
 def set_label(name: str) -> str:
-    """A set of homographies for readers: "real, rootsift/val" is "real pairs, RootSIFT"."""
+    """Return the name of a set of homographies: "real, rootsift/val" becomes "real pairs, RootSIFT"."""
     kind, _, data = name.partition(", ")
     data = {"rootsift": "RootSIFT", "orb": "ORB"}.get(data, data_label(data))
     return f"{kind} pairs, {data}"
 
 
 def number(value: float | None) -> str:
-    """A number for readers; empty where there is none."""
+    """Format a number; empty for None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:.2f}"
@@ -89,9 +89,9 @@ UNCERTAIN = {
 }
 
 
-OWN_METHODS = ("CA-RANSAC", "LM-LO", "ContextFilter")  # what the names of rows that are no peer's begin with
+OWN_METHODS = ("CA-RANSAC", "LM-LO", "ContextFilter")  # prefixes of the names of our own methods
 DEFAULT = "CA-RANSAC, early stop"
-MOST_NAMED = 3  # peers that a cell names
+MOST_NAMED = 3  # maximum number of peers named in a cell
 BEST_THRESHOLD = ("PoseLib PROSAC", "OpenCV USAC_DEFAULT")
 
 Figures = tuple[float, float, float]
@@ -144,13 +144,13 @@ def headline(results: Results) -> str:
 
 
 def best_of(rows: list[tuple[float, float, float]]) -> tuple[str, str, str]:
-    """The largest AUCs and the shortest time, as they are printed."""
+    """Return the largest AUCs and the shortest time, as printed."""
     auc5, auc1, ms = zip(*rows, strict=True)
     return f"{max(auc5):.1f}", f"{max(auc1):.1f}", f"{min(ms):.1f}"
 
 
 def marked(row: tuple[float, float, float], best: tuple[str, str, str]) -> str:
-    """Accuracy and time for readers, the best ones bold."""
+    """Format accuracy and time, with the best values in bold."""
     texts = (f"{value:.1f}" for value in row)
     auc5, auc1, ms = (f"**{text}**" if text == wanted else text for text, wanted in zip(texts, best, strict=True))
     return f"{auc5} / {auc1}, {ms}"
@@ -165,7 +165,7 @@ def known_calibration(results: Results, method: str, names: list[str]) -> str:
 
 
 def calibration_cell(errors: list[float | None]) -> str:
-    """Expected calibration errors for readers, by data set."""
+    """Format expected calibration errors by data set."""
     known = [f"{error:.2f}" for error in errors if error is not None]
     return ", ".join(known) if known else "no confidence"
 
@@ -221,7 +221,7 @@ def losses(results: Results) -> str:
 
 
 def leaders(leads: dict[str, float], least: float, text: str) -> str:
-    """Who is ahead by more than the least, the farthest first; of a method's variants only the best."""
+    """Name the methods that lead by more than `least`, the largest lead first; only the best variant of each."""
     ahead: dict[str, float] = {}
     for name, lead in sorted(leads.items(), key=lambda each: -each[1]):
         if lead >= least:
@@ -232,7 +232,7 @@ def leaders(leads: dict[str, float], least: float, text: str) -> str:
 
 
 def comparisons(results: Results) -> Iterator[tuple[str, Figures, dict[str, Figures]]]:
-    """What was compared, figures of the default, and those of the peers; AUC@5, AUC@1 and milliseconds."""
+    """Yield each comparison: its title, the figures of the default, and those of the peers (AUC@5, AUC@1, ms)."""
     for problem, title in (("E", "pose"), ("F", "fundamental matrix")):
         for data, label in DATA.items():
             rows = {
@@ -255,7 +255,7 @@ def comparisons(results: Results) -> Iterator[tuple[str, Figures, dict[str, Figu
 
 
 def compared(title: str, rows: dict[str, Figures]) -> Iterator[tuple[str, Figures, dict[str, Figures]]]:
-    """The default and the peers among some rows; nothing if the default is not among them."""
+    """Yield the default and the peers among some rows; nothing if the default is missing."""
     peers = {name: row for name, row in rows.items() if not name.startswith(OWN_METHODS) and row[2] is not None}
     if DEFAULT in rows and rows[DEFAULT][2] is not None:
         yield title, rows[DEFAULT], peers
@@ -275,7 +275,7 @@ def homographies(results: Results) -> str:
 
 
 def thresholds(results: Results) -> str:
-    """The automatic threshold next to fixed ones, by the noise added; images as they are."""
+    """The automatic threshold compared with fixed ones, by the added noise, at the original image size."""
     tables = results["thresholds"]["tables"]
     places = [place for place in next(iter(tables.values()))["CA-RANSAC, auto"] if place.startswith("x1, ")]
     lines = []
@@ -293,7 +293,7 @@ def thresholds(results: Results) -> str:
 
 
 def tuned(results: Results) -> str:
-    """Thresholds tuned on other scenes, and what they give."""
+    """Thresholds tuned on other scenes, and the resulting figures."""
     rows = {(row["method"], row["problem"]): row for row in results["tuned"]["rows"]}
     lines = []
     for method in dict.fromkeys(name for name, _ in rows):
@@ -321,7 +321,7 @@ def robustness(results: Results) -> str:
 
 
 def any_scene(results: Results) -> str:
-    """Rendered scenes, by what is known of the cameras: right answers."""
+    """Right answers for rendered scenes, by what is known about the cameras."""
     scenes = results["any_scene"]["scenes"]
     told = list(next(iter(scenes.values())))
     cells = (
@@ -368,7 +368,7 @@ OPTIONS_FOR_TIME = {
 
 
 def speed_pairs(results: Results) -> str:
-    """Time and accuracy of the same runs, next to the peers."""
+    """Time and accuracy of the same runs, compared with the peers."""
     rows = speed_rows(results, "E")
     names = [name for name in DATA if any(data == name for data, _ in rows)]
     lines = (
@@ -385,7 +385,7 @@ def speed_pairs(results: Results) -> str:
 
 
 def speed_rows(results: Results, problem: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Rows of real pairs by data set and method."""
+    """Return the rows of real pairs by data set and method."""
     pairs = results["speed"]["parts"]["pairs"]
     return {(row["data"], row["method"]): row for row in pairs if row["problem"] == problem}
 
@@ -406,7 +406,7 @@ def speed_ratios(results: Results) -> str:
 
 
 def speed_leads(results: Results) -> str:
-    """Where the best of our settings is ahead of the best peer's at the same time, and where it is not."""
+    """Where the best of our settings leads the best peer at the same time, and where it does not."""
     from caransac_lab.bench.studies.speed import FIGURES, TIMES_MS, best_within
 
     lines = []
@@ -433,19 +433,19 @@ def speed_parts(results: Results) -> str:
 
 
 def short_name(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with the name of its features."""
+    """Return a row with the name of its features."""
     return row | {"data": DATA.get(row["data"], row["data"])}
 
 
 def speed_kernels(results: Results) -> str:
-    """How fast the kernels are."""
+    """Speed of the kernels."""
     from caransac_lab.bench.studies.speed_parts import kernels_text
 
     return kernels_text(results["speed"]["parts"]["kernels"])
 
 
 def speed_threads(results: Results) -> str:
-    """What a second thread gains."""
+    """Gain of a second thread."""
     from caransac_lab.bench.studies.speed_parts import threads_text
 
     return threads_text([short_name(row) for row in results["speed"]["parts"]["threads"]])
@@ -467,7 +467,7 @@ def speed_scale(results: Results) -> str:
 
 
 def options_for_time(results: Results) -> str:
-    """Options by what they cost."""
+    """Options by their cost in time."""
     rows = speed_rows(results, "E")
     names = [name for name in DATA if any(data == name for data, _ in rows)]
     lines = [
@@ -498,7 +498,7 @@ def dense(results: Results) -> str:
 
 
 def dense_cell(row: dict[str, float] | None) -> str:
-    """Error, time and memory for readers; of a run that took too long, nothing."""
+    """Format error, time and memory; empty for a run that took too long."""
     if row is None:
         return "took too long"
     error = max(row["rotation_deg"], row["translation_deg"])
@@ -507,7 +507,7 @@ def dense_cell(row: dict[str, float] | None) -> str:
 
 
 def verification(results: Results) -> str:
-    """Verification of a database next to COLMAP."""
+    """Verification of a database compared with COLMAP."""
     columns = {
         "pairs_per_second": "pairs per second",
         "cpu_ms_per_pair": "processor ms per pair",
@@ -518,7 +518,7 @@ def verification(results: Results) -> str:
 
 
 def reconstruction(results: Results) -> str:
-    """COLMAP's mapper after either verification."""
+    """COLMAP's mapper after each verification."""
     columns = {
         "registered": "images",
         "points": "points",
@@ -549,7 +549,7 @@ def focal_pooling(results: Results) -> str:
 
 
 def photos(results: Results) -> str:
-    """Large photographs by the ways to match them."""
+    """Large photographs by matching method."""
     ways = {
         "now": "`--max-size 1600`, the default",
         "now, full size": "`--max-size 0`",
@@ -569,7 +569,7 @@ def photos(results: Results) -> str:
 
 
 def real_databases(results: Results) -> str:
-    """Real matches verified by either tool, and what COLMAP's mapper makes of them."""
+    """Real matches verified by both tools, and the resulting reconstructions of COLMAP's mapper."""
     lines = []
     for scene, found in results["real_databases"]["scenes"].items():
         lines.append([f"*{scene}, {found['images']} images*", *[""] * 6])
@@ -581,7 +581,7 @@ def real_databases(results: Results) -> str:
 
 
 def third_party(results: Results) -> str:
-    """Scripts of other projects, as they are and with our import."""
+    """Scripts of other projects, unchanged and with our import."""
     from caransac_lab.bench.studies.third_party import rows_table
 
     return rows_table(results["third_party"]["rows"])
@@ -610,7 +610,7 @@ def unrelated(results: Results) -> str:
 
 
 def hard_scenes(results: Results) -> str:
-    """Wrong answers among hard synthetic scenes, by what was told."""
+    """Wrong answers among hard synthetic scenes, by what the estimator knows."""
     from caransac_lab.bench.studies.hard_scenes import TOLD
 
     lines = []
@@ -621,7 +621,7 @@ def hard_scenes(results: Results) -> str:
 
 
 def hard_cases(results: Results) -> str:
-    """Real pairs told the truth, something wrong, or little."""
+    """Real pairs with true, wrong or little information about the cameras."""
     lines = []
     for part in ("calibration", "focal", "unrelated"):
         for label, row in results["hard_scenes"]["parts"].get(part, {}).items():
@@ -632,7 +632,7 @@ def hard_cases(results: Results) -> str:
 
 
 def covariance(results: Results) -> str:
-    """How many poses lie in the ellipses of their covariances."""
+    """Share of poses inside the ellipsoids of their covariances."""
     from caransac_lab.bench.studies.covariance import coverage_table
 
     parts = results["covariance"]["parts"].values()
@@ -640,14 +640,14 @@ def covariance(results: Results) -> str:
 
 
 def hostile_databases(results: Results) -> str:
-    """Databases of bad intentions, and what the command does."""
+    """Malicious databases, and the reaction of the command."""
     from caransac_lab.bench.studies.hostile_databases import hostile_table
 
     return hostile_table(results["hostile_databases"])
 
 
 def faults(results: Results) -> str:
-    """Injected faults, all commands together."""
+    """Injected faults, for all commands together."""
     return columns_table(results["faults"]["commands"])
 
 
@@ -657,7 +657,7 @@ def interrupts(results: Results) -> str:
 
 
 def ablation(results: Results) -> str:
-    """What every stage buys."""
+    """Gain of every stage."""
     from caransac_lab.bench.studies.ablation import STAGES, problem_table
 
     return "\n".join(
@@ -666,7 +666,7 @@ def ablation(results: Results) -> str:
 
 
 def tuning(results: Results) -> str:
-    """Every tuned number of the loop with its meaning, and what other values cost, where that was measured."""
+    """Every tuned number of the loop with its meaning, and the measured effect of other values."""
     problems = results.get("ablation", {}).get("rows", {})
     lines = []
     for name, *line in numbers_of(DEFAULT_TUNING):
@@ -676,7 +676,7 @@ def tuning(results: Results) -> str:
 
 
 def camera_tuning(results: Results) -> str:
-    """Every tuned number of cameras that are not exact, and what other values cost, where that was measured."""
+    """Every tuned number of inexact cameras with its meaning, and the measured effect of other values."""
     rows = results.get("camera_ablation", {}).get("rows", {})
     lines = []
     for name, *line in numbers_of(CAMERAS):
@@ -691,7 +691,7 @@ def camera_tuning(results: Results) -> str:
 
 
 def numbers_of(record: Tuning | CameraTuning) -> Iterator[list[str]]:
-    """Name, value and meaning of every number of a record."""
+    """Yield name, value and meaning of every number of a record."""
     text = str(type(record).__doc__)
     meanings = dict(re.findall(r"^ {8}(\w+): (.+?)(?=^ {8}\w+: |\Z)", text, re.MULTILINE | re.DOTALL))
     for each in fields(record):
@@ -701,7 +701,7 @@ def numbers_of(record: Tuning | CameraTuning) -> Iterator[list[str]]:
 
 
 def effects(name: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
-    """What other values of a number change."""
+    """Yield the effects of other values of a number."""
     from caransac_lab.bench.studies.ablation import base_of
 
     for label, row in rows.items():
@@ -711,7 +711,7 @@ def effects(name: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
 
 
 def worked_pair(results: Results) -> str:
-    """One answer from start to end."""
+    """One estimate from start to end."""
     from caransac_lab.bench.studies.worked_pair import worked_answer, worked_table
 
     content = results["worked_pair"]
@@ -719,7 +719,7 @@ def worked_pair(results: Results) -> str:
 
 
 def paper_results(results: Results) -> str:
-    """The paper's own method beside the others, poses and fundamental matrices."""
+    """The paper's own method compared with the others, for poses and fundamental matrices."""
     rows = {(row["problem"], row["dataset"], row["method"]): row for row in results["paper"]["rows"]}
     columns = [(problem, name) for problem in "EF" for name in DATA if (problem, name, PRESET) in rows]
     labels = {
@@ -742,12 +742,12 @@ def paper_results(results: Results) -> str:
 
 
 def paper_cell(row: dict[str, Any] | None) -> str:
-    """Accuracy of a row for readers; empty without one."""
+    """Format the accuracy of a row; empty without a row."""
     return "" if row is None else f"{row['figures']['AUC5'][0]:.1f} / {row['figures']['AUC1'][0]:.1f}"
 
 
 def paper_ablations(results: Results) -> str:
-    """Ablations and numbers of iterations of the paper's method, beside the paper's figures."""
+    """Ablations and numbers of iterations of the paper's method, compared with the paper's figures."""
     lines = []
     for name, methods in (
         ("table-1", (PRESET, *ABLATIONS)),
@@ -763,7 +763,7 @@ def paper_ablations(results: Results) -> str:
 
 
 def paper_filters(results: Results) -> str:
-    """Filters alone, as filters and as side information of the paper's method."""
+    """Filters by themselves, before an estimator, and as side information of the paper's method."""
     lines = []
     for method in (*FILTERS, PRESET, "LM-LO"):
         row = find(results["paper"]["rows"], ROOTSIFT, "E", method)
@@ -773,7 +773,7 @@ def paper_filters(results: Results) -> str:
 
 
 def paper_first_scenes(results: Results) -> str:
-    """The pairs on which the weights of the paper's authors were tried."""
+    """The pairs that the weights of the paper's authors were tested on."""
     rows = [row for row in results["paper"]["rows"] if row["dataset"].endswith(FIRST)]
     if not rows:
         raise KeyError(FIRST)
@@ -782,18 +782,18 @@ def paper_first_scenes(results: Results) -> str:
 
 
 def paper_orders(results: Results) -> str:
-    """Where figures come in the order of the paper's tables, and where not."""
+    """Agreement of the order of our figures with the paper's tables."""
     return orders_table(results["paper"]["rows"])
 
 
 def paper_differences(results: Results) -> str:
-    """What each difference between the paper and the default buys."""
+    """Gain of each difference between the paper and the default."""
     return differences_table(results["paper"]["differences"])
 
 
 def paper_weights(results: Results) -> str:
-    """How the weights of the paper's method were trained, from their cards."""
-    del results  # the cards lie beside the weights
+    """Training of the weights of the paper's method, from their model cards."""
+    del results  # the cards are beside the weights
     lines = []
     for name in ("paper", "paper-c", "paper-f", "paper-with-filter"):
         card = json.loads(weights_path(find_weights(name)).with_suffix(".json").read_text())
@@ -814,7 +814,7 @@ def index(results: Results) -> str:
     return table(["result", "command", "commit", "instruction set"], lines)
 
 
-# Every function that makes a text of results is a table.
+# Every function that converts results to a text is a table.
 TABLES: dict[str, Callable[[Results], str]] = {
     name.replace("_", "-"): make
     for name, make in tuple(globals().items())
@@ -823,12 +823,12 @@ TABLES: dict[str, Callable[[Results], str]] = {
 
 
 def read_results(folder: Path) -> Results:
-    """All files of results by their names."""
+    """Read all result files by name."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
 def texts_of_results(folder: Path, results: Results) -> dict[Path, str]:
-    """The tables that lie beside the files."""
+    """Return the tables beside the result files."""
     texts = {}
     for name, content in results.items():
         texts[folder / f"{name}.md"] = load_study(name).as_markdown(content) + footer(content)
@@ -836,12 +836,12 @@ def texts_of_results(folder: Path, results: Results) -> dict[Path, str]:
 
 
 def fill(text: str, results: Results) -> str:
-    """A document with its tables made anew."""
+    """Return a document with updated tables."""
     return MARKED.sub(lambda found: f"{found[1]}\n{table_of(found[2], results)}\n{found[3]}", text)
 
 
 def table_of(name: str, results: Results) -> str:
-    """A table by its name; a line that says so where the files have nothing for it."""
+    """Return a table by name, or a line that says that the files have no data for it."""
     try:
         return TABLES[name](results).strip("\n") + "\n"
     except KeyError as error:
@@ -851,7 +851,7 @@ def table_of(name: str, results: Results) -> str:
 
 
 def texts_of_documents(results: Results) -> dict[Path, str]:
-    """The documents that have tables."""
+    """Return the documents that contain tables."""
     paths = [path for pattern in DOCUMENTS for path in sorted(CLONE.glob(pattern))]
     texts = {path: path.read_text() for path in paths}
     return {path: fill(text, results) for path, text in texts.items() if MARKED.search(text)}
@@ -862,7 +862,7 @@ def write_tables(results_folder: Path = RESULTS, *, check: bool = False) -> list
 
     Args:
         results_folder: folder of the results.
-        check: write nothing.
+        check: whether to write nothing.
 
     Returns:
         The files whose tables differed.

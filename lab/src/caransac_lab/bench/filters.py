@@ -1,4 +1,4 @@
-"""What stands before an estimator: a filter gives every match a weight, keeps those above zero, best first."""
+"""Filters before an estimator. A filter gives every match a weight and keeps those above zero, best first."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from caransac_lab.datasets import Pair
 from caransac_lab.networks.match_filter import load_filter
 from caransac_lab.networks.weights import find_weights
 
-MIN_KEPT = 20  # matches a filter leaves at least, the best ones
-CONTEXT_FILTER = "ContextFilter"  # the name of our own learned filter in tables
-PAPER_FILTER = "ContextFilter 128"  # that of as many features as the filter of the paper's experiment has
-OWN_FILTERS = {CONTEXT_FILTER: "filter", PAPER_FILTER: "filter-128"}  # their weights
+MIN_KEPT = 20  # minimum number of matches after a filter; the best are kept
+CONTEXT_FILTER = "ContextFilter"  # name of our own learned filter in tables
+PAPER_FILTER = "ContextFilter 128"  # the filter with as many features as in the paper's experiment
+OWN_FILTERS = {CONTEXT_FILTER: "filter", PAPER_FILTER: "filter-128"}  # names of their weights
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,17 @@ class BenchFilter:
     """A filter by name.
 
     Attributes:
-        name: its name in tables.
-        weigh: gives a pair's matches weights (n,), higher for better ones, above zero for those to keep; None if
-            nothing is known of them, and all stay in their order. Must be picklable: it runs in worker processes.
+        name: name in tables.
+        weigh: function that returns weights (n,) of a pair's matches, higher for better ones, above zero for those to
+            keep. It returns None if it knows nothing, and all matches stay in their order. It must be picklable,
+            because it runs in worker processes.
     """
 
     name: str
     weigh: Callable[[Pair], Array | None]
 
     def apply(self, pair: Pair) -> Pair:
-        """The matches that pass, best first, with the weights as their confidences."""
+        """Return the matches that pass, best first, with their weights as confidences."""
         weights = self.weigh(pair)
         if weights is None:
             return pair
@@ -50,12 +51,12 @@ class BenchFilter:
 
 @dataclass(frozen=True)
 class BelowRatio:
-    """Keeps matches with a ratio below a limit; of confidences it knows only the order."""
+    """Keep matches with a ratio below a limit. Confidences are only sorted."""
 
     max_ratio: float
 
     def __call__(self, pair: Pair) -> Array | None:
-        """See `BenchFilter.weigh`."""
+        """Return the weights (n,) of a pair's matches, or None."""
         if pair.scores is None:
             return None
         if pair.score_kind == "ratio":
@@ -65,13 +66,13 @@ class BelowRatio:
 
 @dataclass(frozen=True)
 class SavedMatchWeights:
-    """Weights of matches that another program computed: an npz file with an array (n,) for every ``scene/pair``."""
+    """Weights of matches from another program: an npz file with an array (n,) for every ``scene/pair``."""
 
     path: Path
     threshold: float = 0.0
 
     def __call__(self, pair: Pair) -> Array:
-        """See `BenchFilter.weigh`."""
+        """Return the weights (n,) of a pair's matches."""
         saved, key = _load(self.path, version_of(self.path)), f"{pair.scene}/{pair.name}"
         if key not in saved:
             raise ValueError(f"{self.path}: no weights of {key}")
@@ -80,24 +81,24 @@ class SavedMatchWeights:
 
 @dataclass(frozen=True)
 class LearnedFilter:
-    """Keeps matches that a network of `caransac_lab.networks.match_filter` holds for right.
+    """Keep the matches that a network of `caransac_lab.networks.match_filter` considers right.
 
     Attributes:
-        weights: the network's weights, a name in the package or a path.
-        threshold: probability above which a match stays.
+        weights: weights of the network, a name in the package or a path.
+        threshold: minimum probability of a kept match.
     """
 
     weights: str
     threshold: float = 0.5
 
     def __call__(self, pair: Pair) -> Array:
-        """See `BenchFilter.weigh`."""
+        """Return the weights (n,) of a pair's matches."""
         judgement = load_filter(self.weights).judge(pair.points1, pair.points2, pair.scores, pair.score_kind)
         return judgement.probabilities.astype(float) - self.threshold
 
 
 def own_filters() -> list[BenchFilter]:
-    """The learned filters that come with the package."""
+    """Return the learned filters of the package."""
     return [BenchFilter(name, LearnedFilter(weights)) for name, weights in OWN_FILTERS.items() if _has(weights)]
 
 
@@ -107,20 +108,20 @@ def _has(weights: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, version: tuple[int, ...]) -> dict[str, Array]:  # noqa: ARG001  # part of the cache's key
-    """The arrays of the version of a file that is there now."""
+    """Load the arrays of the current version of a file."""
     with open_npz(path) as arrays, naming(path):
         return {key: np.asarray(arrays[key], float) for key in arrays}
 
 
 def ratio_filter(max_ratio: float) -> BenchFilter:
-    """The classical filter by the second-nearest-neighbour ratio."""
+    """Return the classical filter by the second-nearest-neighbour ratio."""
     return BenchFilter(f"ratio<{max_ratio:g}", BelowRatio(max_ratio))
 
 
 def saved_filter(text: str) -> BenchFilter:
-    """The filter ``NAME=FILE`` or ``NAME=FILE:THRESHOLD`` of the command line.
+    """Create the filter ``NAME=FILE`` or ``NAME=FILE:THRESHOLD`` of the command line.
 
-    The file holds the weights of matches, or those of a network that ``caransac-lab train --filter`` has trained.
+    The file contains weights of matches, or the weights of a network from ``caransac-lab train --filter``.
     """
     name, _, rest = text.partition("=")
     file, colon, number = rest.rpartition(":")

@@ -1,4 +1,4 @@
-"""The resume file: a JSON line for every outcome, written as it comes."""
+"""The resume file: one JSON line for every outcome, written at once."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Key = tuple[str, ...]
 
 
 class Journal:
-    """Outcomes by key, in memory and on disk. The first line says under which versions they came about."""
+    """Outcomes by key, in memory and on disk. The first line records the versions that produced them."""
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
-        """Open or begin a journal.
+        """Open or create a journal.
 
         Raises:
-            ValueError: it was written under another header; the message says what differs.
+            ValueError: the journal has a different header. The message says what differs.
         """
         self.path, self.outcomes = path, dict[Key, Outcome]()
         make_folder(path.parent)
         kept = (self._read(header) if path.exists() else "") or json.dumps(header) + "\n"
-        if not path.exists() or read_text(path) != kept:  # new, or a run was killed in the middle of a line
+        if not path.exists() or read_text(path) != kept:  # new, or a run was killed while it wrote a line
             with replacing(path) as whole:
                 whole.write_text(kept)
         self._file: TextIO = path.open("a")
 
     def add(self, key: Key, outcome: Outcome) -> None:
-        """Remember an outcome; it survives a kill."""
+        """Store an outcome. It survives a kill."""
         self.outcomes[key] = outcome
         self._file.write(json.dumps([key, outcome.as_dict()]) + "\n")
         self._file.flush()
@@ -48,7 +48,7 @@ class Journal:
         self.close()
 
     def _read(self, header: Mapping[str, Any]) -> str:
-        """Load what is there; returns the text of its whole lines."""
+        """Load existing outcomes. Return the text of the complete lines."""
         try:
             lines = [line for line in read_text(self.path).splitlines(keepends=True) if line.endswith("\n")]
             if not lines:
@@ -65,7 +65,7 @@ class Journal:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the entries in which two headers differ, where both have them."""
+    """Yield the names of the entries that both headers have and that differ."""
     for name in before.keys() | now.keys():
         one, other = before.get(name), now.get(name)
         if isinstance(one, dict) and isinstance(other, dict):

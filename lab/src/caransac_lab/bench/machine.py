@@ -1,4 +1,4 @@
-"""What a result must say about where it comes from."""
+"""Origin of a result: machine, commit and versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 
 
 def find_clone() -> Path:
-    """The folder of the clone that this file or the current folder is in; the current folder if there is none."""
+    """Return the folder of the clone that contains this file or the current folder; otherwise the current folder."""
     places = (*Path(__file__).parents, Path.cwd(), *Path.cwd().parents)
     return next((place for place in places if (place / "src/caransac/__init__.py").is_file()), Path.cwd())
 
@@ -28,14 +28,14 @@ CLONE = find_clone()
 
 
 def versions(estimators: Iterable[LibraryCall]) -> dict[str, str]:
-    """Versions of everything the outcome of the estimators depends on."""
+    """Return the versions of everything that affects the results of the estimators."""
     packages = {e.package: installed_version(e.module) for e in estimators if e.module != "caransac"}
     own = {"caransac": caransac.__version__, "numpy": np.__version__, "python": platform.python_version()}
     return own | dict(sorted(packages.items()))
 
 
 def describe() -> dict[str, str | int | None]:
-    """The machine and the commit."""
+    """Describe the machine and the commit."""
     return {
         "commit": commit(),
         "cpu": cpu_model(),
@@ -46,7 +46,7 @@ def describe() -> dict[str, str | int | None]:
 
 
 def cpu_model() -> str:
-    """The processor's name."""
+    """Return the name of the processor."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text().splitlines():
@@ -56,9 +56,9 @@ def cpu_model() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that the package or the current folder belongs to; ``-dirty`` if it was changed.
+    """Return the commit of the checkout of the package or the current folder, with ``-dirty`` if it was changed.
 
-    Published results and texts may change: they decide no figure.
+    Changes of published results and texts are ignored, because they affect no figure.
     """
     for folder in (Path(caransac.__file__).parent, Path.cwd()):
         try:
@@ -71,7 +71,7 @@ def commit() -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """What git says; in a session of its own, as a Ctrl-C that ends it would look like no commit."""
+    """Run git and return its output. It has its own session, so that a Ctrl-C cannot end it."""
     command = ["git", "-C", str(folder), *arguments]
     asked = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
     return asked.stdout.strip()

@@ -1,4 +1,4 @@
-"""The tables of the paper (Cavalli, Barath, Pollefeys, Larsson: Consensus-Adaptive RANSAC) and their figures."""
+"""Tables of the paper (Cavalli, Barath, Pollefeys, Larsson: Consensus-Adaptive RANSAC) and their figures."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ COLUMNS = ("AUC5", "AUC1", "MAP20", "Med", "Avg")
 PHOTOTOURISM = frozenset({"sacre_coeur", "st_peters_square"})  # the validation scenes of the RANSAC Tutorial 2020
 SCANNET = frozenset({"scannet_test_pairs_with_gt"})  # the pair list of SuperGlue
 FIGURES = ("figure-1", "figure-3", "figure-5")  # progression, results, runtime; drawn by `paper_figures`
-PRESET = "CA-RANSAC paper"  # the row whose figures are the paper's own method
+PRESET = "CA-RANSAC paper"  # the row with the figures of the paper's own method
 PaperFigures = tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table.
+    """A table of the paper.
 
     Attributes:
-        title: what it shows.
-        scenes: the scenes it was measured on; figures stand beside ours where our scenes are these.
-        problem: what is estimated.
-        rows: our name of each method, and the paper's figures, in the order of `COLUMNS`; none of rows that the paper
+        title: title of the table.
+        scenes: scenes of the measurement. The paper's figures are shown only if our scenes are the same.
+        problem: estimation problem.
+        rows: the paper's figures in the order of `COLUMNS`, by our name of each method; empty for rows that the paper
             does not have.
     """
 
@@ -36,7 +36,7 @@ class PaperTable:
         object.__setattr__(self, "rows", self.rows | {name: () for name in ours if name not in self.rows})
 
     def figures(self, method: str, scenes: frozenset[str]) -> dict[str, float]:
-        """The paper's figures of a method, if the data is the same; else none."""
+        """Return the paper's figures of a method if the data are the same, otherwise none."""
         if scenes != self.scenes or method not in self.rows:
             return {}
         return dict(zip(COLUMNS, self.rows[method], strict=False))

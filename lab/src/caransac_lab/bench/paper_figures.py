@@ -1,4 +1,4 @@
-"""The figures of the paper, of the user's own pairs: progression, qualitative results, and where the time goes."""
+"""Figures of the paper for the user's own pairs: progression, qualitative results, and a breakdown of the time."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RIGHT_DEG = 5.0
-LIKELY = 0.5  # probability above which a match is shown as the paper's figure of results does
-NUM_ROWS = 3  # pairs in the figure of results
-SMALLEST_SHARE = 0.02  # of the time, that a part of the pie has
+LIKELY = 0.5  # minimum probability of a match in the figure of results, as in the paper
+NUM_ROWS = 3  # number of pairs in the figure of results
+SMALLEST_SHARE = 0.02  # minimum share of the time of a slice of the pie chart
 LEARNED = ("side information", "network")  # parts of the time that the paper counts as its own
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A pair and what a method found there."""
+    """A pair and the answer of a method."""
 
     pair: Pair
     right: NDArray[np.bool_]
@@ -41,7 +41,7 @@ class Solved:
 
     @property
     def error_deg(self) -> float:
-        """The pose error; 180 without an answer."""
+        """Pose error in degrees; 180 without an answer."""
         if self.result.R is None or self.result.t is None:
             return 180.0
         assert self.pair.R is not None and self.pair.t is not None
@@ -49,17 +49,18 @@ class Solved:
 
 
 def solve(pair: Pair, options: Options) -> Solved:
-    """What the public call finds with all matches of a pair of known truth."""
+    """Estimate the pose of a pair of known truth from all its matches, by the public call."""
     pair = undistorted(pair)
     found = caransac.estimate_relative_pose(**pair.arguments(), options=options)
     return Solved(pair, pair.right_matches() > 0, found)
 
 
 def draw_progression(pairs: Sequence[Pair]) -> Figure:
-    """Figure 1, of the pair with the fewest right matches that is solved.
+    """Draw figure 1 for the solved pair with the fewest right matches.
 
-    Above the matches, green for right and red for wrong ones, as opaque as their probabilities; below the directions
-    of the baseline that the samples of the next round give, the greener the larger their consensus, the truth in blue.
+    The upper part shows the matches: green for right, red for wrong, with their probabilities as opacity. The lower
+    part shows the baseline directions from the samples of the next round, greener for larger consensus, and the truth
+    in blue.
     """
     solved = [solve(pair, Options.paper(keep_trace=True)) for pair in pairs]
     chosen = min(solved, key=lambda each: (each.error_deg > RIGHT_DEG, each.right.mean()))
@@ -82,7 +83,7 @@ def draw_progression(pairs: Sequence[Pair]) -> Figure:
 
 
 def draw_directions(axes: Any, problem: Essential, samples: NDArray[np.int32], pair: Pair) -> None:
-    """The baselines of the models of samples, as azimuth and elevation in degrees, coloured by MSAC score."""
+    """Draw the baselines of the models of samples, as azimuth and elevation in degrees, coloured by MSAC score."""
     models = problem.solve(samples) if len(samples) else problem.no_models
     if len(models):
         totals = problem.msac_scores(models, problem.pixel).sum(axis=1)
@@ -95,13 +96,13 @@ def draw_directions(axes: Any, problem: Essential, samples: NDArray[np.int32], p
 
 
 def directions(vectors: Array) -> tuple[Array, Array]:
-    """Azimuth and elevation in degrees of vectors (n, 3), of the axis of camera 1."""
+    """Return azimuth and elevation in degrees of vectors (n, 3) relative to the axis of camera 1."""
     x, y, z = vectors.T
     return np.degrees(np.arctan2(x, z)), np.degrees(np.arctan2(y, np.hypot(x, z)))
 
 
 def draw_results(pairs: Sequence[Pair]) -> Figure:
-    """Figure 3: what LM-LO and the paper's method keep, green right and red wrong, on the pairs hardest to solve."""
+    """Draw figure 3: matches kept by LM-LO and by the paper's method on the hardest pairs; green right, red wrong."""
     hard = sorted(pairs, key=lambda pair: float(pair.right_matches().mean()))[:NUM_ROWS]
     figure = plot.new_figure((12, 3 * len(hard)))
     grid = figure.subplots(max(len(hard), 1), 2, squeeze=False)
@@ -119,7 +120,7 @@ def draw_results(pairs: Sequence[Pair]) -> Figure:
 
 
 def draw_lines(axes: Any, solved: Solved, opacities: Array, title: str) -> None:
-    """Matches between both images side by side, green for right ones and red for wrong ones."""
+    """Draw matches between both images side by side, green for right ones and red for wrong ones."""
     from matplotlib.collections import LineCollection
 
     pair = solved.pair
@@ -136,7 +137,7 @@ def draw_lines(axes: Any, solved: Solved, opacities: Array, title: str) -> None:
 
 
 def draw_runtime(pairs: Sequence[Pair]) -> Figure:
-    """Figure 5: where the time of the paper's method goes, the mean over pairs."""
+    """Draw figure 5: the breakdown of the time of the paper's method, averaged over pairs."""
     job = Job(BenchMethod(PRESET, None, PRESET), "E", RunSettings(), timed=True)
     solvable = [undistorted(pair) for pair in pairs]
     spent = [parts_ms(job, pair) for pair in solvable]
@@ -165,5 +166,5 @@ assert tuple(DRAW) == FIGURES
 
 
 def known_pairs(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs with a true pose, without features of their own."""
+    """Return the pairs with a true pose, without their own features."""
     return [replace(pair, features=None) for pair in pairs if pair.R is not None]

@@ -1,4 +1,4 @@
-"""What a benchmark is asked to do, and the methods that follow from it."""
+"""The plan of a benchmark, and the methods that it selects."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ GROUPS["default"] = (*GROUPS["ours"], *GROUPS["peers"])
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What decides the figures of a benchmark.
+    """Everything that determines the figures of a benchmark.
 
     Attributes:
-        sources: data sets, as `datasets.open_dataset` takes them.
-        problems: what is estimated.
-        methods: names of methods or groups of `GROUPS`; ``FILTER + METHOD`` for a filter by name.
-        iterations: hypotheses of every method; None for each method's own stopping.
-        budget_ms: if given, every method draws as many hypotheses as take it so long, and `iterations` does not count.
-        seeds: runs of every method on every pair, with seeds 0, 1, ...
-        max_ratio: ratio filter of the methods that want one.
-        weights: path of weights trained on data like the benchmark's, for the row that wants such; empty for none.
-        filters: filters that take the ratio filter's place in further rows.
-        max_pairs: pairs per scene at most; None for all.
-        timing_pairs: pairs of the timing pass, spread over the data set; 0 for none.
+        sources: data sets, for `datasets.open_dataset`.
+        problems: estimation problems.
+        methods: names of methods or of groups in `GROUPS`; ``FILTER + METHOD`` selects a filter by name.
+        iterations: number of hypotheses of every method; None for each method's own stopping rule.
+        budget_ms: time budget per pair, or None. It replaces `iterations` by the number of hypotheses that fit.
+        seeds: number of runs of every method on every pair, with seeds 0, 1, ...
+        max_ratio: ratio filter of the methods that use one.
+        weights: path of weights trained on similar data, for the row that uses them; empty for none.
+        filters: filters that replace the ratio filter in additional rows.
+        max_pairs: maximum number of pairs per scene; None for all.
+        timing_pairs: number of pairs of the timing pass, spread over the data set; 0 for none.
         tune: data set on which thresholds are tuned; None for each method's default.
-        tune_pairs: pairs per scene of it, at most.
+        tune_pairs: maximum number of pairs per scene for tuning.
     """
 
     sources: tuple[str, ...]
@@ -82,10 +82,10 @@ class Plan:
                 raise ValueError(f"{name.replace('_', '-')} must be at least {least}, not {value!r}")
 
     def choose_methods(self) -> tuple[list[BenchMethod], dict[str, str]]:
-        """The methods to run, and those that cannot with the reason.
+        """Return the methods to run, and those that cannot run with the reason.
 
         Raises:
-            ValueError: a name is unknown; the message suggests the nearest one.
+            ValueError: a name is unknown. The message suggests the nearest one.
         """
         found, missing = dict[str, BenchMethod](), dict[str, str]()
         plain = [name for name in self.methods if " + " not in name]
@@ -107,7 +107,7 @@ class Plan:
 
 
 def _expand(name: str) -> Sequence[str]:
-    """A method, or the methods of a group, each behind the filter if one stands before: ``FILTER + NAME``."""
+    """Return a method or the methods of a group, each behind the filter in ``FILTER + NAME`` if there is one."""
     prefix = name[: name.rfind(" + ") + 3] if " + " in name else ""
     wanted = name[len(prefix) :]
     if wanted.lower() in GROUPS:

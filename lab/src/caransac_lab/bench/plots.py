@@ -1,4 +1,4 @@
-"""The plots of a benchmark."""
+"""Draw the plots of a benchmark."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BUDGET = re.compile(r" (\d+x\d+|\d+k?)$")  # "CA-RANSAC 8x256" and "LM-LO 10k" are points of one line
-LABEL_SIZE = 7  # of the names at points, in points
-LEGEND_ROW = 0.2  # inches, of a legend
-LEGEND_COLUMNS = 6  # of a legend below its plot
-LABEL_DISTANCES = (5, 11, 18, 26, 35, 45, 60, 80)  # of a name from its point, in points; the nearest that is free
+LABEL_SIZE = 7  # size of the names at points, in points
+LEGEND_ROW = 0.2  # height of a legend row in inches
+LEGEND_COLUMNS = 6  # columns of a legend below its plot
+# Distances of a name from its point, in points; the nearest free one is used.
+LABEL_DISTANCES = (5, 11, 18, 26, 35, 45, 60, 80)
 
 
 def draw_all(out: Path, rows: Sequence[TableRow], results: Mapping[str, Any]) -> None:
-    """Every plot of every data set and problem, into a folder, as PNG and as SVG."""
+    """Draw every plot of every data set and problem into a folder, as PNG and SVG."""
     for number, ((dataset, problem), group) in enumerate(groupby(rows, lambda row: (row.dataset, row.problem))):
         records = [r for r in results["rows"] if (r["dataset"], r["problem"]) == (dataset, problem)]
         stem = f"{problem}-{number}-{re.sub('[^A-Za-z0-9]+', '-', dataset)}"
@@ -41,7 +42,7 @@ def draw_all(out: Path, rows: Sequence[TableRow], results: Mapping[str, Any]) ->
 def _draw(
     rows: Sequence[TableRow], records: Sequence[Mapping[str, Any]], seeds: int, title: str
 ) -> Iterator[tuple[str, Figure]]:
-    """The plots of one data set and problem that there is something to draw for, by their names."""
+    """Yield the plots of one data set and problem by name, if there is data for them."""
     yield "curves", draw_curves(rows, title)
     if any(record["ms"] is not None for record in records):
         yield "pareto", draw_points(records, "ms", "milliseconds per pair", title)
@@ -56,25 +57,25 @@ def _draw(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, and beside it as SVG."""
+    """Write a figure as PNG and as SVG."""
     plot.save(figure, path)
     save_svg(figure, path.with_suffix(".svg"))
 
 
 def save_svg(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG: a small file with text as text, the same for the same figures."""
+    """Write a figure as a small SVG file with text as text. Equal figures give equal files."""
     from matplotlib import rc_context
 
     drawn = StringIO()
     with rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None})
-    text = re.sub(r"<!-- .*? -->", "", drawn.getvalue())  # what its text says once more
+    text = re.sub(r"<!-- .*? -->", "", drawn.getvalue())  # comments that repeat the text
     with replacing(path) as temporary:
-        temporary.write_text(re.sub(r">\s+<(?!g )", "><", text))  # one line for every group
+        temporary.write_text(re.sub(r">\s+<(?!g )", "><", text))  # one line per group
 
 
 def draw_curves(rows: Sequence[TableRow], title: str) -> Figure:
-    """Share of the pairs below an error, over the error."""
+    """Draw the share of pairs below an error, over the error."""
     figure, axes = _canvas()
     for row in rows:
         errors = np.sort([outcome.error_deg for run in row.outcomes for outcome in run.values()])
@@ -86,9 +87,9 @@ def draw_curves(rows: Sequence[TableRow], title: str) -> Figure:
 
 
 def draw_points(records: Sequence[Mapping[str, Any]], name: str, label: str, title: str) -> Figure:
-    """AUC@5 over time or hypotheses with the method's name at each point.
+    """Draw AUC@5 over time or hypotheses, with the method's name at each point.
 
-    Budgets of one method are joined to a line, the best trade-offs by a dashed one.
+    Budgets of one method are joined by a line, the best trade-offs by a dashed line.
     """
     families: dict[str, list[tuple[float, float]]] = defaultdict(list)
     names: dict[str, tuple[float, float]] = {}
@@ -110,7 +111,7 @@ def draw_points(records: Sequence[Mapping[str, Any]], name: str, label: str, tit
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points (cost, value) that no other beats in both, by cost."""
+    """Return the points (cost, value) that no other point beats in both, by cost."""
     front: list[tuple[float, float]] = []
     for cost, value in sorted(points, key=lambda point: (point[0], -point[1])):
         if not front or value > front[-1][1]:
@@ -122,16 +123,16 @@ Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
 def label_points(axes: Any, names: Mapping[str, tuple[float, float]]) -> None:
-    """Write names at their points (x, y), each as near as it can stand without covering a point or another name."""
+    """Write names at their points (x, y), as near as possible without covering a point or another name."""
     figure = axes.figure
-    figure.draw_without_rendering()  # so that the layout is known
-    to_points = 72 / figure.dpi  # what follows is in points, which mean the same in every format
+    figure.draw_without_rendering()  # computes the layout
+    to_points = 72 / figure.dpi  # everything below is in points, which mean the same in every format
     places = dict(zip(names, axes.transData.transform(list(names.values())) * to_points, strict=True))
     frame = axes.get_window_extent().extents * to_points
     taken: list[Box] = [(x - 3, y - 3, x + 3, y + 3) for x, y in places.values()]
     for name, (x, y) in sorted(places.items(), key=lambda item: tuple(item[1])):
         width, height = _text_size(axes, name, to_points)
-        for dx, dy in _offsets(width, height):  # the last one, if none is free
+        for dx, dy in _offsets(width, height):  # the last one is used if none is free
             box = (x + dx, y + dy, x + dx + width, y + dy + height)
             if _overlap(box, frame, whole=True) and not any(_overlap(box, other) for other in taken):
                 break
@@ -142,14 +143,14 @@ def label_points(axes: Any, names: Mapping[str, tuple[float, float]]) -> None:
             (dx, dy),
             textcoords="offset points",
             fontsize=LABEL_SIZE,
-            bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},  # over lines
+            bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},  # readable over lines
             arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6", "shrinkA": 0, "shrinkB": 2},
         )
         text.set_in_layout(False)
 
 
 def _text_size(axes: Any, text: str, to_points: float) -> tuple[float, float]:
-    """Width and height of a label, in points."""
+    """Return the width and height of a label in points."""
     drawn = axes.text(0, 0, text, fontsize=LABEL_SIZE)
     box = drawn.get_window_extent(axes.figure.canvas.get_renderer())
     drawn.remove()
@@ -157,7 +158,7 @@ def _text_size(axes: Any, text: str, to_points: float) -> tuple[float, float]:
 
 
 def _offsets(width: float, height: float) -> Iterator[tuple[float, float]]:
-    """Where a label may stand: its lower left corner from its point, the nearest places first."""
+    """Yield possible positions of a label's lower left corner relative to its point, the nearest first."""
     for away in LABEL_DISTANCES:
         right, left, above, below = away, -away - width, away, -away - height
         yield from ((right, -height / 2), (left, -height / 2), (-width / 2, above), (-width / 2, below))
@@ -165,7 +166,7 @@ def _offsets(width: float, height: float) -> Iterator[tuple[float, float]]:
 
 
 def _overlap(box: Box, other: Box, whole: bool = False) -> bool:
-    """Whether a box shares some of its area with another, or lies in it as a whole."""
+    """Return True if a box overlaps another, or with `whole`, if it lies completely inside."""
     left, bottom, right, top = box
     x1, y1, x2, y2 = other
     if whole:
@@ -174,7 +175,7 @@ def _overlap(box: Box, other: Box, whole: bool = False) -> bool:
 
 
 def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
-    """Milliseconds per pair, one bar per method, divided into the parts they go to."""
+    """Draw milliseconds per pair, one bar per method, divided into parts."""
     from matplotlib import colormaps
 
     timed = [record for record in records if record["ms"] is not None]
@@ -184,9 +185,10 @@ def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes = figure.add_subplot()
     names = [record["method"] for record in timed]
     left = np.zeros(len(timed))
-    # Colour maps that are lists, as this one is, have `colors`; the type of the registry does not say so.
+    # Colour maps that are lists, such as this one, have `colors`; the type of the registry does not know that.
     every: Sequence[tuple[float, ...]] = colormaps["tab20"].colors  # type: ignore[attr-defined]
-    colours = [each for each in every if len(set(each)) > 1]  # but for greys: each part has its own in all plots
+    # Without greys; each part has the same colour in all plots.
+    colours = [each for each in every if len(set(each)) > 1]
     for (part, widths), colour in zip(spent.items(), colours, strict=False):
         if widths.any():
             bars = axes.barh(names, widths, left=left, label=part, color="0.75" if part == "other" else colour)
@@ -199,18 +201,18 @@ def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes.set_axisbelow(True)
     figure.legend(
         fontsize="small", loc="outside lower center", ncols=LEGEND_COLUMNS
-    )  # beside, it may be the higher one
+    )  # beside the plot, the legend may be the higher one
     return figure
 
 
 def draw_inlier_ratios(records: Sequence[Mapping[str, Any]], seeds: int, title: str) -> Figure:
-    """AUC@5 over the share of right matches, and above, how many pairs have that share."""
+    """Draw AUC@5 over the share of right matches, and above it the number of pairs with that share."""
     figure, axes = _canvas()
     for record in records:
         bins = record["by_inlier_ratio"]
         axes.plot([_middle(b) for b in bins], [b["AUC5"] for b in bins], label=record["method"], **_style(axes))
     axes.set(xlabel="right matches, share", ylabel="AUC@5°, %", xlim=(0, 1), title=title)
-    # Runs that crashed know no share and count in the first bin.
+    # Runs that crashed have no share and count in the first bin.
     all_bins = min(records, key=lambda record: record["crashes"])["by_inlier_ratio"]
     above = axes.secondary_xaxis("top")
     above.set_xticks([_middle(b) for b in all_bins], [str(b["count"] // seeds) for b in all_bins])
@@ -220,27 +222,27 @@ def draw_inlier_ratios(records: Sequence[Mapping[str, Any]], seeds: int, title: 
 
 
 def _middle(part: Mapping[str, float]) -> float:
-    """The middle of a bin."""
+    """Return the middle of a bin."""
     return 0.5 * (part["from"] + part["to"])
 
 
 def _canvas() -> tuple[Figure, Any]:
-    """A figure and its axes."""
+    """Create a figure and its axes."""
     figure = plot.new_figure((9, 5))
     return figure, figure.add_subplot()
 
 
 def _style(axes: Any, marker: bool = True) -> dict[str, Any]:
-    """How to draw the next line: ten colours, then the same ones with other markers and dashes."""
+    """Return the style of the next line: ten colours, then the same with other markers and dashes."""
     family, colour = divmod(len(axes.get_legend_handles_labels()[0]), 10)
     style: dict[str, Any] = {"color": f"C{colour}", "linestyle": ("-", "--", ":", "-.")[family % 4]}
     return style | {"marker": "osD^"[family % 4]} if marker else style
 
 
 def _finish(axes: Any) -> None:
-    """A grid, numbers in full on a logarithmic axis, and the legend beside the plot, where it hides nothing.
+    """Add a grid, full numbers on a logarithmic axis, and the legend beside the plot, where it hides nothing.
 
-    A figure that is too low for its legend becomes higher.
+    The figure is enlarged if it is too low for its legend.
     """
     if axes.get_xscale() == "log":
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -1,4 +1,4 @@
-"""The rules: what every method gets, what is done to its answer, and how its error is measured."""
+"""The rules: input of every method, treatment of its answer, and measurement of its error."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from caransac_lab.bench.filters import BenchFilter
 from caransac_lab.datasets import Pair
 from caransac_lab.metrics import FAILURE_DEG, calibration_bins
 
-POLISH_PX = 1.0  # matches this near take part in the final refinement of methods that have none; its loss scale too
-NEAR_PX = 2.0  # matches this near tell which of the poses of a matrix is meant
+POLISH_PX = 1.0  # distance of matches in the final refinement of methods without one; also its loss scale
+NEAR_PX = 2.0  # distance of the matches that select one of the poses of a matrix
 
 
 @dataclass(frozen=True)
 class BenchMethod:
-    """A row of a table: an estimator, perhaps behind a filter of its own.
+    """A row of a table: an estimator, optionally behind its own filter.
 
     Attributes:
-        estimator_name: what estimates, by its name, so that a method can travel to other processes.
-        filter: what its matches pass first; None hands it all matches with their scores.
-        label: its name in tables.
+        estimator_name: name of the estimator, so that a method can be sent to other processes.
+        filter: filter of its matches; None passes all matches with their scores.
+        label: name in tables.
     """
 
     estimator_name: str
@@ -47,19 +47,19 @@ class BenchMethod:
 
     @property
     def estimator(self) -> Estimator:
-        """What estimates."""
+        """The estimator."""
         return ESTIMATORS[self.estimator_name]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One method on one pair: all that its outcome depends on, but for the pair.
+    """A method with everything that its outcome on a pair depends on, except the pair.
 
     Attributes:
-        method: what runs.
-        problem: what it estimates.
-        settings: what it is told.
-        timed: whether this run is only for its time.
+        method: method to run.
+        problem: problem to solve.
+        settings: settings of the run.
+        timed: whether this run is only for measuring time.
     """
 
     method: BenchMethod
@@ -68,7 +68,7 @@ class Job:
     timed: bool = False
 
     def key(self, dataset: str, scene: str, pair: str) -> tuple[str, ...]:
-        """What identifies its outcome in a resume file."""
+        """Return the key of its outcome in a resume file."""
         s = self.settings
         filtered = self.method.filter.name if self.method.filter else ""
         threshold = s.max_error_px if s.max_error_px == "auto" else f"{s.max_error_px:g}"
@@ -79,19 +79,19 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a method did on a pair.
+    """Result of a method on a pair.
 
     Attributes:
-        status: "found", "failed" (no answer), or "crashed" (it raised, or brought its process down).
+        status: "found", "failed" (no answer), or "crashed" (it raised an error or its process died).
         rotation_deg: rotation error, 180 without an answer.
-        translation_deg: error of the translation's direction, 180 without an answer.
+        translation_deg: error of the translation direction, 180 without an answer.
         inlier_ratio: share of right matches of the pair, before any filter.
-        num_matches: of the pair, before any filter.
-        iterations: hypotheses drawn, if the library tells.
-        ms: wall-clock milliseconds of filter, estimation and refinement; meaningful only of a timed run.
-        parts_ms: of a timed run, where the milliseconds went; see `bench.breakdown`.
-        confidence: probability of a pose right to five degrees, if the method tells.
-        reliability: rows (mean probability, frequency, count) over the pair's matches, if the method tells.
+        num_matches: number of matches of the pair, before any filter.
+        iterations: number of hypotheses, if the library reports it.
+        ms: wall-clock milliseconds of filter, estimation and refinement; meaningful only for a timed run.
+        parts_ms: breakdown of the milliseconds of a timed run; see `bench.breakdown`.
+        confidence: probability that the pose is right to five degrees, if the method reports it.
+        reliability: rows (mean probability, frequency, count) over the pair's matches, if the method reports them.
     """
 
     status: str
@@ -107,18 +107,18 @@ class Outcome:
 
     @property
     def error_deg(self) -> float:
-        """The pose error: the larger of the two, the sign of the translation counted."""
+        """Pose error: the larger of rotation and translation error, including the sign of the translation."""
         return max(self.rotation_deg, self.translation_deg)
 
     @property
     def folded_error_deg(self) -> float:
-        """The pose error with the sign of the translation ignored; failures still count 180."""
+        """Pose error that ignores the sign of the translation. Failures still count 180."""
         if self.status != "found":
             return FAILURE_DEG
         return max(self.rotation_deg, min(self.translation_deg, 180 - self.translation_deg))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the outcome for JSON."""
         return asdict(self)
 
 
@@ -130,7 +130,7 @@ def run_job(job: Job, pair: Pair) -> Outcome:
     started = time.perf_counter()
     try:
         found = estimate(job, pair)
-    except Exception as error:  # a peer may raise anything, and that is its failure, not ours
+    except Exception as error:  # a peer may raise anything, which counts as its failure
         if isinstance(error, ImportError) or job.method.estimator.module == "caransac":
             raise
         return replace(outcome, status="crashed")
@@ -154,7 +154,7 @@ def run_job(job: Job, pair: Pair) -> Outcome:
 
 
 def reliability(job: Job, found: Answer, right: Floats) -> list[list[float]] | None:
-    """See `Outcome.reliability`; a method behind a filter tells nothing of the matches that did not pass."""
+    """Return `Outcome.reliability`; None behind a filter, because the other matches have no probability."""
     if found.probabilities is None or job.method.filter:
         return None
     bins: list[list[float]] = calibration_bins(found.probabilities, right).tolist()
@@ -162,7 +162,7 @@ def reliability(job: Job, found: Answer, right: Floats) -> list[list[float]] | N
 
 
 def estimate(job: Job, pair: Pair) -> Answer | None:
-    """What a method finds on a pair, refined if it does not refine by itself: a pose for E, a matrix for F."""
+    """Run a method on a pair, and refine its answer if it does not do so itself: a pose for E, a matrix for F."""
     method, settings = job.method, job.settings
     given = method.filter.apply(pair) if method.filter else pair
     if method.estimator.seeding == "shuffle" and settings.seed:
@@ -178,19 +178,19 @@ def estimate(job: Job, pair: Pair) -> Answer | None:
 
 
 def polish_pose(pose: tuple[Array, Array], pair: Pair) -> tuple[Array, Array]:
-    """Levenberg-Marquardt on the inliers of a pose: Sampson distance, Cauchy loss. As it was with too few of them."""
+    """Refine a pose on its inliers by Levenberg-Marquardt (Sampson distance, Cauchy loss), if there are enough."""
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     return split_pose(polish(problem, join_pose(pose[0], pose[1] / np.linalg.norm(pose[1]))))
 
 
 def polish_fundamental(F: Array, pair: Pair) -> Array:
-    """Levenberg-Marquardt on the inliers of a fundamental matrix of pixels, as `polish_pose`."""
+    """Refine a fundamental matrix of pixels on its inliers, like `polish_pose`."""
     problem = Fundamental.from_pixels(pair.points1, pair.points2)
     return polish(problem, F)
 
 
 def polish(problem: Problem, answer: Array) -> Array:
-    """A model as users see it, (3, 4) or (3, 3), refined on its inliers; as it was with too few of them."""
+    """Refine a public model, (3, 4) or (3, 3), on its inliers. It is returned unchanged if there are too few."""
     model = problem.from_public(answer)
     max_error = POLISH_PX * problem.pixel
     inliers = problem.inliers(model, max_error)
@@ -201,13 +201,13 @@ def polish(problem: Problem, answer: Array) -> Array:
 
 
 def pose_of_essential(E: Array | None, pair: Pair) -> tuple[Array, Array]:
-    """The pose of an essential matrix that puts the matches near it in front of both cameras."""
+    """Return the pose of an essential matrix that puts the nearby matches in front of both cameras."""
     assert E is not None
     return pose_of_fundamental(fundamental_from_essential(E, pair.camera1.K, pair.camera2.K), pair)
 
 
 def pose_of_fundamental(F: Array | None, pair: Pair) -> tuple[Array, Array]:
-    """The pose that a fundamental matrix of pixels implies, once the true calibration is known."""
+    """Return the pose that a fundamental matrix of pixels implies with the true calibration."""
     assert F is not None
     near = sampson_sq(F, pair.points1, pair.points2) < NEAR_PX**2
     near = near if near.sum() >= 5 else np.ones_like(near)
@@ -215,13 +215,13 @@ def pose_of_fundamental(F: Array | None, pair: Pair) -> tuple[Array, Array]:
 
 
 def reordered(pair: Pair, seed: int) -> Pair:
-    """The same matches in another order."""
+    """Return the same matches in another order."""
     order = np.random.default_rng(seed).permutation(len(pair.points1))
     return replace(pair.take(order), features=None)
 
 
 def undistorted(pair: Pair) -> Pair:
-    """The pair as pinhole cameras of the same calibration would see it: most methods know no other."""
+    """Return the pair as seen by pinhole cameras of the same calibration, because most methods support no others."""
     points1, points2 = pair.camera1.undistort_pixels(pair.points1), pair.camera2.undistort_pixels(pair.points2)
     usable = np.isfinite(points1).all(axis=1) & np.isfinite(points2).all(axis=1)
     pinholes = replace(pair, camera1=pair.camera1.pinhole, camera2=pair.camera2.pinhole)

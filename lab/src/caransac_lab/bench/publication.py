@@ -1,7 +1,8 @@
-"""What is published: the output folder of a run of the benchmark, and the result files of studies.
+"""Write published results: the output folder of a benchmark run, and the result files of studies.
 
-A run writes results.json, table.md, table.csv and the plots. A study writes NAME.json, whose entry "made" names the
-command, commit, version and packages, and NAME.md, which its function ``as_markdown`` makes from the file.
+A run writes results.json, table.md, table.csv and the plots. A study writes NAME.json and NAME.md. The entry "made" of
+the JSON file contains the command, commit, version and packages. The study's function ``as_markdown`` creates the
+Markdown from the JSON file.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from caransac_lab.bench.protocol import POLISH_PX
 from caransac_lab.bench.tables import as_markdown, count, fit, make_tables
 
 RUN_RESULTS, MARKDOWN, CSV = "results.json", "table.md", "table.csv"
-RESULTS = machine.CLONE / "benchmarks" / "results"  # of the studies
-LEFT_OUT = 77  # exit code of a study that cannot run here, as its last line says
-FAILED = "failed"  # entry of a study with what went wrong: it is printed, and not published
-WIDTH, DIGITS = 120, 5  # of a line of JSON, and of a number
+RESULTS = machine.CLONE / "benchmarks" / "results"  # result files of the studies
+LEFT_OUT = 77  # exit code of a study that cannot run here; its last line says why
+FAILED = "failed"  # entry of a study that lists errors; such a study is printed but not published
+WIDTH, DIGITS = 120, 5  # line width of JSON, and digits of a number
 Content = dict[str, Any]
 
 PLAIN = ("dataset", "problem", "method", "filter", "max_error_px", "iterations", "pairs", "failures", "crashes", "ms")
@@ -44,7 +45,7 @@ def publish_run(
     command: str,
     paper: PaperTable | None = None,
 ) -> dict[str, Any]:
-    """Write everything to a folder; returns the content of results.json."""
+    """Write everything to a folder. Return the content of results.json."""
     results = collect_results(plan, rows, missing, command)
     with replacing(out / RUN_RESULTS) as path:
         path.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
@@ -57,7 +58,7 @@ def publish_run(
 
 
 def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, str], command: str) -> dict[str, Any]:
-    """What is published as results.json."""
+    """Return the content of results.json."""
     used: list[Estimator] = [row.method.estimator for row in rows]
     return {
         "schema": summary.SCHEMA,
@@ -80,7 +81,7 @@ def collect_results(plan: Plan, rows: Sequence[TableRow], missing: Mapping[str, 
 
 
 def format_markdown(results: Mapping[str, Any], paper: PaperTable | None = None, width: int | None = None) -> str:
-    """The tables, one per data set and problem, with the command and the conditions; in lines of a width if given."""
+    """Format the tables, one per data set and problem, with command and conditions; wrapped if a width is given."""
     parts = [f"`{results['command']}`\n"]
     for table in make_tables(results, paper):
         parts += [f"## {table.title}\n", as_markdown(table if width is None else fit(table, width))]
@@ -89,7 +90,7 @@ def format_markdown(results: Mapping[str, Any], paper: PaperTable | None = None,
 
 
 def write_csv(path: Path, results: Mapping[str, Any]) -> None:
-    """One line per row, figures as mean and standard deviation."""
+    """Write one line per row, with figures as mean and standard deviation."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*PLAIN, *(f"{name}{suffix}" for name in summary.FIGURES for suffix in ("", " std"))])
@@ -99,7 +100,7 @@ def write_csv(path: Path, results: Mapping[str, Any]) -> None:
 
 
 def describe_conditions(results: Mapping[str, Any], paper: PaperTable | None) -> list[str]:
-    """What a reader of the tables must know: sentences."""
+    """Return sentences with the conditions that readers of the tables must know."""
     rules, place = results["protocol"], results["machine"]
     notes = [
         "Figures are means over scenes, the best ones bold; median and mean are those of the errors. The sign of the "
@@ -138,14 +139,14 @@ class LeftOutError(Exception):
 
 
 def add_common(parser: argparse.ArgumentParser, name: str) -> None:
-    """Add the options that all studies have."""
+    """Add the common options of all studies."""
     parser.add_argument("--quick", action="store_true", help="little data, to see that it works; needs --out to write")
     default = f"benchmarks/results/{name}.json"
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: {default}; the tables go beside it")
 
 
 def command_of(arguments: Sequence[str]) -> str:
-    """The command that makes a file; of folders the last three parts, as nobody else has them there."""
+    """Return the command that creates a file, with folders shortened to their last three parts."""
     words, given = [], list(arguments)
     while given:
         word = given.pop(0)
@@ -158,19 +159,19 @@ def command_of(arguments: Sequence[str]) -> str:
 
 
 def origin(arguments: Sequence[str]) -> Content:
-    """What the figures of a study come from, given its command line: to be asked before anything is measured."""
+    """Return the origin of a study's figures, from its command line. Call it before any measurement."""
     estimators = [each for each in (*ESTIMATORS.values(), *HOMOGRAPHY_ESTIMATORS.values()) if not each.missing]
     about = {"command": command_of(arguments), "version": caransac.__version__}
     return about | machine.describe() | {"versions": machine.versions(estimators)}
 
 
 def data_name(folder: Path) -> str:
-    """The name of a data set: the last two parts of its path."""
+    """Return the name of a data set: the last two parts of its path."""
     return "/".join(folder.resolve().parts[-2:])
 
 
 def dump(content: Any) -> str:
-    """JSON of few lines: whatever fits into one is one. Numbers have five digits, which is more than tables show."""
+    """Format JSON in few lines: one line for everything that fits. Numbers have five digits, more than tables."""
     return _lines(_rounded(content), 0) + "\n"
 
 
@@ -193,7 +194,7 @@ def _lines(value: Any, depth: int) -> str:
         entries = [f"{json.dumps(name)}: {_lines(each, depth + 1)}" for name, each in value.items()]
         ends = "{}"
     lines = [inner + entries[0]]
-    for entry in entries[1:]:  # short ones share a line
+    for entry in entries[1:]:  # short entries share a line
         if "\n" in lines[-1] + entry or len(lines[-1]) + len(entry) + 3 > WIDTH:
             lines.append(inner + entry)
         else:
@@ -202,7 +203,7 @@ def _lines(value: Any, depth: int) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -212,12 +213,12 @@ def columns_table(
     columns: Mapping[str, str] | None = None,
     show: Callable[[Any], str] = str,
 ) -> str:
-    """A Markdown table of entries of rows, by their labels; a cell is empty if its row lacks the entry.
+    """Format a Markdown table of rows by label. A cell is empty if its row lacks the entry.
 
     Args:
-        rows: by label.
-        columns: heads by the names of entries; None for all entries of the first row.
-        show: makes the text of a cell.
+        rows: rows by label.
+        columns: column titles by the names of entries; None for all entries of the first row.
+        show: function that formats a cell.
     """
     heads = columns or {name: name for name in next(iter(rows.values()))}
     cells = ([label, *(show(row[name]) if name in row else "" for name in heads)] for label, row in rows.items())
@@ -225,19 +226,19 @@ def columns_table(
 
 
 def percent(count: float, total: int) -> str:
-    """A share for readers; empty where there is nothing to have a share of."""
+    """Format a share; empty if the total is zero."""
     return f"{100 * count / total:.1f}" if total else ""
 
 
 def footer(content: Content) -> str:
-    """By what a file was made."""
+    """Return a line with the origin of a file."""
     made = content["made"]
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     return f"\n`{made['command']}`\n\nCommit {made['commit']}; {made['cpu']}, {made['instruction_set']}; {versions}.\n"
 
 
 def publish_study(path: Path | None, content: Content, format_study: Callable[[Content], str]) -> None:
-    """Print the tables; write them and the figures. The tables are made from what the file has."""
+    """Print the tables, and write them and the figures. The tables are created from the content of the file."""
     text = dump(content)
     read = json.loads(text)
     tables = format_study(read) + footer(read)

@@ -1,9 +1,9 @@
-"""Photographs of a plane that must be found among much else: rendered, with the exact homography.
+"""Rendered photographs of a plane among many other objects, with the exact homography.
 
-The plane stands upright in a room full of small textured facets, takes up a small part of both images, and is seen from
-far apart. It bears noise, or a pattern that repeats; every copy of its motif differs a little from the others, as
+The plane stands upright in a room full of small textured facets. It covers a small part of both images and is seen from
+very different viewpoints. Its texture is noise or a repeated pattern; the copies of the motif differ slightly, as
 bricks do. All matches are of real features: wrong ones confuse copies of the motif, facets, or facets and plane. Facets
-that both images show match rightly, too, each by a homography of its own.
+that both images show have right matches, too, each with its own homography.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 WIDTH, HEIGHT = 800, 600
 FOCAL = 0.9 * WIDTH
-MIDDLE = np.array([0.0, 0.0, 1.2])  # metres; of the plane
+MIDDLE = np.array([0.0, 0.0, 1.2])  # metres; centre of the plane
 NUM_FACETS = 600
-X, Z = np.array([1.0, 0, 0]), np.array([0, 0, 1.0])  # the plane's sides; its normal is -y
+X, Z = np.array([1.0, 0, 0]), np.array([0, 0, 1.0])  # sides of the plane; its normal is -y
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,15 @@ class PlaneViews:
 
 
 def photograph_plane(seed: int, pattern: Pattern) -> PlaneViews:
-    """Two photographs of a plane with a pattern; the same seed gives the same ones."""
+    """Create two photographs of a plane with a pattern. The same seed gives the same photographs."""
     rng = np.random.default_rng([seed, PATTERNS.index(pattern), 9])
     camera = Camera("SIMPLE_PINHOLE", (FOCAL, (WIDTH - 1) / 2, (HEIGHT - 1) / 2), WIDTH, HEIGHT)
     width, height = rng.uniform(0.8, 1.6), rng.uniform(0.7, 1.2)
     corner = MIDDLE - width / 2 * X - height / 2 * Z
     plane = _make_face(corner, np.stack([X, Z]), (width, height), make_texture(rng, pattern, (width, height)))
     poses, projections, quads = _draw_poses(rng, camera, corner, (width, height))
-    # Half of the planes are photographed in two rooms; in one room, everything else has moved in between. So the plane
-    # is the largest thing that both images show, and no other homography explains as many matches.
+    # Half of the planes are photographed in two different rooms. Otherwise, everything else has moved between the
+    # photographs. The plane is therefore the largest common object, and no other homography explains as many matches.
     room = _make_facets(rng, (width, height))
     rooms = [room, _move(rng, room) if rng.random() < 0.5 else _make_facets(rng, (width, height))]
     images = [render([plane, *room], camera, *pose) for room, pose in zip(rooms, poses, strict=True)]
@@ -64,13 +64,13 @@ def photograph_plane(seed: int, pattern: Pattern) -> PlaneViews:
 
 
 def match_plane(views: PlaneViews, features: FeatureKind, max_features: int, name: str) -> PlanePair:
-    """The photographs' matches, all of them: whatever their ratio."""
+    """Return all matches of the photographs, regardless of their ratio."""
     points1, points2, ratios = match_images(*views.images, features=features, max_features=max_features)
     return PlanePair(name, points1, points2, ratios, views.H, views.corners, (WIDTH, HEIGHT), (WIDTH, HEIGHT))
 
 
 def make_texture(rng: np.random.Generator, pattern: Pattern, lengths: tuple[float, float]) -> Floats:
-    """Grey levels 0 to 1 of a plane with sides of these lengths in metres."""
+    """Create grey levels from 0 to 1 of a plane with sides of these lengths in metres."""
     shape = texture_shape(lengths)
     noise = make_noise(rng, shape)
     if pattern == "noise":
@@ -96,7 +96,7 @@ def make_texture(rng: np.random.Generator, pattern: Pattern, lengths: tuple[floa
 def _draw_poses(
     rng: np.random.Generator, camera: Camera, corner: Array, lengths: tuple[float, float]
 ) -> tuple[list[tuple[Array, Array]], list[Array], list[Array]]:
-    """Two poses, how each projects the plane's own coordinates, (3, 3), and its corners in each image, (4, 2)."""
+    """Draw two poses. Return them, the projections (3, 3) of the plane's coordinates, and its corners (4, 2)."""
     sides = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * lengths
     angle, distance = np.radians(rng.uniform(15, 70)), rng.uniform(4, 7)
     while True:
@@ -120,7 +120,7 @@ def _draw_poses(
 
 
 def _make_facets(rng: np.random.Generator, lengths: tuple[float, float]) -> list[Face]:
-    """Small squares all over the room, turned any way, but not in front of the plane."""
+    """Create small squares all over the room, with random orientations, but not in front of the plane."""
     facets: list[Face] = []
     while len(facets) < NUM_FACETS:
         place = rng.uniform([-5, -1, -2], [5, 4, 4.5])
@@ -134,7 +134,7 @@ def _make_facets(rng: np.random.Generator, lengths: tuple[float, float]) -> list
 
 
 def _move(rng: np.random.Generator, facets: list[Face]) -> list[Face]:
-    """The facets, each a little elsewhere and turned a little."""
+    """Move and rotate each facet slightly."""
     moves = rng.normal(size=(len(facets), 2, 3)) * 0.2
     return [
         replace(facet, corner=facet.corner + shift, axes=facet.axes @ rotation_from_vector(turn).T)
@@ -147,6 +147,6 @@ def _make_face(corner: Array, axes: Array, lengths: tuple[float, float], texture
 
 
 def _expose(rng: np.random.Generator, image: Image) -> Image:
-    """The image as a sensor has it: another brightness, another contrast, noise."""
+    """Simulate a sensor: random brightness, contrast and noise."""
     grey = image * rng.uniform(0.7, 1.1) + rng.uniform(-15, 15) + rng.normal(size=image.shape) * rng.uniform(1, 4)
     return np.clip(np.rint(grey), 0, 255).astype(np.uint8)

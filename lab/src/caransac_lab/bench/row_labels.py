@@ -1,4 +1,4 @@
-"""Rows and columns of results in words for readers: files of results keep short keys, tables show these."""
+"""Readable names of rows and columns: result files have short keys, tables show these names."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ LABELS = {
 
 
 def label(result: str, key: str) -> str:
-    """A key of a file of results in words; itself where it is clear."""
+    """Return the readable name of a key in a result file, or the key itself if it is clear."""
     return _focal_label(key) if result == "focal" else LABELS[result].get(key, key)
 
 

@@ -1,4 +1,4 @@
-"""Running jobs on pairs, in parallel or one by one, so that a killed run can go on and a crashing peer harms none."""
+"""Run jobs on pairs, in parallel or one by one. A killed run can resume, and a crashing peer affects no other."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from caransac_lab.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac_lab.datasets import Dataset, Pair
 
 IN_FLIGHT = 3  # tasks per worker that are read ahead
-TIME_LIMIT_S = 300.0  # for one method on one pair; whatever takes longer hangs
+TIME_LIMIT_S = 300.0  # for one method on one pair; a longer run counts as hung
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Jobs on one pair, with the seconds that each may take."""
+    """Jobs on one pair, and the time limit in seconds of each."""
 
     pair: Pair
     jobs: tuple[Job, ...]
@@ -45,15 +45,15 @@ def run(
     on_outcome: OnOutcome,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> None:
-    """Run all jobs on all pairs of a data set that the journal does not know yet.
+    """Run all jobs on all pairs of a data set that are not in the journal yet.
 
     Args:
-        dataset: the pairs.
-        jobs: what to run on each.
-        journal: where outcomes go.
-        workers: processes, of one thread each. One keeps runs from disturbing each other's times.
-        on_outcome: called with every outcome, those the journal knew included.
-        time_limit_s: seconds that one method may take on one pair; it has crashed if it takes longer.
+        dataset: data set with the pairs.
+        jobs: jobs to run on each pair.
+        journal: journal for the outcomes.
+        workers: number of processes, with one thread each. With one process, runs do not disturb each other's times.
+        on_outcome: called with every outcome, including those from the journal.
+        time_limit_s: maximum seconds of one method on one pair; a longer run counts as crashed.
 
     Raises:
         ValueError: a pair has no truth.
@@ -77,14 +77,14 @@ def run(
 
     with single_threads():
         crashed = _run_tasks(tasks(), workers, finish)
-        for task in crashed:  # each job alone, so that it is known which one brings its process down
+        for task in crashed:  # one job at a time, to find the one that crashes its process
             for job in task.jobs:
                 if _run_tasks([replace(task, jobs=(job,))], 1, finish):
                     finish(task.pair, job, Outcome(status="crashed", num_matches=len(task.pair.points1)))
 
 
 def _run_tasks(tasks: Iterable[Task], workers: int, finish: Finish) -> list[Task]:
-    """Run tasks in worker processes; returns those that brought their worker down."""
+    """Run tasks in worker processes. Return those that crashed their worker."""
     crashed: list[Task] = []
     with ProcessPool(workers, start_worker) as pool:
         for task, done in submit_all(pool, run_task, tasks, look_ahead=IN_FLIGHT * workers):
@@ -99,14 +99,14 @@ def _run_tasks(tasks: Iterable[Task], workers: int, finish: Finish) -> list[Task
 
 
 def start_worker() -> None:
-    """Keep what peers print about themselves out of the table."""
+    """Suppress the output of peers, which would disturb the table."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
 
 
 def run_task(task: Task) -> list[Outcome]:
-    """What a worker does. A method that hangs ends its process: nothing milder stops foreign native code."""
+    """Run the jobs of a task in a worker. A hanging method ends its process, because native code cannot be stopped."""
     outcomes = []
     with Path(os.devnull).open("w") as nowhere:
         for job in task.jobs:
@@ -117,14 +117,14 @@ def run_task(task: Task) -> list[Outcome]:
 
 
 def timed(job: Job, pair: Pair) -> Outcome:
-    """The faster of two runs, as loading and neighbours only add, and where the time went in a third one."""
+    """Return the faster of two runs, because loading and other load only add time. A third run gives the breakdown."""
     outcome = min((run_job(job, pair) for _ in range(2)), key=lambda run: np.inf if run.ms is None else run.ms)
     return outcome if outcome.ms is None else replace(outcome, parts_ms=parts_ms(job, pair))
 
 
 @contextmanager
 def single_threads() -> Iterator[None]:
-    """Processes started inside have one thread for linear algebra; the setting of this process comes back after."""
+    """Limit linear algebra to one thread in processes started inside. Then restore the setting of this process."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:

@@ -1,13 +1,12 @@
-"""All published results from one clean commit: `make publish`; a little of everything in minutes: `make publish-quick`.
+"""Produce all published results from one clean commit: `make publish`, or a small version: `make publish-quick`.
 
-DIR has the folders realpairs, homographies, photos and projects (those of the study `third_party`). Steps whose data
-are missing are left out, and the summary says so. A step whose file has the present code and command is kept, so an
-interrupted run continues where it was. A step that fails leaves the file of before. At the end all tables are made from
-the files.
+DIR has the folders realpairs, homographies, photos and projects (those of the study `third_party`). Steps without data
+are skipped, and the summary says so. A step is kept if its file was made by the present code and command, so an
+interrupted run resumes. A step that fails leaves the previous file. At the end all tables are created from the files.
 
-With two cores or more, two steps run at a time. A step that uses all cores, or times what does, runs alone; of the
-others whose figures are mainly times, one runs at a time. By default every method sees the same few pairs of a scene,
-the first of a fixed shuffle.
+With two or more cores, two steps run at a time. A step that uses all cores, or times code that does, runs by itself. Of
+the other steps that mainly measure time, one runs at a time. By default every method gets the same few pairs of a
+scene, the first ones of a fixed shuffle.
 """
 
 from __future__ import annotations
@@ -44,18 +43,17 @@ MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_
 
 @dataclass(frozen=True)
 class Step:
-    """A result file and what makes it.
+    """A result file and the study that creates it.
 
     Attributes:
-        name: of the study and of its file, NAME.json.
+        name: name of the study and of its file, NAME.json.
         words: arguments of the study.
-        full: the arguments instead, of the long version; None where it is the same.
-        data: folders of the data by the option that takes them, "" for plain arguments; those that are missing are left
-            out.
-        needs: the option without whose data the step is left out; None if it can do without any.
-        minutes: that it takes on idle cores, as it was measured.
-        whole: it uses all cores or times what does, so nothing runs beside it.
-        timed: its figures are mainly times, so no other such step runs beside it.
+        full: arguments of the long version; None if they are the same.
+        data: folders of the data by their option, "" for positional arguments. Missing folders are left out.
+        needs: option whose data are required; None if the step needs no data.
+        minutes: measured duration on idle cores.
+        whole: whether it uses all cores, or times code that does, so that nothing may run at the same time.
+        timed: whether it mainly measures times, so that no other such step may run at the same time.
     """
 
     name: str
@@ -68,7 +66,7 @@ class Step:
     timed: bool = False
 
     def arguments(self, data: Path, quick: bool) -> list[str]:
-        """All words of the command ``caransac-lab``."""
+        """Return all arguments of the command ``caransac-lab``."""
         words = [*self.words, *(["--quick"] if quick else [])]
         for option, folders in self.data.items():
             found = [str(data / folder) for folder in folders if (data / folder).exists()]
@@ -76,24 +74,24 @@ class Step:
         return ["study", self.name, *words]
 
     def lacks(self, data: Path) -> str | None:
-        """Why it cannot run, if so."""
+        """Return the reason why it cannot run, or None."""
         if self.needs is not None and not any((data / folder).exists() for folder in self.data[self.needs]):
             return f"no {', '.join(self.data[self.needs])}"
         return None
 
     def fits(self, running: Collection[Step]) -> bool:
-        """Whether it may run beside others."""
+        """Return True if it may run at the same time as others."""
         if not running:
             return True
         return not (self.whole or any(each.whole or (self.timed and each.timed) for each in running))
 
 
 def most_pairs(number: int) -> tuple[str, ...]:
-    """At most so many pairs of a scene."""
+    """Return the option for a maximum number of pairs per scene."""
     return "--max-pairs", str(number)
 
 
-# The module of a study says what it runs. Minutes: of both cores where a step is `whole`, else of one.
+# The module of a study documents it. Minutes are those of both cores if a step is `whole`, otherwise of one.
 STEPS = (
     Step("package", minutes=0.5, timed=True),
     Step("worked_pair", minutes=0.1),
@@ -182,13 +180,13 @@ STEPS = (
 
 
 def changed_files() -> list[str]:
-    """What differs from the commit and decides figures; published results and texts do not."""
+    """Return changed files that affect figures, which excludes published results and texts."""
     command = ["git", "-C", str(ROOT), "status", "--porcelain", "--", *machine.DECIDING]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def is_made(path: Path, command: str) -> bool:
-    """Whether a file is the result of this command, by a commit from which nothing that decides figures has changed."""
+    """Return True if a file is the result of this command, from a commit with the same code."""
     if not path.is_file():
         return False
     made = json.loads(path.read_text()).get("made", {})
@@ -196,13 +194,13 @@ def is_made(path: Path, command: str) -> bool:
 
 
 def is_same_code(commit: str) -> bool:
-    """Whether a commit differs from the present one at most in published results and texts."""
+    """Return True if a commit differs from the present one only in published results and texts."""
     command = ["git", "-C", str(ROOT), "diff", "--quiet", commit, "HEAD", "--", *machine.DECIDING]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def make_quick_data(folder: Path) -> None:
-    """Synthetic pairs in the layout of the RANSAC Tutorial 2020, for studies that read real ones."""
+    """Write synthetic pairs in the layout of the RANSAC Tutorial 2020, for studies that read real ones."""
     for place, scenes in (("val", 2), ("train", 1), ("val_unrelated", 1)):
         for number in range(scenes):
             scene = folder / "realpairs" / "rootsift" / place / f"made{number}"
@@ -228,7 +226,7 @@ def _write_scene(scene: Path, seed: int, with_truth: bool) -> None:
 
 
 def run(words: Sequence[str], out: Path, log: Path) -> int:
-    """Run a study; its output goes to a log. Returns its exit code."""
+    """Run a study, with its output in a log. Return its exit code."""
     command = [sys.executable, "-m", "caransac_lab", *words, "--out", str(out)]
     with log.open("w") as file:
         done = subprocess.run(
@@ -238,7 +236,7 @@ def run(words: Sequence[str], out: Path, log: Path) -> int:
 
 
 def make(step: Step, data: Path, results: Path, work: Path, quick: bool) -> str:
-    """Make the file of a step, unless it is made already; says what became of it."""
+    """Create the file of a step, unless it is up to date. Return what happened."""
     why = step.lacks(data)
     if why is not None:
         return f"left out: {why}"
@@ -257,14 +255,14 @@ def make(step: Step, data: Path, results: Path, work: Path, quick: bool) -> str:
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
-    """What runs alone first, then times, then the rest; of each the longest first, so that lanes end together."""
+    """Sort steps: those that run by themselves, then timed ones, then the rest; the longest of each kind first."""
     return sorted(steps, key=lambda step: (not step.whole, not step.timed, -step.minutes))
 
 
 def publish(
     steps: Sequence[Step], data: Path, results: Path, work: Path, quick: bool, jobs: int = 1
 ) -> Iterator[tuple[str, str]]:
-    """Run what is not made yet, several at a time; yields the name of every step and what became of it."""
+    """Run all outdated steps, several at a time. Yield the name of every step and what happened."""
     work.mkdir(parents=True, exist_ok=True)
     results.mkdir(parents=True, exist_ok=True)
     waiting, running = in_order(steps), dict[Future[str], Step]()

@@ -1,4 +1,4 @@
-"""From outcomes to figures: what a table prints, and what is published."""
+"""Compute the figures of tables and published results from outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Outcomes = Mapping[tuple[str, str], Outcome]
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """The paper's five figures, AUC@10 and AUC@20, and AUCs with the sign of the translation ignored, called folded."""
+    """Return the paper's five figures, AUC@10, AUC@20, and "folded" AUCs, which ignore the sign of the translation."""
     errors = [outcome.error_deg for outcome in outcomes]
     folded = [outcome.folded_error_deg for outcome in outcomes]
     return (
@@ -34,7 +34,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def by_scene(outcomes: Outcomes) -> dict[str, dict[str, float]]:
-    """The figures of every scene."""
+    """Return the figures of every scene."""
     scenes: dict[str, list[Outcome]] = defaultdict(list)
     for (scene, _), outcome in outcomes.items():
         scenes[scene].append(outcome)
@@ -42,7 +42,7 @@ def by_scene(outcomes: Outcomes) -> dict[str, dict[str, float]]:
 
 
 def mean_and_deviation(row: TableRow) -> dict[str, dict[str, float]]:
-    """Every figure as the mean over scenes, and over seeds its mean and standard deviation."""
+    """Average every figure over scenes. Return its mean and standard deviation over seeds."""
     runs = []
     for outcomes in row.outcomes:
         scenes = by_scene(outcomes)
@@ -52,7 +52,7 @@ def mean_and_deviation(row: TableRow) -> dict[str, dict[str, float]]:
 
 
 def by_inlier_ratio(row: TableRow) -> list[dict[str, float]]:
-    """AUC@5 of the pairs, all seeds together, in bins of their inlier ratio; empty bins are left out."""
+    """Return AUC@5 of the pairs, for all seeds together, in bins of the inlier ratio; empty bins are omitted."""
     outcomes = [outcome for run in row.outcomes for outcome in run.values()]
     bins = []
     for low, high in pairwise(RATIO_BINS):
@@ -64,7 +64,7 @@ def by_inlier_ratio(row: TableRow) -> list[dict[str, float]]:
 
 
 def reliability(row: TableRow) -> Array | None:
-    """Rows (mean probability, frequency, count) over the matches of all pairs; None if the method gives none."""
+    """Return rows (mean probability, frequency, count) over the matches of all pairs; None without probabilities."""
     tables = [np.array(o.reliability) for run in row.outcomes for o in run.values() if o.reliability]
     if not tables:
         return None
@@ -76,19 +76,19 @@ def reliability(row: TableRow) -> Array | None:
 
 
 def median_ms(times: Sequence[float | None]) -> float | None:
-    """The median of times, None without any."""
+    """Return the median of times, or None if there are none."""
     return float(np.median([ms for ms in times if ms is not None])) if times else None
 
 
 def mean_parts_ms(timed: Sequence[Outcome]) -> dict[str, float]:
-    """Mean milliseconds of every part over the runs of the timing pass."""
+    """Return the mean milliseconds of every part over the timing pass."""
     breakdowns = [outcome.parts_ms or {} for outcome in timed]
     parts = [part for part in PARTS if any(part in found for found in breakdowns)]
     return {part: float(np.mean([found.get(part, 0.0) for found in breakdowns])) for part in parts}
 
 
 def summarise_row(row: TableRow) -> dict[str, Any]:
-    """A row of the published results."""
+    """Return a row of the published results."""
     first = row.outcomes[0]
     everything = [outcome for run in row.outcomes for outcome in run.values()]
     drawn = [outcome.iterations for outcome in everything if outcome.iterations is not None]

@@ -1,4 +1,4 @@
-"""The tables of a benchmark, whatever shows them: columns with their units, cells, and which of these are the best."""
+"""Tables of a benchmark, independent of their display: columns with units, cells, and the best cells."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from caransac_lab.bench.paper import COLUMNS, PaperTable
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
+    """A column of a table.
 
     Attributes:
-        label: its name.
-        unit: of its cells; empty if they have none, or several.
-        digits: after the decimal point.
-        best: what picks the best of its numbers, `min` or `max`; None if none is better than another.
-        further: whether it is left out where there is little room.
+        label: name of the column.
+        unit: unit of its cells; empty if there is none, or several.
+        digits: number of digits after the decimal point.
+        best: function that selects the best of its numbers, `min` or `max`; None if there is no best.
+        further: whether it is omitted if there is little room.
     """
 
     label: str
@@ -33,12 +33,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell.
+    """Content of a cell.
 
     Attributes:
-        text: as printed.
-        value: the number it stands for, as printed, to compare; None if there is none.
-        best: whether it is the best of its column, or as good as that.
+        text: printed text.
+        value: printed number, for comparisons; None if there is none.
+        best: whether it is the best of its column, or equal to the best.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table: its title, columns, and rows of cells in their order, the first of which name the methods."""
+    """A table: title, columns, and rows of cells. The first cell of a row names the method."""
 
     title: str
     columns: tuple[Column, ...]
@@ -56,7 +56,7 @@ class ResultTable:
 
 
 def figure_column(name: str) -> Column:
-    """The column of a figure of `summary.FIGURES`."""
+    """Return the column of a figure of `summary.FIGURES`."""
     if name in ("Med", "Avg"):
         return Column({"Med": "median", "Avg": "mean"}[name], "°", 2, min, True)
     label = re.sub(r"(\d+)", r"@\1°", name)
@@ -68,7 +68,7 @@ CONDITIONS = (TIME, Column("hypotheses"), Column("threshold", "px"), Column("no 
 
 
 def make_tables(results: Mapping[str, Any], paper: PaperTable | None = None) -> list[ResultTable]:
-    """The tables of published results, one for each data set and problem, the paper's figures beside ours."""
+    """Create the tables of published results, one for each data set and problem, with the paper's figures."""
     return [
         _make_table(f"{problem}, {dataset}", list(rows), paper)
         for (dataset, problem), rows in groupby(results["rows"], lambda row: (row["dataset"], row["problem"]))
@@ -99,7 +99,7 @@ def _make_table(title: str, rows: Sequence[Mapping[str, Any]], paper: PaperTable
 
 
 def mark_best(columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
-    """The rows with the best cells of every column marked; where all are alike, none is."""
+    """Mark the best cells of every column. If all cells are equal, none is marked."""
     wanted: list[float | None] = []
     for number, column in enumerate(columns):
         values = {value for row in rows if (value := row[number].value) is not None}
@@ -114,7 +114,7 @@ def mark_best(columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]]) -> tu
 
 
 def as_markdown(table: ResultTable) -> str:
-    """A table in Markdown, its columns aligned in the source too, the best figures bold."""
+    """Format a table in Markdown with aligned columns; the best figures are bold."""
     head = [f"{column.label}, {column.unit}" if column.unit else column.label for column in table.columns]
     body = [[f"**{cell.text}**" if cell.best else cell.text for cell in row] for row in table.rows]
     widths = [max(map(len, texts)) for texts in zip(head, *body, strict=True)]
@@ -127,7 +127,7 @@ def as_markdown(table: ResultTable) -> str:
 
 
 def fit(table: ResultTable, width: int) -> ResultTable:
-    """As much of a table as so many letters have room for: columns that are `further` go, the last one first."""
+    """Fit a table into `width` characters: columns marked as `further` are omitted, the last one first."""
     while len(as_markdown(table).partition("\n")[0]) > width:
         further = [number for number, column in enumerate(table.columns) if column.further]
         if not further:
@@ -139,7 +139,7 @@ def fit(table: ResultTable, width: int) -> ResultTable:
 
 
 def count(number: int, noun: str) -> str:
-    """``1 scene``, ``2 scenes``."""
+    """Return a number with a noun: ``1 scene``, ``2 scenes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -149,7 +149,7 @@ def _name(row: Mapping[str, Any]) -> Cell:
 
 
 def make_cell(value: float, digits: int, deviation: float = 0.0) -> Cell:
-    """A cell of a number, with its deviation over the seeds if there are several."""
+    """Create the cell of a number, with its deviation over the seeds if there are several."""
     spread = f" ± {deviation:.{digits}f}" if deviation > 0 else ""
     return Cell(f"{value:.{digits}f}{spread}", round(value, digits))
 
@@ -159,7 +159,7 @@ def _figure(figure: Mapping[str, float], name: str) -> Cell:
 
 
 def _conditions(row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """The cells of `CONDITIONS`."""
+    """Return the cells of `CONDITIONS`."""
     drawn = row["iterations"] if row["iterations"] is not None else row["mean_iterations"]
     threshold = row["max_error_px"]
     return (

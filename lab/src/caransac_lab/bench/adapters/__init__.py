@@ -1,4 +1,4 @@
-"""Robust estimators behind one contract: one file per library, each at its best public settings."""
+"""Robust estimators behind one interface: one file per library, each with its best public settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimators of absolute poses by the peers: each takes a query, a number of hypotheses and a seed."""
+"""Peers for absolute poses. Each function takes a query, a number of hypotheses and a seed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from caransac_lab.bench.contract import ADAPTIVE_SUCCESS_PROBABILITY
 from caransac_lab.datasets import Query
 
 Pose = tuple[Array, Array] | None
-Run = Callable[[Query, int, int], Pose]  # a query, hypotheses, the seed
+Run = Callable[[Query, int, int], Pose]  # (query, hypotheses, seed)
 
-MAX_ERROR_PX = 2.0  # of the peers: the best of 1, 2, 4 and 8 on training scenes
-PEER_MAX_RATIO, FEWEST = 0.9, 20  # they get the matches below, best first, and so many at least
+MAX_ERROR_PX = 2.0  # threshold of the peers: the best of 1, 2, 4 and 8 on training scenes
+PEER_MAX_RATIO, FEWEST = 0.9, 20  # peers get the matches below this ratio, best first, and at least this number
 
 
 def run_poselib(query: Query, iterations: int, seed: int) -> Pose:
-    """PoseLib with PROSAC."""
+    """Run PoseLib with PROSAC."""
     import poselib
 
     query = _best_first(query)
@@ -32,7 +32,7 @@ def run_poselib(query: Query, iterations: int, seed: int) -> Pose:
 
 
 def run_opencv(query: Query, iterations: int, seed: int) -> Pose:  # noqa: ARG001  # it always draws the same
-    """OpenCV's P3P, refined on its inliers."""
+    """Run OpenCV's P3P and refine the pose on its inliers."""
     import cv2
 
     query = _best_first(query)
@@ -54,7 +54,7 @@ def run_opencv(query: Query, iterations: int, seed: int) -> Pose:  # noqa: ARG00
 
 
 def run_colmap(query: Query, iterations: int, seed: int) -> Pose:
-    """COLMAP's LO-RANSAC, refined."""
+    """Run COLMAP's LO-RANSAC with refinement."""
     import pycolmap
 
     query = _best_first(query)
@@ -72,7 +72,7 @@ PEERS: dict[str, Run] = {"PoseLib": run_poselib, "COLMAP": run_colmap, "OpenCV P
 
 
 def _best_first(query: Query) -> Query:
-    """What a peer gets: the matches that pass a ratio filter, the best first."""
+    """Return the input of a peer: the matches that pass a ratio filter, the best first."""
     if query.scores is None:
         return query
     order = np.argsort(query.scores if query.score_kind == "ratio" else -query.scores, kind="stable")

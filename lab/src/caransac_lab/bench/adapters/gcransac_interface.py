@@ -1,4 +1,4 @@
-"""The interface of pygcransac, which pymagsac shares: MAGSAC++ is built on GC-RANSAC."""
+"""The interface of pygcransac and pymagsac: MAGSAC++ is built on GC-RANSAC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caransac.synthetic import PlanePair
 from caransac_lab.bench.contract import Answer, ProblemName, RunSettings
 from caransac_lab.datasets import Pair
 
-MIN_ITERATIONS = 50  # the libraries' own
+MIN_ITERATIONS = 50  # default of both libraries
 MIN_MATCHES = {"E": 8, "F": 10, "H": 8}  # pymagsac crashes on fewer
 PROSAC = 1
 
@@ -25,15 +25,15 @@ def find_matrix(
     image_sizes: Callable[[Pair], tuple[float, ...]],
     **options: Any,
 ) -> Answer | None:
-    """What a library finds with PROSAC sampling.
+    """Run a library with PROSAC sampling.
 
     Args:
-        library: the module.
-        pair: the matches, best first.
-        problem: which of its functions to call.
-        settings: what every method is told.
-        image_sizes: sizes of both images that hold all points, in the library's order.
-        **options: the library's own.
+        library: module of the library.
+        pair: matches, best first.
+        problem: problem, which selects the function to call.
+        settings: settings of every method.
+        image_sizes: function that returns sizes of both images that contain all points, in the library's order.
+        **options: options of the library.
     """
     if len(pair.points1) < MIN_MATCHES[problem]:
         return None
@@ -50,7 +50,7 @@ def find_matrix(
 def find_homography(
     library: Any, pair: PlanePair, settings: RunSettings, image_sizes: tuple[float, ...], **options: Any
 ) -> Array | None:
-    """The homography a library finds with PROSAC sampling; arguments as in `find_matrix`."""
+    """Estimate a homography by a library with PROSAC sampling; arguments as in `find_matrix`."""
     if len(pair.points1) < MIN_MATCHES["H"]:
         return None
     matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))

@@ -12,18 +12,18 @@ MIN_MATCHES = {"E": 6, "F": 8}
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Its essential matrix of normalised coordinates, or fundamental matrix of pixels."""
+    """Estimate the essential matrix of normalised coordinates, or the fundamental matrix of pixels."""
     from kornia_rs import ransac
 
     if len(pair.points1) < MIN_MATCHES[problem]:
         return None
     points, threshold, estimate = (pair.points1, pair.points2), settings.threshold_px, ransac.fundamental
-    if problem == "E":  # one threshold serves both images, so it is measured on the normalised image plane
+    if problem == "E":  # both images share one threshold, so it is measured on the normalised image plane
         points = pair.camera1.pixels_to_rays(pair.points1), pair.camera2.pixels_to_rays(pair.points2)
         threshold, estimate = threshold * mean_pixel(pair.camera1, pair.camera2), ransac.essential
     found = estimate(
         np.ascontiguousarray(np.concatenate(points, axis=1)),
-        threshold=threshold**2,  # compared with the squared Sampson distance, whatever the documentation says
+        threshold=threshold**2,  # compared with the squared Sampson distance, contrary to the documentation
         max_iters=settings.limits[1],
         confidence=settings.success_probability,
         seed=settings.seed,

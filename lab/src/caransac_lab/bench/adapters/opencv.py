@@ -17,7 +17,7 @@ MIN_MATCHES = {"E": 6, "F": 8, "H": 5}
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -> Answer | None:
-    """``cv2.findEssentialMat`` and ``cv2.findFundamentalMat`` with a method's flag."""
+    """Call ``cv2.findEssentialMat`` or ``cv2.findFundamentalMat`` with a method's flag."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -30,7 +30,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
             pair.points1, pair.points2, method, settings.threshold_px, settings.success_probability, iterations
         )
         return _only(matrix)
-    # One threshold serves both images, so it is measured on the normalised image plane.
+    # Both images share one threshold, so it is measured on the normalised image plane.
     rays = pair.camera1.pixels_to_rays(pair.points1), pair.camera2.pixels_to_rays(pair.points2)
     matrix, _ = cv2.findEssentialMat(
         *rays,
@@ -44,9 +44,9 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
 
 
 def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """OpenCV's USAC framework as VSAC sets it up: MSAC, inner local optimisation, covariance polishing at the end.
+    """Run OpenCV's USAC framework with VSAC's settings: MSAC, inner local optimisation, final covariance polishing.
 
-    VSAC's authors put it into OpenCV as this framework's defaults; it is not their own program.
+    VSAC's authors contributed it to OpenCV as the defaults of this framework. It is not their own program.
     """
     import cv2
 
@@ -73,7 +73,7 @@ def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer 
 
 
 def run_homography(pair: PlanePair, settings: RunSettings, *, flag: str) -> Array | None:
-    """``cv2.findHomography`` with a method's flag."""
+    """Call ``cv2.findHomography`` with a method's flag."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -92,7 +92,7 @@ def run_homography(pair: PlanePair, settings: RunSettings, *, flag: str) -> Arra
 
 
 def _only(matrix: Any) -> Answer | None:
-    """The answer, if it is one: OpenCV also returns nothing, or several matrices in a column."""
+    """Return the answer if it is a single matrix. OpenCV may also return nothing, or several matrices in a column."""
     if matrix is None or matrix.shape != (3, 3) or not np.all(np.isfinite(matrix)) or not np.any(matrix):
         return None
     return Answer(matrix=np.asarray(matrix, float))

@@ -35,9 +35,9 @@ from caransac_lab.networks.weights import find_weights
 
 EIGHT_POINT, MIN_LINEAR = "eight-point", 8
 
-# Weights in the package, by what they read: the filter, and the state network that was trained with it.
+# Weights in the package by their input: the filter, and the state network that was trained with it.
 FILTERS = {"with-filter": "filter", "paper-with-filter": "filter-128"}
-PAPER_WEIGHTS: dict[ProblemName, str] = {"E": "paper", "F": "paper-f"}  # of the problem that they were trained for
+PAPER_WEIGHTS: dict[ProblemName, str] = {"E": "paper", "F": "paper-f"}  # by the problem that they were trained for
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     oversampled: tuple[int, str] | None = None,
     **given: Any,
 ) -> Answer | None:
-    """One of our methods through the public call; `oversampled` are the arguments of `oversample`."""
+    """Run one of our methods through the public call. `oversampled` are the arguments of `oversample`."""
     options = preset(
         **{
             "max_error_px": settings.max_error_px,
@@ -97,7 +97,7 @@ def run(
 def run_oversampled(
     pair: Pair, problem: ProblemName, options: Options, oversampling: int, quality: str
 ) -> Answer | None:
-    """One of our methods that solves only the most promising samples."""
+    """Run one of our methods that solves only the most promising samples."""
     draw, info = oversample(oversampling, quality), MatchInfo(pair.scores, pair.score_kind)
     matrix: Array | None = None
     pose: tuple[Array, Array] | None = None
@@ -117,7 +117,7 @@ def run_oversampled(
 
 
 def reads_features(options: Options) -> bool:
-    """Whether the weights of the options read features of the data."""
+    """Return True if the weights of the options read features of the data."""
     if options.method != "ca-ransac":
         return False
     network = load_network(options.weights)
@@ -125,7 +125,7 @@ def reads_features(options: Options) -> bool:
 
 
 def run_paper(pair: Pair, problem: ProblemName, settings: RunSettings, **given: Any) -> Answer | None:
-    """The preset of the paper, by the weights of the problem if no others are named."""
+    """Run the preset of the paper, with the weights of the problem unless others are given."""
     weights = {"weights": settings.weights or PAPER_WEIGHTS[problem]}
     return run(pair, problem, settings, preset=Options.paper, **{**weights, **given})
 
@@ -135,7 +135,7 @@ def run_eight_point(
     problem: ProblemName,
     settings: RunSettings,  # noqa: ARG001  # the signature of all runs: there is nothing to set here
 ) -> Answer | None:
-    """No sampling at all: the weighted eight-point model of the matches that a filter left, by what it says of them."""
+    """Fit the weighted eight-point model to the matches of a filter with its probabilities, without sampling."""
     if len(pair.points1) < MIN_LINEAR:
         return None
     weights = np.ones(len(pair.points1))
@@ -148,7 +148,7 @@ def run_eight_point(
 
 
 def run_homography(pair: PlanePair, settings: RunSettings, **given: Any) -> Array | None:
-    """Our homography through the public call, with the threshold it has by default."""
+    """Estimate a homography through the public call, with its default threshold."""
     options = Options(**{"early_stop": False, "seed": settings.seed, **in_rounds(settings.limits[1]), **given})
     return caransac.estimate_homography(
         pair.points1, pair.points2, scores=pair.scores, score_kind="ratio", options=options
@@ -186,7 +186,7 @@ def _estimator(
 
 
 def _lacks(*weights: str, remedy: str) -> str:
-    """What keeps a method from running whose weights the package must have; empty if nothing does."""
+    """Return the reason why a method with weights from the package cannot run; empty if there is none."""
     missing = [name for name in weights if not weights_path(find_weights(name)).is_file()]
     return f"needs the weights {missing[0]!r}: caransac-lab train {remedy}" if missing else ""
 
@@ -205,7 +205,7 @@ def _paper(name: str, about: str, **given: Any) -> Estimator:
 
 
 def _paper_rows() -> list[Estimator]:
-    """The preset of the paper, its ablations, generalisations, side information and numbers of iterations."""
+    """Return the preset of the paper, its ablations, generalisations, side information and numbers of iterations."""
     fine_tuned = _lacks("paper", "paper-f", remedy="--paper --fundamental-share 1 --start paper")
     return [
         _paper("", "Options.paper, for F by weights fine-tuned for it", lacks=fine_tuned),
@@ -239,7 +239,7 @@ def _paper_rows() -> list[Estimator]:
 
 
 def _batches(make: Callable[..., Estimator], name: str) -> list[Estimator]:
-    """Estimators of some rounds of so many hypotheses, under a name that ends with both."""
+    """Return estimators of several rounds of so many hypotheses. Both numbers are in their names."""
     return [
         make(
             f"{name}{rounds}x{samples}",

@@ -19,12 +19,12 @@ from caransac_lab.bench.contract import (
 )
 from caransac_lab.datasets import Pair
 
-MIN_ITERATIONS = 1000  # PoseLib's own
+MIN_ITERATIONS = 1000  # PoseLib's default
 MIN_MATCHES = {"E": 5, "F": 7, "H": 4}
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool) -> Answer | None:
-    """PoseLib's estimators."""
+    """Run PoseLib's estimators."""
     import poselib
 
     if len(pair.points1) < MIN_MATCHES[problem]:
@@ -50,7 +50,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool
 
 
 def run_homography(pair: PlanePair, settings: RunSettings, *, min_iterations: int | None = None) -> Array | None:
-    """PoseLib's homography, with PROSAC; it stops by itself after `min_iterations`, if given."""
+    """Estimate a homography by PoseLib with PROSAC. With `min_iterations`, its own stopping rule applies after them."""
     import poselib
 
     if len(pair.points1) < MIN_MATCHES["H"]:

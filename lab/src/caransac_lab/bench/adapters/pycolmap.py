@@ -20,7 +20,7 @@ from caransac_lab.datasets import Pair
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """COLMAP's estimators."""
+    """Run COLMAP's estimators."""
     import pycolmap
 
     options = _options(settings)
@@ -33,7 +33,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
 
 
 def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
-    """COLMAP's homography."""
+    """Estimate a homography by COLMAP."""
     import pycolmap
 
     found = pycolmap.estimate_homography_matrix(pair.points1, pair.points2, _options(settings))
@@ -41,7 +41,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
 
 
 def _options(settings: RunSettings) -> Any:
-    """What COLMAP's RANSAC is told."""
+    """Return the options of COLMAP's RANSAC."""
     import pycolmap
 
     options = pycolmap.RANSACOptions()

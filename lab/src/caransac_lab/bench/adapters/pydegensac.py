@@ -1,4 +1,4 @@
-"""DEGENSAC: LO-RANSAC for fundamental matrices that sees through dominant planes."""
+"""DEGENSAC: LO-RANSAC for fundamental matrices that handles dominant planes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIN_MATCHES = 8
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Its fundamental matrix, with the check for degeneracy."""
+    """Estimate the fundamental matrix, with the degeneracy check."""
     import pydegensac
 
     assert problem == "F"
@@ -25,14 +25,14 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
 
 
 def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
-    """Its homography."""
+    """Estimate the homography."""
     import pydegensac
 
     return _find(pydegensac.findHomography, pair, settings)
 
 
 def _find(find: Callable[..., Any], pair: Pair | PlanePair, settings: RunSettings) -> Array | None:
-    """The matrix (3, 3) by a function of the library, or None if it has no inliers."""
+    """Return the matrix (3, 3) from a function of the library, or None if it has no inliers."""
     if len(pair.points1) < MIN_MATCHES:
         return None
     matrix, inliers = find(

@@ -12,10 +12,10 @@ GRID, RADIUS = 1, 0
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Its estimators with PROSAC sampling. The mask it returns is not used: some releases fill it with one value."""
+    """Run its estimators with PROSAC sampling. Its mask is not used, because some releases fill it with one value."""
     import pygcransac
 
-    for neighbourhood in (GRID, RADIUS):  # the grid, its default, refuses to work where few matches leave it empty
+    for neighbourhood in (GRID, RADIUS):  # the grid, its default, fails if it is too empty
         options = {"threshold": settings.threshold_px, "neighborhood": neighbourhood}
         found = find_matrix(pygcransac, pair, problem, settings, image_sizes, **options)
         if found is not None:
@@ -24,16 +24,17 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
 
 
 def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
-    """Its homography with PROSAC sampling."""
+    """Estimate the homography with PROSAC sampling."""
     import pygcransac
 
-    # Its sequential test, on by default, rejects right models where few matches are right; so does much coherence.
+    # Its sequential test, on by default, rejects right models if few matches are right. So does a high coherence
+    # weight.
     options = {"threshold": settings.threshold_px, "use_sprt": False, "spatial_coherence_weight": 0.1}
     return find_homography(pygcransac, pair, settings, (*pair.size1[::-1], *pair.size2[::-1]), **options)
 
 
 def image_sizes(pair: Pair) -> tuple[float, ...]:
-    """Height and width of both images, whole numbers, that hold all points."""
+    """Return height and width of both images as integers, so that they contain all points."""
     lengths = (length for points in (pair.points1, pair.points2) for length in points.max(axis=0)[::-1])
     return tuple(int(length) + 1 for length in lengths)
 

@@ -10,7 +10,7 @@ from caransac_lab.datasets import Pair
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Its estimators with PROSAC sampling."""
+    """Run its estimators with PROSAC sampling."""
     import pymagsac
 
     options = {"use_magsac_plus_plus": True, "sigma_th": settings.threshold_px}
@@ -18,7 +18,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
 
 
 def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
-    """Its homography with PROSAC sampling."""
+    """Estimate the homography with PROSAC sampling."""
     import pymagsac
 
     options = {"use_magsac_plus_plus": True, "sigma_th": settings.threshold_px}
@@ -26,7 +26,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
 
 
 def image_sizes(pair: Pair) -> tuple[float, ...]:
-    """Width and height of both images that hold all points: the grids want sizes, and cameras need not know theirs."""
+    """Return width and height of both images that contain all points. The grids need sizes; cameras may have none."""
     return tuple(float(length) + 1 for points in (pair.points1, pair.points2) for length in points.max(axis=0))
 
 

@@ -15,17 +15,17 @@ MIN_MATCHES = 8
 SAMPLE_SIZE = {"E": 5, "F": 7, "H": 4}
 LOCAL_OPTIMISATION = {"E": "NestedRANSAC", "F": "GCRANSAC", "H": "GCRANSAC"}
 FINAL_OPTIMISATION = {"E": "LSQ", "F": "LSQ", "H": "IteratedLSQ"}
-GRID_DENSITY = {"E": 4, "F": 3, "H": 6}  # of the grid that says which matches are neighbours
+GRID_DENSITY = {"E": 4, "F": 3, "H": 6}  # density of the grid that defines neighbours
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Its essential or fundamental matrix."""
+    """Estimate the essential or fundamental matrix."""
     import pysuperansac
 
     if len(pair.points1) < MIN_MATCHES:
         return None
     matches, shift1, shift2 = _shifted(pair)
-    sizes = [float(length) + 1 for length in matches.max(axis=0)]  # that hold all points: cameras need not know theirs
+    sizes = [float(length) + 1 for length in matches.max(axis=0)]  # contain all points; cameras may have no size
     config = _config(problem, settings)
     if problem == "F":
         matrix, inliers, _, iterations = pysuperansac.estimateFundamentalMatrix(matches, sizes, [], config)
@@ -39,7 +39,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
 
 
 def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
-    """Its homography."""
+    """Estimate the homography."""
     import pysuperansac
 
     if len(pair.points1) < MIN_MATCHES:
@@ -51,7 +51,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
 
 
 def _shifted(pair: Pair | PlanePair) -> tuple[Array, Array, Array]:
-    """Matches (n, 4) without negative coordinates, which its grid refuses, and both images' shifts (3, 3)."""
+    """Shift matches (n, 4) to non-negative coordinates, which its grid requires. Return them and both shifts (3, 3)."""
     matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
     offsets = np.maximum(0.0, -matches.min(axis=0))
     shift1, shift2 = np.eye(3), np.eye(3)
@@ -60,7 +60,7 @@ def _shifted(pair: Pair | PlanePair) -> tuple[Array, Array, Array]:
 
 
 def _config(problem: str, settings: RunSettings) -> Any:
-    """What it is told: a new object for every call, because the call rescales it."""
+    """Return a new configuration for every call, because the call rescales it."""
     import pysuperansac
 
     optimisations = pysuperansac.LocalOptimizationType
