@@ -1,12 +1,12 @@
-"""What every stage and every tuned number of the estimator buys: each is switched off or made neutral, one at a time.
+"""The gain of every stage and tuned number of the estimator: each is switched off or made neutral, one at a time.
 
     caransac-lab study ablation DIR ... [--problem E F] [--seeds 3] [--out FILE]
 
-DIR holds the scenes of one match set in the layout of the RANSAC Tutorial 2020 (docs/formats.md); DIR=confidence reads
-its scores as confidences. Pass every match set, of training scenes. Each row runs all hypotheses of the default options
-with one thing changed. A few changes only matter together with another one and are compared with that row. Figures are
+DIR has the scenes of one match set in the layout of the RANSAC Tutorial 2020 (docs/formats.md); DIR=confidence reads
+its scores as confidences. Pass every match set, with training scenes. Each row runs all hypotheses of the default
+options with one change. A few changes matter only together with another one and are compared with that row. Figures are
 means over seeds, scenes and match sets, in this order. Differences are paired, with a 95 % interval over pairs. Answers
-differ between seeds if two of them are more than a degree apart.
+"differ" between seeds if two of them are more than a degree apart.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STAGES: dict[str, dict[str, Any]] = {
     "oversampling = 4": {"oversampled": 4},
     "LM-LO": {"method": "lm-lo"},
 }
-# The paper's way of doing one thing, and at last of doing everything (docs/paper.md).
+# The paper's variant of one part, and finally of all parts (docs/paper.md).
 FIXED_SCALE = Tuning(first_noise=1.0, usual_matches=math.inf, max_error=1.0)
 STAGES |= {
     "paper: its ranking by total consensus": {"tuning": Tuning(spread_ranking=False)},
@@ -59,7 +59,7 @@ STAGES |= {
     "paper: its network and side information": {"weights": "paper"},
     "paper: everything": {"weights": "paper", "max_error_px": 1.0, "local_models": 4, "tuning": PAPER_TUNING},
 }
-# Every number of `Tuning`, with other values: neutral where there is a neutral one.
+# Every number of `Tuning` with other values; neutral if there is a neutral value.
 NUMBERS: dict[str, tuple[Any, ...]] = {
     "max_copies": (0.0, 1.0),
     "working_set": (512, 2048),
@@ -89,28 +89,28 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "guessed_centre_deviation": (0.0, 0.1),
     "contradicted": (0.0, 1.0),
 }
-# Numbers that tell only beside another change: they are compared with the row of that.
+# Numbers that matter only together with another change. They are compared with the row of that change.
 BESIDE: dict[str, str] = {
     "sample_margin": "early stop",
     "static_ratio": "-S: no adaptive sampling",
     "wide_loss_scale": "working_set = 512",
     "wide_reach": "working_set = 512",
 }
-OF_FUNDAMENTALS = ("guessed_centre_deviation", "contradicted")  # numbers that poses do not have
+OF_FUNDAMENTALS = ("guessed_centre_deviation", "contradicted")  # numbers that poses do not use
 
 
 def number_of(row: str) -> str:
-    """The number that a row changes, or the name of its stage."""
+    """Return the number that a row changes, or the name of its stage."""
     return row.partition(" = ")[0]
 
 
 def base_of(row: str) -> str:
-    """The row that a row is compared with."""
+    """Return the name of the row that a row is compared with."""
     return BESIDE.get(number_of(row), "default")
 
 
 def variants(problem: str) -> dict[str, dict[str, Any]]:
-    """Options of every row by its name: of fundamental matrices, the stages and the numbers of their own."""
+    """Return the options of every row by name. Fundamental matrices have the stages and their own numbers."""
     rows = dict(STAGES)
     for name, values in NUMBERS.items():
         if (name in OF_FUNDAMENTALS) == (problem == "F"):
@@ -121,7 +121,7 @@ def variants(problem: str) -> dict[str, dict[str, Any]]:
 
 
 def pose_of(pair: Pair, problem: str, options: Options, oversampled: int = 1) -> tuple[Any, Any] | None:
-    """The pose that is estimated, or that the estimated fundamental matrix implies."""
+    """Return the estimated pose, or the pose that the estimated fundamental matrix implies."""
     if oversampled > 1:
         answer = run_oversampled(pair, "E" if problem == "E" else "F", options, oversampled, "geometric")
         if answer is None or answer.matrix is None:
@@ -138,7 +138,7 @@ def pose_of(pair: Pair, problem: str, options: Options, oversampled: int = 1) ->
 
 
 def run_pair(problem: str, changed: dict[str, Any], seeds: int, pair: Pair) -> tuple[str, list[float], bool, float]:
-    """Scene, errors by seed, whether answers jump between seeds, and milliseconds of processor time per estimate."""
+    """Return the scene, errors by seed, whether answers differ between seeds, and processor time per estimate."""
     oversampled = changed.get("oversampled", 1)
     given = {name: value for name, value in changed.items() if name != "oversampled"}
     options = Options(**({"early_stop": False} | given))
@@ -154,7 +154,7 @@ def run_pair(problem: str, changed: dict[str, Any], seeds: int, pair: Pair) -> t
 def run_row(
     pool: ProcessPoolExecutor, pairs: list[Pair], problem: str, changed: dict[str, Any], seeds: int
 ) -> tuple[dict[str, float], dict[str, Array]]:
-    """Return the figures of a row, and what each pair contributes to AUC@5 and AUC@1."""
+    """Return the figures of a row, and the contribution of each pair to AUC@5 and AUC@1."""
     found = list(pool.map(partial(run_pair, problem, changed, seeds), pairs, chunksize=8))
     weights = pair_weights([scene for scene, *_ in found])
     errors = np.array([errors for _, errors, *_ in found])
@@ -196,7 +196,7 @@ def problem_table(rows: dict[str, dict[str, float]], names: Sequence[str] | None
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     sets = sorted({scene.partition("/")[0] for scene in content["scenes"]})
     text = (
         f"# What stages and numbers buy\n\n{len(content['scenes'])} pairs of the training scenes of {len(sets)} match "
@@ -209,7 +209,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def chosen_rows(problem: str, parts: Sequence[str] | None) -> dict[str, dict[str, Any]]:
-    """The rows whose names contain one of the parts, or all, and those they are compared with."""
+    """Return the rows whose names contain one of the parts, or all rows, and the rows they are compared with."""
     rows = variants(problem)
     chosen = [name for name in rows if not parts or any(part in name for part in parts)]
     return {name: rows[name] for name in rows if name in {"default", *chosen, *map(base_of, chosen)}}

@@ -1,25 +1,25 @@
-"""Absolute poses from 2D-3D matches that are made of real pairs: accuracy, time, and whether the confidence knows.
+"""Absolute poses from 2D-3D matches of real pairs: accuracy, time, and calibration of the confidence.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     caransac-lab study absolute DIR ... [--unrelated DIR ...] [--max-queries N] [--seeds N] [--out FILE]
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). A query image is matched with one or three
-other images; a keypoint of these has a point in space where another pair, without the query, gives one at the true
-poses: within 1 px of the epipolar geometry, and with rays more than 1.5 degrees apart. Wrong matches are those that
-matching makes. The error is the larger of that of the rotation and of the angle at which the centre is off, seen from
-the median depth.
+DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). A query image is matched with one or three
+other images. A keypoint of these has a point in space if another pair, without the query, triangulates one at the true
+poses: within 1 px of the epipolar geometry, and with rays more than 1.5 degrees apart. Wrong matches are those of the
+matcher. The error is the larger of the rotation error and the position error, which is the angle of the displacement
+seen from the median depth.
 
-    tables       ours and the peers. "focal 5 %" rows get a focal length off by so much, "k1 -0.05" rows pixels through
-                 a lens with that k1; "stated" with a deviation of 0.05. Peers get the matches with a ratio below 0.9,
-                 best first, a threshold of 2 px and 1024 hypotheses; caransac all of them, and finds its threshold.
-                 No answer counts 180 degrees; means over scenes, of ours over seeds
-    calibration  mean confidence next to the share of right answers (five degrees), and their expected calibration
-                 error; the same of the probabilities of the matches (right within 2 px)
-    hard         the queries with their right matches moved onto a plane, or far away; 6 to 30 matches only; with focal
-                 lengths said to be exact that are off by 15 to 100 %; and matches of unrelated images
-    covariance   how many of the right answers lie in the ellipsoids of their covariances
+    tables       ours and the peers. "focal 5 %" rows get a focal length with this error, "k1 -0.05" rows get pixels
+                 through a lens with that k1; "stated" rows also get a deviation of 0.05. Peers get the matches with a
+                 ratio below 0.9, best first, a threshold of 2 px and 1024 hypotheses. caransac gets all matches and
+                 finds its threshold. No answer counts 180 degrees. Means over scenes, and for ours over seeds
+    calibration  mean confidence and share of right answers (five degrees), and their expected calibration error; the
+                 same for the probabilities of the matches (right within 2 px)
+    hard         the queries with their right matches moved onto a plane, or far away; with only 6 to 30 matches; with
+                 focal lengths passed as exact but wrong by 15 to 100 %; and matches of unrelated images
+    covariance   share of the right answers inside the ellipsoids of their covariances
 
-One thread.
+All measurements use one thread.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ from caransac_lab.training.hard_queries import HardQuery, harden, in_space
 
 NAME = "absolute"
 REFERENCES, FOCAL_OFF, K1, HYPOTHESES = (1, 3), 0.05, -0.05, 1024
-RIGHT_DEG, WRONG_DEG = 5.0, 90.0  # the latter where there is no truth to be near to
-CHI_SQ = {6: {50: 5.348, 68: 6.987, 95: 12.592}, 7: {50: 6.346, 68: 8.121, 95: 14.067}}  # quantiles, by numbers
+RIGHT_DEG, WRONG_DEG = 5.0, 90.0  # thresholds of right answers, and the error that is assumed without truth
+# Quantiles by degrees of freedom.
+CHI_SQ = {6: {50: 5.348, 68: 6.987, 95: 12.592}, 7: {50: 6.346, 68: 8.121, 95: 14.067}}
 CALIBRATED = ("CA-RANSAC", "CA-RANSAC, focal 5 % stated", "CA-RANSAC, unknown")
 COVERED = CALIBRATED[:2]
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method found of a query: its error and time; of ours, all of it."""
+    """Answer of a method for a query: error and time, and for ours the complete result."""
 
     query: Query
     error_deg: float
@@ -64,12 +65,12 @@ class Answer:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is."""
+        """Whether the answer is right."""
         return self.error_deg < RIGHT_DEG
 
     @property
     def confidence(self) -> float:
-        """What it says of itself; 0 where nothing is said."""
+        """Confidence of the answer; 0 if there is none."""
         return 0.0 if self.result is None or self.result.confidence is None else self.result.confidence
 
 
@@ -77,7 +78,7 @@ Run = Callable[[Query, int], Answer]
 
 
 def sized(query: Query, factor: float = 1.0, deviation: float = 0.0, lens: float = 0.0) -> Camera:
-    """The camera of a query, its size taken from the principal point, with the focal length off."""
+    """Return the camera of a query with its size from the principal point, and errors as requested."""
     K = query.camera.K
     width, height = (round(2 * c + 1) for c in K[:2, 2])
     K[[0, 1], [0, 1]] *= factor
@@ -85,18 +86,18 @@ def sized(query: Query, factor: float = 1.0, deviation: float = 0.0, lens: float
 
 
 def off_by(query: Query) -> float:
-    """By which a wrong focal length is off, up or down by the image's name."""
+    """Return the factor of a wrong focal length; the image name decides its direction."""
     return float(np.exp(FOCAL_OFF * (1 if sum(map(ord, query.name)) % 2 else -1)))
 
 
 def bent(query: Query) -> Query:
-    """The query as a lens shows it."""
+    """Return the query as seen through a lens."""
     lens = Camera("OPENCV", (*query.camera.intrinsics, K1, 0.0, 0.0, 0.0))
     return replace(query, points2d=lens.rays_to_pixels(query.camera.pixels_to_rays(query.points2d)))
 
 
 def judge(query: Query, R: Array | None, t: Array | None) -> float:
-    """The error of a pose; where there is no truth, every one is wrong."""
+    """Return the error of a pose. Without truth, every pose is wrong."""
     if R is None or t is None:
         return FAILURE_DEG
     if query.R is None:
@@ -106,7 +107,7 @@ def judge(query: Query, R: Array | None, t: Array | None) -> float:
 
 
 def estimate(query: Query, seed: int, camera: Camera | None = None, **options: Any) -> Answer:
-    """Ours; without a camera, that of the query."""
+    """Run our estimator, by default with the camera of the query."""
     kind = None if query.scores is None else query.score_kind
     known, chosen = camera or query.camera, Options(seed=seed, **({"early_stop": False} | options))
     started = time.process_time()
@@ -118,7 +119,7 @@ def estimate(query: Query, seed: int, camera: Camera | None = None, **options: A
 
 
 def by_peer(name: str, query: Query, seed: int) -> Answer:
-    """A peer's."""
+    """Run a peer."""
     started = time.process_time()
     pose = PEERS[name](query, HYPOTHESES, seed)
     seconds = time.process_time() - started
@@ -126,7 +127,7 @@ def by_peer(name: str, query: Query, seed: int) -> Answer:
 
 
 def rows() -> dict[str, Run]:
-    """All rows of the tables."""
+    """Return all rows of the tables."""
     unknown = Camera.of_unknown_focal
 
     def size(query: Query) -> tuple[int, int]:
@@ -148,7 +149,7 @@ def rows() -> dict[str, Run]:
 
 
 def figures(answers: list[Answer], seeds: int) -> dict[str, Any]:
-    """Figures of a row, of answers seed by seed."""
+    """Return the figures of a row from its answers, ordered by seed."""
     errors = defaultdict[str, list[float]](list)
     for answer in answers:
         errors[answer.query.scene].append(answer.error_deg)
@@ -164,7 +165,7 @@ def figures(answers: list[Answer], seeds: int) -> dict[str, Any]:
 
 
 def calibration(answers: list[Answer]) -> dict[str, Any]:
-    """Confidences next to the truth, and probabilities of matches next to theirs."""
+    """Compare confidences, and probabilities of matches, with the truth."""
     said, right = [each.confidence for each in answers], [each.is_right for each in answers]
     probabilities, labels = [], []
     for each in answers:
@@ -185,7 +186,7 @@ def calibration(answers: list[Answer]) -> dict[str, Any]:
 
 
 def hard_figures(answers: list[Answer]) -> dict[str, Any]:
-    """Counts of a kind of hard queries."""
+    """Count the answers for a kind of hard queries."""
     wrong, right = ([each for each in answers if each.is_right == wanted] for wanted in (False, True))
     return {
         "queries": len(answers),
@@ -198,7 +199,7 @@ def hard_figures(answers: list[Answer]) -> dict[str, Any]:
 
 
 def coverage(answers: list[Answer]) -> dict[str, Any]:
-    """How many right answers lie in the ellipsoids of their covariances, focal lengths included."""
+    """Return the share of right answers inside the ellipsoids of their covariances, including focal lengths."""
     distances_sq, shares = [], {}
     for each in answers:
         result, query = each.result, each.query
@@ -214,7 +215,7 @@ def coverage(answers: list[Answer]) -> dict[str, Any]:
 
 
 def measure(queries: list[Query], seeds: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Rows of one table, of the calibration and of the covariance."""
+    """Return the rows of one table, of the calibration and of the covariance."""
     found, calibrations, coverages = {}, {}, {}
     for label, run in rows().items():
         number = seeds if label in ("CA-RANSAC", "CA-RANSAC, early stop", "LM-LO") else 1
@@ -229,7 +230,7 @@ def measure(queries: list[Query], seeds: int) -> tuple[dict[str, Any], dict[str,
 
 
 def measure_hard(queries: list[Query], unrelated: list[Query]) -> dict[str, Any]:
-    """Rows of hard queries."""
+    """Return the rows of hard queries."""
     found = {}
     for number, kind in enumerate(get_args(HardQuery)):
         rng = np.random.default_rng(number)
@@ -240,7 +241,7 @@ def measure_hard(queries: list[Query], unrelated: list[Query]) -> dict[str, Any]
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     text = "# Absolute poses\n\n`caransac-lab study absolute --help` says what the rows mean.\n"
     for name, found in content["tables"].items():
         lines = [
@@ -327,7 +328,7 @@ def study(arguments: argparse.Namespace) -> Content:
             content["tables"][name] = {"queries": len(queries), "rows": found}
             if references == 1:
                 content["hard"][name] = measure_hard(queries, unrelated)
-                unrelated = []  # once
+                unrelated = []  # use them only once
             print(name, flush=True)
     if not content["tables"]:
         raise LeftOutError("no image shares enough points with others")

@@ -1,13 +1,13 @@
-"""Rendered photographs of a building, a poster, a panorama and two places: what one call and one command say.
+"""Rendered photographs of a building, a poster, a panorama and two places: answers of one call and one command.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study any_scene [--seeds N] [--out FILE]
 
-Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` is told the cameras, the image
-sizes, or nothing; the command is `caransac pose a.png b.png --focal F --json`. Ten seeds of each scene by default.
-"right" counts answers of a kind that the scene has and that are near the truth: a pose to five degrees, a rotation to
-one degree, a homography to three pixels at the inliers, a fundamental matrix whose pose with the true cameras is right;
-of two places, no answer. Where there is no pose (panorama, two places), the command is also right with a pose that it
-doubts: a confidence of at most 0.5. All rows are ours.
+Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` gets the cameras, the image
+sizes, or nothing. The command is `caransac pose a.png b.png --focal F --json`. There are ten seeds of each scene by
+default. "right" counts answers of a kind that the scene has, near the truth: a pose to five degrees, a rotation to one
+degree, a homography to three pixels at the inliers, a fundamental matrix whose pose with the true cameras is right. For
+two places, no answer is right. If there is no pose (panorama, two places), a pose of the command is also right if its
+confidence is 0.5 or lower. All rows are ours.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAME = "any_scene"
 SEEDS, QUICK_SEEDS = 10, 1
 WIDTH, HEIGHT, GREY_NOISE = 640, 480, 5.0
 LIMITS = {"pose": 5.0, "pose_and_focals": 5.0, "fundamental": 5.0, "rotation": 1.0, "homography": 3.0}
-SURE = 0.5  # confidence of an answer that the command does not doubt
+SURE = 0.5  # minimum confidence of an answer that the command does not doubt
 COUNTED, SPREAD = ("kind", "degeneracy", "reason"), ("confidence", "error", "nearest_alternative_deg")
 SAID, MODELS = ("reason", "confidence", "degeneracy", "stop_reason"), ("R", "t", "F", "H")
 CAMERA = render_views(1, width=WIDTH, height=HEIGHT).camera
@@ -51,7 +51,7 @@ Pose = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Photographs:
-    """Two images and the truth: R (3, 3), t (3,) or None, H (3, 3) or None; neither for two places."""
+    """Two images and the truth: R (3, 3), t (3,) or None, H (3, 3) or None; both None for two places."""
 
     images: tuple[Image, Image]
     R: Array | None = None
@@ -60,19 +60,19 @@ class Photographs:
 
 
 def seen_from(poses: tuple[Pose, Pose], faces: list[Face]) -> tuple[Image, Image]:
-    """A scene from two cameras."""
+    """Render a scene from two cameras."""
     first, second = (render(faces, CAMERA, *pose) for pose in poses)
     return first, second
 
 
 def building(seed: int) -> Photographs:
-    """Boxes in front of walls, from two places."""
+    """Render boxes in front of walls, from two viewpoints."""
     views = render_views(2, width=WIDTH, height=HEIGHT, seed=seed, arc_deg=12.0)
     return Photographs((views.images[0], views.images[1]), *views.relative_pose(0, 1))
 
 
 def poster(seed: int) -> Photographs:
-    """One plane that fills the view, from two places."""
+    """Render one plane that fills the view, from two viewpoints."""
     rng = np.random.default_rng([seed, 2])
     x, _, z = np.eye(3)
     face = make_face(rng, [-9, 0, -8], x, z, (18, 16))  # in the plane y = 0, towards negative y
@@ -80,7 +80,7 @@ def poster(seed: int) -> Photographs:
     centres = [np.array([side, -rng.uniform(3.5, 4.5), rng.uniform(-0.3, 0.3)]) for side in sides]
     poses = tuple(look_at(centre, rng.uniform(-0.3, 0.3, 3) * (1, 0, 1)) for centre in centres)
     (R1, t1), (R2, t2) = poses
-    # On the plane n . X = d of camera 1: x2 = (R + t n' / d) x1.
+    # For the plane n . X = d of camera 1: x2 = (R + t n' / d) x1.
     R, t = R2 @ R1.T, t2 - R2 @ R1.T @ t1
     normal, distance = R1[:, 1], float(R1[:, 1] @ t1)
     H = CAMERA.K @ (R + np.outer(t, normal) / distance) @ np.linalg.inv(CAMERA.K)
@@ -88,7 +88,7 @@ def poster(seed: int) -> Photographs:
 
 
 def panorama(seed: int) -> Photographs:
-    """A camera that turns where it stands."""
+    """Render two views of a camera that only rotates."""
     rng = np.random.default_rng([seed, 3])
     centre = TARGET + np.array([rng.uniform(-1, 1), -6.5, rng.uniform(1, 2)])
     offset = rng.uniform(0.6, 1.0)
@@ -99,7 +99,7 @@ def panorama(seed: int) -> Photographs:
 
 
 def two_places(seed: int) -> Photographs:
-    """Two scenes that have nothing in common."""
+    """Render two scenes without anything in common."""
     first, second = (render_views(1, width=WIDTH, height=HEIGHT, seed=s).images[0] for s in (seed, seed + 1000))
     return Photographs((first, second))
 
@@ -113,7 +113,7 @@ SCENES: dict[str, Callable[[int], Photographs]] = {
 
 
 def noisy(made: Photographs, seed: int) -> Photographs:
-    """The images as a sensor gives them."""
+    """Add sensor noise to the images."""
     rng = np.random.default_rng([seed, 4])
     first, second = (
         np.clip(np.rint(image + GREY_NOISE * rng.normal(size=image.shape)), 0, 255).astype(np.uint8)
@@ -123,14 +123,14 @@ def noisy(made: Photographs, seed: int) -> Photographs:
 
 
 def pose_error(pose: Pose | None, truth: Photographs) -> float | None:
-    """In degrees; None if there is no such truth."""
+    """Return the pose error in degrees, or None if there is no true pose."""
     if pose is None or truth.R is None or truth.t is None:
         return None
     return pose_error_deg(*pose, truth.R, truth.t)
 
 
 def homography_error(H: Array, truth: Photographs, points1: Array) -> float | None:
-    """Median distance in pixels of where points of image 1 go and should go."""
+    """Return the median distance in pixels between estimated and true positions of points of image 1."""
     if truth.H is None:
         return None
     went, should = (homogeneous(points1) @ each.T for each in (H, truth.H))
@@ -138,7 +138,7 @@ def homography_error(H: Array, truth: Photographs, points1: Array) -> float | No
 
 
 def error_of(kind: str, models: dict[str, Any], truth: Photographs, inliers: tuple[Array, Array]) -> float | None:
-    """How far an answer is from the truth, in its unit; None if the scene has nothing of this kind."""
+    """Return the error of an answer in its unit, or None if the scene has nothing of this kind."""
     if kind == "rotation" and truth.R is not None and truth.t is None:
         return rotation_angle_deg(models["R"] @ truth.R.T)
     if kind == "homography":
@@ -149,13 +149,13 @@ def error_of(kind: str, models: dict[str, Any], truth: Photographs, inliers: tup
 
 
 def assess(kind: str, said: dict[str, Any], error: float | None, truth: Photographs) -> dict[str, Any]:
-    """What was said, its error, and whether that is right."""
+    """Return the answer, its error, and whether it is right."""
     near = error is not None and error <= LIMITS[kind]
     return {"kind": kind, **said, "error": error, "right": kind == "none" if truth.R is None else near}
 
 
 def ask_call(truth: Photographs, matches: tuple[Array, Array, Array], known: dict[str, Any]) -> dict[str, Any]:
-    """What the one call says of matches."""
+    """Run the one call on matches."""
     points1, points2, ratios = matches
     result = caransac.estimate(points1, points2, **known, scores=ratios, score_kind="ratio")
     said = {name: getattr(result, name) for name in SAID}
@@ -166,12 +166,12 @@ def ask_call(truth: Photographs, matches: tuple[Array, Array, Array], known: dic
 
 
 def nearest(errors: list[float | None]) -> float | None:
-    """The smallest of those that are there."""
+    """Return the smallest of the errors that are not None."""
     return min((error for error in errors if error is not None), default=None)
 
 
 def ask_command(truth: Photographs, matches: tuple[Array, Array, Array]) -> dict[str, Any]:
-    """What the command says of the two images in files; it matches them in the same way."""
+    """Run the command on the two images as files. It matches them in the same way."""
     with TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("a.png", "b.png")]
         for path, image in zip(paths, truth.images, strict=True):
@@ -191,7 +191,7 @@ def ask_command(truth: Photographs, matches: tuple[Array, Array, Array]) -> dict
 
 
 def measure(make: Callable[[int], Photographs], seed: int) -> dict[str, dict[str, Any]]:
-    """What each way to ask says of one pair of photographs."""
+    """Return the answers of all variants for one pair of photographs."""
     truth = noisy(make(seed), seed)
     matches = match_images(*truth.images)
     rows = {told: ask_call(truth, matches, known) for told, known in TOLD.items()}
@@ -199,7 +199,7 @@ def measure(make: Callable[[int], Photographs], seed: int) -> dict[str, dict[str
 
 
 def summarise(said: list[dict[str, Any]]) -> dict[str, Any]:
-    """Counts of what was said, and the median, smallest and largest of its figures."""
+    """Count the answers, and return the median, minimum and maximum of the figures."""
     row: dict[str, Any] = {"answers": len(said), "right": sum(each["right"] for each in said)}
     for name in COUNTED:
         row[name] = dict(Counter(str(each[name]) for each in said if each[name] or name != "reason").most_common())
@@ -210,17 +210,17 @@ def summarise(said: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def counted(counts: dict[str, int]) -> str:
-    """Values and how often they came."""
+    """Format values and their counts."""
     return ", ".join(f"{value} {count}" for value, count in counts.items())
 
 
 def spread(values: list[float] | None) -> str:
-    """Median and range."""
+    """Format median and range."""
     return "{:.2f} ({:.2f} to {:.2f})".format(*values) if values else ""
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     text = "# Any scene\n\nMedians, in parentheses the smallest and the largest; errors are degrees, of homographies "
     text += "pixels. `caransac-lab study any_scene --help` says what is right.\n"
     header = ["", "kind", "degeneracy", "confidence", "error", "nearest alternative pose, degrees", "right"]

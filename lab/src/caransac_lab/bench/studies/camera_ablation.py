@@ -1,13 +1,13 @@
-"""What every tuned number of cameras that are not exact buys: each gets other values, one at a time.
+"""The gain of every tuned number of inexact cameras: each gets other values, one at a time.
 
     caransac-lab study camera_ablation DIR ... [--rows PART ...] [--seeds 2] [--out FILE]
 
-DIR holds the scenes of one match set, as in `caransac-lab study ablation`. Pass every match set, of training scenes. A
+DIR has the scenes of one match set, as in `caransac-lab study ablation`. Pass every match set, with training scenes. A
 row runs the tasks that use its number, with default options. Figures are means over seeds and tasks, then over scenes
 and match sets. A row has the differences to the same tasks without the change, with 95 % intervals over pairs. The
 Brier score is the mean squared difference between the confidence and the truth (1 if the pose error is below 5 degrees,
-else 0), in hundredths; less is better. The focal error is the mean of the relative error, which counts at most 30 %.
-"Covered" is the share of focal lengths within two of their stated deviations.
+else 0), in hundredths; less is better. The focal error is the mean relative error, limited to 30 %. "Covered" is the
+share of focal lengths within two of their stated deviations.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Answer = tuple[Any, Any, float, Camera | None]  # R, t, confidence, camera 1 if 
 
 
 def pose(view: View, options: Options, **given: Any) -> Answer | None:
-    """Our pose from cameras or sizes."""
+    """Estimate our pose from cameras or sizes."""
     found = caransac.estimate_relative_pose(**view.pair.match_arguments(), **given, options=options)
     return (found.R, found.t, found.confidence, found.camera1) if found.success else None
 
 
 def with_cameras(percent: float, deviation: float) -> Callable[[View, Options], Answer | None]:
-    """Return the task of cameras whose focal length is off by so many per cent and has a stated deviation."""
+    """Return the task with a focal length that is wrong by a percentage and has a stated deviation."""
 
     def run(view: View, options: Options) -> Answer | None:
         camera1, camera2 = assumed(view, percent, deviation)
@@ -55,7 +55,7 @@ def with_cameras(percent: float, deviation: float) -> Callable[[View, Options], 
 
 
 def fundamental(view: View, options: Options, **given: Any) -> Answer | None:
-    """Our fundamental matrix, as the pose that it implies with the true cameras."""
+    """Estimate our fundamental matrix, and return the pose that it implies with the true cameras."""
     points = view.pair.points1, view.pair.points2
     found = caransac.estimate_fundamental(**view.pair.match_arguments(), **given, options=options)
     if not found.success:
@@ -65,14 +65,14 @@ def fundamental(view: View, options: Options, **given: Any) -> Answer | None:
 
 
 def narrowed(view: View) -> View | None:
-    """The pair with both images enlarged, as a long lens sees it; None with too few matches left."""
+    """Enlarge both images of a pair, as with a long lens. Return None if too few matches remain."""
     first = zoomed(view)
     second = None if first is None else zoomed(swapped(first))
     return None if second is None else replace(swapped(second), same=view.same)
 
 
 def swapped(view: View) -> View:
-    """The pair with its images in the other order."""
+    """Return the pair with its images in the other order."""
     pair = view.pair
     assert pair.R is not None and pair.t is not None
     other = replace(
@@ -88,17 +88,17 @@ def swapped(view: View) -> View:
 
 
 def unknown(view: View, options: Options) -> Answer | None:
-    """Our pose from the sizes only."""
+    """Estimate our pose from only the sizes."""
     return pose(view, options, **view.sizes)
 
 
 def matrix_of_sizes(view: View, options: Options) -> Answer | None:
-    """Our fundamental matrix from the sizes."""
+    """Estimate our fundamental matrix from the sizes."""
     return fundamental(view, options, **view.sizes)
 
 
 def with_lens(k1: float) -> Callable[[View, Options], Answer | None]:
-    """Return the task of lenses with this k1, passed as flat with a deviation."""
+    """Return the task of lenses with this k1, which the estimator gets as 0 with a deviation."""
 
     def run(view: View, options: Options) -> Answer | None:
         camera1, camera2 = told(view, distortion_deviation=DOUBT)
@@ -119,12 +119,12 @@ TASKS: dict[str, Callable[[View, Options], Answer | None]] = {
     "k1 = -0.05": with_lens(-0.05),
     "k1 = -0.1": with_lens(-0.1),
 }
-# Tasks on pairs with one or both images enlarged. The pairs that have too few matches left are not counted.
+# Tasks on pairs with one or both images enlarged. Pairs with too few remaining matches are not counted.
 ENLARGED: dict[str, Callable[[View], View | None]] = {"zoomed, ": zoomed, "long lens, ": narrowed}
 PRIOR = ("uncertain 5%", "uncertain 10%", "unknown", "zoomed, unknown", "F with sizes")
 UNKNOWN = ("unknown", "zoomed, unknown", "long lens, unknown", "zoomed, F with sizes", "long lens, F with sizes")
 BOXES, EVIDENCE, LENSES = ("F", "zoomed, F"), ("exact", "given 10%"), ("flat lens", "k1 = -0.05", "k1 = -0.1")
-# Every number of `CameraTuning`: other values, neutral if there is a neutral one, and the tasks that it takes part in.
+# Every number of `CameraTuning`: other values (neutral if there is a neutral value), and the tasks that use it.
 NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "weak": ((0.0, 4.0), PRIOR),
     "max_temper": ((4.0, 1e9), PRIOR),
@@ -155,7 +155,7 @@ NUMBERS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
 
 @contextmanager
 def changed(name: str, value: Any) -> Iterator[None]:
-    """Change a number of the record that the problems read; only a study may."""
+    """Change a number of the record that the problems read. Only a study may do this."""
     usual = getattr(CAMERAS, name)
     object.__setattr__(CAMERAS, name, value)
     try:
@@ -165,7 +165,7 @@ def changed(name: str, value: Any) -> Iterator[None]:
 
 
 def run_pair(task: str, name: str, value: Any, seeds: int, view: View) -> dict[str, float]:
-    """Figures of one pair, means over seeds, with one number changed."""
+    """Return the figures of one pair, averaged over seeds, with one number changed."""
     figures = []
     for prefix, enlarge in ENLARGED.items():
         if task.startswith(prefix):
@@ -189,7 +189,7 @@ def run_pair(task: str, name: str, value: Any, seeds: int, view: View) -> dict[s
 
 
 def rows_of(parts: Sequence[str] | None) -> Iterator[tuple[str, str, Any, tuple[str, ...]]]:
-    """Label, number, value and tasks of every row, or of those whose labels contain one of the parts."""
+    """Yield label, number, value and tasks of every row, or of the rows whose labels contain one of the parts."""
     for name, (values, tasks) in NUMBERS.items():
         for value in values:
             label = f"{name} = {value}"
@@ -198,7 +198,7 @@ def rows_of(parts: Sequence[str] | None) -> Iterator[tuple[str, str, Any, tuple[
 
 
 def compare(before: list[dict[str, float]], after: list[dict[str, float]], weights: Array) -> dict[str, float]:
-    """Differences of figures by pair and task, and their 95 % intervals."""
+    """Return the differences of figures by pair and task, and their 95 % intervals."""
     row = {}
     for key in KEYS:
         known = np.array([key in old and key in new for old, new in zip(before, after, strict=True)])
@@ -220,7 +220,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read(folders: Sequence[Path], max_pairs: int) -> list[View]:
-    """The pairs of all match sets."""
+    """Read the pairs of all match sets."""
     found = []
     for folder in folders:
         for view in views(folder, max_pairs, best_first=False):
@@ -253,12 +253,12 @@ def study(arguments: argparse.Namespace) -> Content:
 
 
 def row_cells(row: dict[str, float]) -> list[str]:
-    """Differences of a row with their intervals."""
+    """Format the differences of a row with their intervals."""
     return [f"{row[key]:+.2f} ± {row[f'{key}_interval']:.2f}" if key in row else "" for key in KEYS]
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The table for readers."""
+    """Format the table."""
     text = f"# What the numbers of uncertain cameras buy\n\n{len(content['scenes'])} pairs of training scenes, "
     text += f"{content['seeds']} seeds. `caransac-lab study camera_ablation --help` explains rows and columns.\n\n"
     return text + table(["changed", *KEYS.values()], [[name, *row_cells(row)] for name, row in content["rows"].items()])

@@ -1,14 +1,14 @@
-"""How many poses lie in the ellipses of their covariances, on synthetic and on real pairs.
+"""Share of poses inside the ellipsoids of their covariances, on synthetic and on real pairs.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     caransac-lab study covariance --val DIR ... [--quick] [--out FILE]
 
-Synthetic pairs have Gaussian noise, exact cameras or focal lengths and principal points as uncertain as stated, or a
-lens of k1 = -0.1 that is told as 0 to 0.1, 200 pairs for a row; wrong answers (15 degrees off) are left out. Of real
-pairs, right answers (five degrees) are looked at: lenses, cameras and poses taken for truth are not exact there, so
-that errors are larger than noise makes them. The ratios are medians of the angle by which the rotation or the direction
-is off, in its median that the deviations imply were errors Gaussian. DIR holds scenes in the layout of the RANSAC
-Tutorial 2020 (docs/formats.md).
+A row of synthetic pairs has 200 pairs with Gaussian noise. They have exact cameras, or focal lengths and principal
+points as uncertain as stated, or a lens of k1 = -0.1 that is passed as 0 with a deviation of 0.1. Wrong answers (15
+degrees off) are excluded. For real pairs, only right answers (five degrees) count. Their lenses, cameras and true poses
+are not exact, so errors are larger than noise explains. The ratios are median errors of the rotation or direction
+divided by the median that the deviations imply for Gaussian errors. DIR has scenes in the layout of the RANSAC Tutorial
+2020 (docs/formats.md).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from caransac_lab.synthetic.hard_scenes import CAMERA
 
 NAME = "covariance"
 PAIRS, QUICK_PAIRS = 200, 10
-REAL_PAIRS = 30  # of a scene
+REAL_PAIRS = 30  # pairs per scene
 K1, K1_DEVIATION = -0.1, 0.1
-CHI_SQ = {0.5: 4.351, 0.95: 11.07}  # of five degrees of freedom
-MEDIANS = (1.538**0.5, 1.177)  # of the lengths of Gaussian vectors of three and two numbers of deviation one
+CHI_SQ = {0.5: 4.351, 0.95: 11.07}  # quantiles for five degrees of freedom
+MEDIANS = (1.538**0.5, 1.177)  # median lengths of Gaussian vectors of three and two components with unit deviation
 ROWS = (  # matches, share of wrong ones, noise in pixels, deviation of the focal length or None for a lens, method
     (30, 0.0, 0.5, 0.0, "ca-ransac"),
     (60, 0.0, 0.5, 0.0, "ca-ransac"),
@@ -59,7 +59,7 @@ WRONG_DEG, RIGHT_DEG = 15.0, 5.0
 def make_matches(
     rng: np.random.Generator, count: int, wrong: float, noise_px: float
 ) -> tuple[Array, Array, Array, Array]:
-    """Matches of a scene with depth, and its pose."""
+    """Create matches of a scene with depth, and its pose."""
     R, direction = rotation_from_vector(0.15 * rng.normal(size=3)), rng.normal(size=3) * (1, 0.6, 0.5)
     t, size = direction / np.linalg.norm(direction), (CAMERA.width, CAMERA.height)
     pixels = rng.uniform(0, 1, (30 * count, 2)) * size
@@ -75,13 +75,13 @@ def make_matches(
 
 
 def bend(pixels: Array) -> Array:
-    """Pixels (n, 2) as a lens shows them."""
+    """Return pixels (n, 2) as seen through a lens."""
     rays = CAMERA.pixels_to_rays(pixels)
     return CAMERA.rays_to_pixels(rays * (1 + K1 * np.sum(rays**2, axis=1, keepdims=True)))
 
 
 def measure(found: RelativePoseResult, R: Array, t: Array) -> tuple[float, float, float]:
-    """Squared Mahalanobis distance of the truth, and the errors of rotation and direction in their medians."""
+    """Return the squared Mahalanobis distance of the truth, and rotation and direction errors / expected medians."""
     off = np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t]
     pose = found.covariance[:5, :5]
     deviations = np.radians([found.rotation_deviation_deg, found.direction_deviation_deg])
@@ -91,7 +91,7 @@ def measure(found: RelativePoseResult, R: Array, t: Array) -> tuple[float, float
 
 
 def summary(measured: list[tuple[float, float, float]]) -> dict[str, Any]:
-    """A row."""
+    """Return the figures of a row."""
     distances_sq, rotation, direction = np.array(measured).T
     inside = {f"inside_{share:g}": int((distances_sq < limit).sum()) for share, limit in CHI_SQ.items()}
     ratios = {"rotation": float(np.median(rotation)), "direction": float(np.median(direction))}
@@ -99,7 +99,7 @@ def summary(measured: list[tuple[float, float, float]]) -> dict[str, Any]:
 
 
 def synthetic(num_pairs: int) -> dict[str, Any]:
-    """Coverage of synthetic pairs."""
+    """Return the coverage for synthetic pairs."""
     rows = {}
     for count, wrong, noise_px, focal, method in ROWS:
         measured = []
@@ -122,7 +122,7 @@ def synthetic(num_pairs: int) -> dict[str, Any]:
 
 
 def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
-    """Coverage of real pairs."""
+    """Return the coverage for real pairs."""
     rows = {}
     for folder in folders:
         measured = []
@@ -136,7 +136,7 @@ def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     parts = content["parts"]
     text = "# Covariances of poses\n\n`caransac-lab study covariance --help` says what the columns mean.\n"
     for part, rows in parts.items():
@@ -145,7 +145,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def coverage_table(rows: dict[str, Any]) -> str:
-    """How many poses lie in the ellipses of their covariances."""
+    """Format the share of poses inside the ellipsoids of their covariances."""
     header = ("", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio")
     lines = (
         [

@@ -1,12 +1,13 @@
-"""Very many matches, as dense matchers give them: accuracy, time and memory.
+"""Very many matches, as from dense matchers: accuracy, time and memory.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study dense [--counts N ...] [--out FILE]
 
-Synthetic matches all over images of 1600 x 1200 pixels, of points three to nine baselines deep; the wrong ones are
-random pixels. Medians of three seeds. Every run is a process of its own with one thread, warmed up with a few matches:
-milliseconds are those of the processor, memory is what the call adds at its peak to the matches and the libraries.
-A run ends after 30 seconds, and so does its row. CA-RANSAC finds its threshold; PoseLib and OpenCV's USAC get 1 px,
-too little where the noise is 2 px, and keep their defaults; OpenCV's pose is that of `recoverPose`. Nobody gets scores.
+Synthetic matches cover images of 1600 x 1200 pixels; their points are three to nine baselines deep. Wrong matches are
+random pixels. Figures are medians of three seeds. Every run is a separate process with one thread, warmed up with a few
+matches. Milliseconds are processor time. Memory is the peak that the call adds to the matches and the libraries. A run
+is stopped after 30 seconds, and its row ends there. CA-RANSAC finds its threshold. PoseLib and OpenCV's USAC get 1 px,
+which is too small for noise of 2 px, and keep their other defaults. OpenCV's pose comes from `recoverPose`. No method
+gets scores.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from caransac_lab.bench.publication import Content, table
 from caransac_lab.metrics import FAILURE_DEG
 
 NAME = "dense"
-MODULE = "caransac_lab.bench.studies.dense"  # run as a program, in a process of its own
+MODULE = "caransac_lab.bench.studies.dense"  # runs as a program, in a separate process
 WIDTH, HEIGHT, FOCAL = 1600, 1200, 1000.0
 K = np.array([[FOCAL, 0, WIDTH / 2], [0, FOCAL, HEIGHT / 2], [0, 0, 1]])
 COUNTS, SCALE_COUNTS = (50_000, 200_000), (500, 2000, 10_000)
@@ -45,7 +46,7 @@ Pose = tuple[Array, Array]
 
 
 def make_matches(count: int, noise_px: float, share: float, seed: int) -> dict[str, Array]:
-    """Matches and the true pose."""
+    """Create matches and the true pose."""
     rng = np.random.default_rng([seed, count])
     R = rotation_from_vector(0.1 * rng.normal(size=3))
     t = rng.normal(size=3) * (1, 0.6, 0.5)
@@ -61,7 +62,7 @@ def make_matches(count: int, noise_px: float, share: float, seed: int) -> dict[s
 
 
 def run_ours(points1: Array, points2: Array) -> Pose | None:
-    """CA-RANSAC with a threshold of its own."""
+    """Run CA-RANSAC with its automatic threshold."""
     import caransac
 
     result = caransac.estimate_relative_pose(points1, points2, K, K, options=caransac.Options(max_error_px="auto"))
@@ -69,7 +70,7 @@ def run_ours(points1: Array, points2: Array) -> Pose | None:
 
 
 def run_poselib(points1: Array, points2: Array) -> Pose | None:
-    """PoseLib with its defaults."""
+    """Run PoseLib with its defaults."""
     import poselib
 
     camera = {"model": "PINHOLE", "width": WIDTH, "height": HEIGHT, "params": [FOCAL, FOCAL, WIDTH / 2, HEIGHT / 2]}
@@ -78,7 +79,7 @@ def run_poselib(points1: Array, points2: Array) -> Pose | None:
 
 
 def run_usac(points1: Array, points2: Array) -> Pose | None:
-    """OpenCV's USAC with its defaults."""
+    """Run OpenCV's USAC with its defaults."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -97,13 +98,13 @@ RUNS: dict[str, Callable[[Array, Array], Pose | None]] = {
 
 
 def peak_memory() -> float:
-    """Largest resident memory of this process since it was last reset, in megabytes."""
+    """Return the peak resident memory of this process since the last reset, in megabytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024 / MEGABYTE
 
 
 def run_once(label: str, path: Path) -> None:
-    """One run in this process, its figures on stdout; the limit ends the process."""
+    """Run once in this process and print the figures. The time limit ends the process."""
     with np.load(path) as made:
         points1, points2, R, t = (made[name] for name in ("points1", "points2", "R", "t"))
     RUNS[label](points1[:200].copy(), points2[:200].copy())
@@ -119,7 +120,7 @@ def run_once(label: str, path: Path) -> None:
 
 
 def measure(labels: list[str], count: int, noise_px: float, share: float, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Medians over seeds of each method; None of one that took too long."""
+    """Return the medians over seeds of each method; None for a method that took too long."""
     found: dict[str, list[dict[str, float]] | None] = {label: [] for label in labels}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "matches.npz"
@@ -143,7 +144,7 @@ def measure(labels: list[str], count: int, noise_px: float, share: float, seeds:
 
 
 def run_all(labels: list[str], counts: Sequence[int], quick: bool) -> dict[str, Any]:
-    """All figures: a list of cells, by count, noise and share."""
+    """Measure all cells, by count, noise and share."""
     grid = [*product(counts, NOISES, SHARES), *product(SCALE_COUNTS, (SCALE_NOISE,), SHARES)]
     if quick:
         grid = [(50_000, 1.0, 0.5), (2000, 1.0, 0.5)]
@@ -156,7 +157,7 @@ def run_all(labels: list[str], counts: Sequence[int], quick: bool) -> dict[str, 
 
 
 def cell_text(row: dict[str, float] | None) -> list[str]:
-    """Figures of a method for readers: rotation and translation error, milliseconds, megabytes."""
+    """Format the figures of a method: rotation and translation error, milliseconds, megabytes."""
     if row is None:
         return [f"> {LIMIT_S} s", "", ""]
     if row["rotation_deg"] == FAILURE_DEG:
@@ -166,7 +167,7 @@ def cell_text(row: dict[str, float] | None) -> list[str]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     cells, labels = content["cells"], list(RUNS)
     text = "# Dense matches\n\nError of rotation / translation in degrees, milliseconds, peak memory in MB; medians of "
     text += "three seeds. PoseLib and USAC have a threshold of 1 px, which is too little where the noise is 2 px. "
@@ -197,5 +198,5 @@ def study(arguments: argparse.Namespace) -> Content:
     return {"cells": run_all(list(RUNS), arguments.counts, arguments.quick)}
 
 
-if __name__ == "__main__":  # one run, in a process of its own
+if __name__ == "__main__":  # one run, in a separate process
     run_once(sys.argv[1], Path(sys.argv[2]))

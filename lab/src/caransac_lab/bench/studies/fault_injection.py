@@ -1,4 +1,4 @@
-"""Runs of the command line in forks of this process, in which one call of interest fails."""
+"""Run the command line in forks of this process, in which one relevant call fails."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Fault:
 
 
 class Injector:
-    """A profile function that notes the calls of interest, or lets one of them fail."""
+    """A profile function that records the relevant calls, or makes one of them fail."""
 
     def __init__(self, fault: Fault | None) -> None:
         self.fault, self.sites = fault, list[Site]()
 
     def note(self, frame: FrameType, event: str, argument: Any) -> None:
-        """See `sys.setprofile`."""
+        """Handle an event of `sys.setprofile`."""
         name = frame.f_code.co_name if event == "call" else getattr(argument, "__name__", "")
         if name not in (PYTHON_POINTS if event == "call" else CALLS if event == "c_call" else ()):
             return
@@ -65,7 +65,7 @@ class Injector:
 
 
 def fail(kind: str) -> None:
-    """Let a fault of a kind happen here and now."""
+    """Cause a fault of a kind."""
     if kind == "full disk":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if kind == "no memory":
@@ -74,27 +74,27 @@ def fail(kind: str) -> None:
 
 
 class InlinePool(ThreadPoolExecutor):
-    """What stands for worker processes: one thread of this one."""
+    """A replacement for worker processes: one thread of this process."""
 
     def __init__(self, _: int, start: Callable[..., object] | None = None, *arguments: object) -> None:
         super().__init__(1)
-        if start is not None and start is not runner.start_worker:  # which closes the output
+        if start is not None and start is not runner.start_worker:  # this one would close the output
             start(*arguments)
 
 
 def run(
     arguments: Sequence[str], folder: Path, fault: Fault | None = None, *, watch: bool = False
 ) -> tuple[int | None, str, list[Site]]:
-    """Run a command in a fork, without its plots, which take long and are drawn anew each time.
+    """Run a command in a fork, without its plots, which are slow and are redrawn each time.
 
     Args:
-        arguments: of the command.
-        folder: where to note what it says.
-        fault: what is to fail.
-        watch: whether to note the calls of interest.
+        arguments: arguments of the command.
+        folder: folder for its output.
+        fault: fault to inject.
+        watch: whether to record the relevant calls.
 
     Returns:
-        The exit code, None if it hung, what it said, and the calls of interest.
+        The exit code (None if it hung), its output, and the relevant calls.
     """
     said, noted = folder / "said.txt", folder / "sites.json"
     if (process := os.fork()) == 0:
@@ -103,7 +103,7 @@ def run(
             os.dup2(file.fileno(), 2)
         code, injector = 1, Injector(fault)
         try:
-            runner.ProcessPool = trainer.ProcessPool = InlinePool  # what both use
+            runner.ProcessPool = trainer.ProcessPool = InlinePool  # both commands use it
             publication.plots.draw_all = trainer.draw_training = lambda *_: None
             sys.argv = ["caransac", *arguments]
             if watch or fault is not None:
@@ -122,7 +122,7 @@ def run(
 
 
 def wait(process: int) -> int | None:
-    """The exit code of a process, negative if a signal ended it, None if it had to be ended."""
+    """Return the exit code of a process: negative if a signal ended it, None if it had to be killed."""
     end = time.monotonic() + HANGS_S
     while time.monotonic() < end:
         found, status = os.waitpid(process, os.WNOHANG)
@@ -135,7 +135,7 @@ def wait(process: int) -> int | None:
 
 
 def choose(sites: Sequence[Site], count: int, seed: str) -> list[Fault]:
-    """So many faults, by turns at all places in the code, at the first, the last and the middle call of each."""
+    """Choose `count` faults, spread over all places in the code, at the first, last and middle call of each."""
     places: dict[Site, list[int]] = {}
     for number, site in enumerate(sites, 1):
         places.setdefault(site, []).append(number)

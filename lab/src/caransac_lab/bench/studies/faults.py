@@ -1,14 +1,14 @@
-"""Commands in which one call fails, each time another one, and which are then continued: same result, nothing lost.
+"""Commands in which one call fails, each time a different one, and which then resume: same result, nothing lost.
 
     caransac-lab study faults --faults 240 --out benchmarks/results/faults.md
 
-Runs ``caransac verify`` on a database and on hloc's files, both also with ``--overwrite``, ``caransac-lab bench`` and
-``caransac-lab train``, each small. An undisturbed run tells where they open, read, write, flush, sync, rename and
-remove files, execute and commit SQL, read arrays of HDF5 files and write checkpoints. Then one of these calls fails: it
-raises an OSError as of a full disk, or a MemoryError, or the process gets SIGINT or SIGKILL there. What was there
-before must still be there, the same command must continue, and the result must be that of the undisturbed run. Each run
-is a fork of this process, and what worker processes would do is done by a thread: ``interrupts.py`` is about them.
-Needs the extras 'bench' and 'train', and Linux or macOS.
+Runs small versions of ``caransac verify`` on a database and on hloc's files, both also with ``--overwrite``, of
+``caransac-lab bench`` and of ``caransac-lab train``. An undisturbed run shows where they open, read, write, flush,
+sync, rename and remove files, execute and commit SQL, read arrays of HDF5 files and write checkpoints. Then one of
+these calls fails: it raises an OSError as from a full disk, or a MemoryError, or the process gets SIGINT or SIGKILL.
+Existing data must survive, the same command must resume, and the result must equal that of the undisturbed run. Each
+run is a fork of this process. A thread does the work of worker processes; ``interrupts.py`` tests those. Needs the
+extras 'bench' and 'train', and Linux or macOS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 
-os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # before numpy: a fork has one thread
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # set before numpy is imported: a fork has one thread
 
 import json
 import signal
@@ -51,15 +51,15 @@ STATUSES = ("continued", "lost", "differs", "ended badly", "hung")
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command that is continued after a fault.
+    """A command that resumes after a fault.
 
     Attributes:
-        name: what it is called.
-        share: of all faults.
-        prepare: makes its inputs in a folder.
-        arguments: of the command, for a folder.
-        result: what must be the same at the end.
-        pieces: what must still be there after a fault, or be that of the end, by name.
+        name: name of the scenario.
+        share: share of all faults.
+        prepare: function that creates its inputs in a folder.
+        arguments: function that returns the arguments of the command for a folder.
+        result: function that returns what must be equal at the end.
+        pieces: function that returns, by name, what must survive a fault or equal the final result.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Scenario:
 
 
 def assess(scenario: Scenario, fault: Fault, inputs: Path, place: Path, whole: Path) -> tuple[str, str]:
-    """Run a command with a fault, then again without; what became of it, and the details."""
+    """Run a command with a fault, then again without. Return the outcome and details."""
     rmtree(place, ignore_errors=True)
     copytree(inputs, place)
     before, end = scenario.pieces(inputs), scenario.pieces(whole)
@@ -98,7 +98,7 @@ def assess(scenario: Scenario, fault: Fault, inputs: Path, place: Path, whole: P
 
 
 def inject(scenario: Scenario, folder: Path, count: int) -> list[tuple[Fault, str, str]]:
-    """Faults of a scenario, and what became of each."""
+    """Inject the faults of a scenario. Return the outcome of each."""
     inputs, place, whole = (folder / name for name in ("inputs", "place", "whole"))
     inputs.mkdir(parents=True)
     scenario.prepare(inputs)
@@ -120,13 +120,13 @@ def inject(scenario: Scenario, folder: Path, count: int) -> list[tuple[Fault, st
 
 
 def make_verified_database(folder: Path) -> None:
-    """A database whose pairs were verified with another seed."""
+    """Create a database whose pairs were verified with another seed."""
     make_database(folder, 40)
     run(("verify", str(folder / "database.db"), "--seed=5"), folder)
 
 
 def database_pieces(folder: Path) -> dict[Hashable, Hashable]:
-    """The geometries by pair, and all other rows of COLMAP's tables."""
+    """Return the geometries by pair, and all other rows of COLMAP's tables."""
     connection = sqlite3.connect(folder / "database.db", timeout=60)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -141,7 +141,7 @@ def database_pieces(folder: Path) -> dict[Hashable, Hashable]:
 
 
 def database_result(folder: Path) -> Hashable:
-    """All pieces of a database, and whether everything is done."""
+    """Return all pieces of a database, and whether everything is done."""
     connection = sqlite3.connect(folder / "database.db")
     try:
         left = connection.execute("SELECT count(*) FROM caransac_geometries WHERE outdated").fetchone()
@@ -151,13 +151,13 @@ def database_result(folder: Path) -> Hashable:
 
 
 def make_verified_hloc(folder: Path) -> None:
-    """Files of hloc whose pairs were verified with another seed."""
+    """Create files of hloc whose pairs were verified with another seed."""
     make_hloc(folder, 20)
     run((*hloc_arguments(folder), "--seed=5"), folder)
 
 
 def hloc_pieces(folder: Path) -> dict[Hashable, Hashable]:
-    """The inputs, and the groups of the output by name, but for the times."""
+    """Return the inputs, and the groups of the output by name, without times."""
     inputs = ("features.h5", "matches.h5", "pairs.txt")
     pieces: dict[Hashable, Hashable] = {name: (folder / name).read_bytes() for name in inputs}
     if (folder / "verified.h5").exists():
@@ -171,12 +171,12 @@ def hloc_pieces(folder: Path) -> dict[Hashable, Hashable]:
 
 
 def hloc_result(folder: Path) -> Hashable:
-    """All pieces of hloc's files, and what lies beside them."""
+    """Return all pieces of hloc's files, and the files beside them."""
     return (folder / "verified.h5.partial").exists(), tuple(sorted(hloc_pieces(folder).items(), key=str))
 
 
 def bench_pieces(folder: Path) -> dict[Hashable, Hashable]:
-    """Outcomes by key, but for their times."""
+    """Return the outcomes by key, without their times."""
     journal = folder / "out" / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True)[1:] if journal.exists() else []
     outcomes = (json.loads(line) for line in lines if line.endswith("\n"))
@@ -184,26 +184,26 @@ def bench_pieces(folder: Path) -> dict[Hashable, Hashable]:
 
 
 def bench_result(folder: Path) -> Hashable:
-    """All outcomes, and the figures that were published."""
+    """Return all outcomes and the published figures."""
     rows = json.loads((folder / "out" / "results.json").read_text())["rows"]
     assert (folder / "out" / "table.md").exists() and (folder / "out" / "table.csv").exists()
     return json.dumps([row["figures"] for row in rows]), tuple(sorted(bench_pieces(folder).items()))
 
 
 def train_arguments(folder: Path) -> Sequence[str]:
-    """A very small training run."""
+    """Return the arguments of a very small training run."""
     small = {"steps": 4, "epoch": 2, "width": 8, "batch": 2, "val-pairs": 2, "evidence-runs": 4, "workers": 1}
     return ("train", "--resume", f"--out={folder / 'out'}", *(f"--{name}={value}" for name, value in small.items()))
 
 
 def train_pieces(folder: Path) -> dict[Hashable, Hashable]:
-    """Steps that are in the checkpoint, and the weights."""
+    """Return the steps in the checkpoint, and the weights."""
     done = read_train(folder)
     return {each if isinstance(each, int) else "weights": each for each in done}
 
 
 def train_result(folder: Path) -> Hashable:
-    """The weights, the log but for its times, and the card."""
+    """Return the weights, the log without its times, and the card."""
     lines = [line.split(",") for line in (folder / "out" / "log.csv").read_text().splitlines()]
     timed = lines[0].index("seconds")
     card = json.loads((folder / "out" / "weights.json").read_text())
@@ -212,12 +212,12 @@ def train_result(folder: Path) -> Hashable:
 
 
 def with_overwrite(arguments: Callable[[Path], Sequence[str]]) -> Callable[[Path], Sequence[str]]:
-    """Arguments with --overwrite."""
+    """Return the arguments with --overwrite."""
     return lambda folder: (*arguments(folder), "--overwrite")
 
 
 def verify_arguments(folder: Path) -> Sequence[str]:
-    """The command for a database."""
+    """Return the command for a database."""
     return ("verify", str(folder / "database.db"), "--report", str(folder / "pairs.csv"))
 
 
@@ -234,14 +234,14 @@ SCENARIOS = (
 
 
 def summarise(outcomes: list[tuple[Fault, str, str]]) -> dict[str, int]:
-    """How many faults there were, at how many places, of which kind, and what became of them."""
+    """Count the faults, their places and kinds, and their outcomes."""
     counts = Counter(word for fault, status, _ in outcomes for word in (fault.kind, status))
     places = len({fault.site for fault, *_ in outcomes})
     return {"faults": len(outcomes), "places": places} | {word: counts[word] for word in (*KINDS, *STATUSES)}
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """How many runs ended how."""
+    """Format the number of runs by outcome."""
     lines = [
         "# Injected faults",
         "",

@@ -1,13 +1,13 @@
-"""Poses when focal lengths are uncertain or unknown: accuracy, focal error, time, calibration of the confidence.
+"""Poses with uncertain or unknown focal lengths: accuracy, focal error, time, calibration of the confidence.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study focal DIR ... [--max-pairs N] [--out FILE]
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method but "exact" sees the middle
-of the image as principal point. "given P%" gets a focal length off by P per cent, up or down by the pair's name, as if
-exact; "uncertain P%" the same with that deviation stated; "unknown" only the sizes of the images. Fundamental matrices
-become poses by the true cameras. "zoomed" rows enlarge the second image by a half about its middle and keep what stays
-inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes. PoseLib gets the
-matches with a ratio below 0.85, best first.
+DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method except "exact" gets the image
+centre as principal point. "given P%" gets a focal length that is wrong by P per cent, up or down by the pair's name, as
+if it were exact. "uncertain P%" also gets that deviation; "unknown" gets only the image sizes. Fundamental matrices
+become poses with the true cameras. "zoomed" rows enlarge the second image by a half about its centre and keep the
+matches that stay inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes.
+PoseLib gets the matches with a ratio below 0.85, best first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HYPOTHESES = 1024
 
 @dataclass(frozen=True)
 class View:
-    """A pair as the methods see it: sorted by ratio, with sizes, and whether one camera took both images."""
+    """A pair in the form for the methods: sorted by ratio, with sizes, and whether one camera took both images."""
 
     pair: Pair
     size1: tuple[int, int]
@@ -52,13 +52,13 @@ class View:
 
     @property
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """The sizes as arguments of the estimators."""
+        """Return the sizes as arguments of the estimators."""
         return {"image_size1": self.size1, "image_size2": self.size2}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method found; confidence and focal length where it tells."""
+    """Answer of a method, with confidence and focal length if it reports them."""
 
     pose: tuple[Any, Any] | None
     focal: float | None = None
@@ -68,9 +68,9 @@ class Answer:
 def views(
     folder: Path, max_pairs: int | None, scenes: list[str] | None = None, *, best_first: bool = True
 ) -> Iterator[View]:
-    """The pairs of a data set, or of some of its scenes.
+    """Yield the pairs of a data set, or of some of its scenes.
 
-    `sizes.json` in it names the sizes of scenes whose principal point is not the middle.
+    The data set's `sizes.json` lists the image sizes of scenes whose principal point is not the image centre.
     """
     known = json.loads((folder / "sizes.json").read_text()) if (folder / "sizes.json").exists() else SIZES
     for pair in read_ransac_tutorial(folder, scenes=scenes, max_pairs=max_pairs):
@@ -86,7 +86,7 @@ SIZES = {"entry_p10": (1024, 683), "herz_jesus_p25": (1024, 683), "kitti_1": (10
 
 
 def zoomed(view: View) -> View | None:
-    """The pair with its second image enlarged; None with too few matches left."""
+    """Return the pair with its second image enlarged, or None if too few matches remain."""
     middle = (np.array(view.size2) - 1) / 2
     points2 = (view.pair.points2 - middle) * ZOOM + middle
     inside = np.all((points2 >= 0) & (points2 <= np.array(view.size2) - 1), axis=1)
@@ -100,7 +100,7 @@ def zoomed(view: View) -> View | None:
 
 
 def assumed(view: View, percent: float, deviation: float) -> list[Camera]:
-    """The cameras with their focal lengths off, and the middle of the image as principal point."""
+    """Return the cameras with wrong focal lengths, and the image centre as principal point."""
     factor = float(np.exp(view.sign * percent / 100))
     return [
         Camera("SIMPLE_PINHOLE", (camera.fx * factor, (w - 1) / 2, (h - 1) / 2), w, h, deviation)
@@ -109,28 +109,28 @@ def assumed(view: View, percent: float, deviation: float) -> list[Camera]:
 
 
 def told(view: View) -> dict[str, Any]:
-    """What every call of ours is told."""
+    """Return the common arguments of all our calls."""
     return view.pair.match_arguments() | {"options": Options(early_stop=False)}
 
 
 def pose_with(view: View, cameras: list[Camera], same: bool | None = None) -> Answer:
-    """Our pose with cameras as given."""
+    """Estimate our pose with given cameras."""
     return pose(view, camera1=cameras[0], camera2=cameras[1], same_camera=same)
 
 
 def unknown(view: View, same: bool | None) -> Answer:
-    """Our pose with nothing but the sizes."""
+    """Estimate our pose with only the sizes."""
     return pose(view, **view.sizes, same_camera=same)
 
 
 def pose(view: View, **known: Any) -> Answer:
-    """Our pose with what is known of the cameras."""
+    """Estimate our pose with what is known about the cameras."""
     result = caransac.estimate_relative_pose(**told(view), **known)
     return Answer((result.R, result.t), result.camera1.fx, result.confidence) if result.success else Answer(None)
 
 
 def fundamental(view: View, **sizes: Any) -> Answer:
-    """Our fundamental matrix, as the pose that it implies with the true cameras."""
+    """Estimate our fundamental matrix, and return the pose that it implies with the true cameras."""
     result = caransac.estimate_fundamental(**told(view), **sizes)
     if not result.success:
         return Answer(None)
@@ -140,7 +140,7 @@ def fundamental(view: View, **sizes: Any) -> Answer:
 
 
 def poselib_shared(view: View) -> Answer:
-    """PoseLib's estimator of one unknown focal length."""
+    """Run PoseLib's estimator of one unknown focal length."""
     best = max(int((view.pair.scores < RATIO).sum()), min(20, len(view.pair.scores)))
     middles = [(np.array(size) - 1) / 2 for size in (view.size1, view.size2)]
     points = [p[:best] - m for p, m in zip((view.pair.points1, view.pair.points2), middles, strict=True)]
@@ -152,7 +152,7 @@ def poselib_shared(view: View) -> Answer:
 
 
 def methods() -> dict[str, Callable[[View], Answer]]:
-    """All rows."""
+    """Return all rows."""
     rows: dict[str, Callable[[View], Answer]] = {
         "exact": lambda v: pose_with(v, [v.pair.camera1, v.pair.camera2]),
     }
@@ -171,7 +171,7 @@ def methods() -> dict[str, Callable[[View], Answer]]:
 
 
 def zoomed_rows() -> dict[str, Callable[[View], Answer]]:
-    """Rows of pairs of different focal lengths."""
+    """Return the rows of pairs of different focal lengths."""
     return {
         "zoomed, F": lambda v: fundamental(v),
         "zoomed, F with sizes": lambda v: fundamental(v, **v.sizes, same_camera=False),
@@ -181,7 +181,7 @@ def zoomed_rows() -> dict[str, Callable[[View], Answer]]:
 
 
 def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
-    """Figures of one row."""
+    """Return the figures of one row."""
     errors: dict[str, list[float]] = defaultdict(list)
     focal, times, confidences, right = [], [], [], []
     for view in pairs:
@@ -208,7 +208,7 @@ def measure(pairs: list[View], run: Callable[[View], Answer]) -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Uncertain and unknown focal lengths\n\n"
     text += (

@@ -1,11 +1,10 @@
-"""A reconstruction from rendered images whose focal length nobody told.
+"""A reconstruction from rendered images with an unknown focal length.
 
     caransac-lab study focal_pooling [--out FILE]
 
-Renders views of scenes from one camera, extracts and matches SIFT features with pycolmap without verification and
-without a focal length, which COLMAP then guesses as 1.2 times the longer side. Copies of the database are verified by
-COLMAP, by caransac, and by caransac with ``--write-focals``, and COLMAP's incremental mapper runs on each. Needs the
-extra 'bench'.
+Renders views of scenes from one camera. pycolmap extracts and matches SIFT features without verification and without a
+focal length, which COLMAP then guesses as 1.2 times the longer side. Copies of the database are verified by COLMAP, by
+caransac, and by caransac with ``--write-focals``. COLMAP's incremental mapper runs on each. Needs the extra 'bench'.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def verify_by(tool: str, database: Path, workers: int) -> None:
 
 
 def focal_error_percent(database: Path, focal: float) -> float:
-    """How far the focal length of a database's one camera is off."""
+    """Return the error of the focal length of a database's only camera, in per cent."""
     connection = sqlite3.connect(database)
     ((params,),) = connection.execute("SELECT params FROM cameras").fetchall()
     connection.close()
@@ -56,7 +55,7 @@ def focal_error_percent(database: Path, focal: float) -> float:
 
 
 def pair_poses(database: Path, views: RenderedViews) -> dict[str, Any]:
-    """How many verified pairs have a pose, and the median of its error."""
+    """Return the number of verified pairs with a pose, and the median of its error."""
     errors = []
     with pycolmap.Database.open(database) as opened:
         for first, second in itertools.combinations(opened.read_all_images(), 2):
@@ -70,7 +69,7 @@ def pair_poses(database: Path, views: RenderedViews) -> dict[str, Any]:
 
 
 def compare(num_views: int, width: int, arc_deg: float, seed: int, workers: int) -> dict[str, dict[str, Any]]:
-    """What the mapper makes of one scene, by tool."""
+    """Return the mapper's results for one scene, by tool."""
     views = render_views(num_views, width=width, height=3 * width // 4, seed=seed, arc_deg=arc_deg)
     rows = {}
     with tempfile.TemporaryDirectory() as name:
@@ -90,7 +89,7 @@ def compare(num_views: int, width: int, arc_deg: float, seed: int, workers: int)
 
 
 def mean_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """The mean of every figure over scenes that have it."""
+    """Average every figure over the scenes that have it."""
     return {
         name: round(float(np.mean([row[name] for row in rows if name in row])), 3)
         for name in dict.fromkeys(name for row in rows for name in row)
@@ -98,7 +97,7 @@ def mean_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The means as a table."""
+    """Format the means as a table."""
     text = f"# Reconstruction without a focal length\n\nMeans over {len(content['scenes'])} rendered scenes of "
     text += f"{content['views']} views. `caransac-lab study focal_pooling --help` says what was run.\n\n"
     return text + columns_table(content["means"], {name: name.replace("_", " ") for name in COLUMNS})

@@ -1,12 +1,12 @@
-"""Focal lengths pooled over the pairs of real scenes, and the poses they allow.
+"""Focal lengths pooled over the pairs of real scenes, and poses estimated with them.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study focal_scenes DIR ... [--out FILE]
 
-Each DIR holds scenes of one camera each, in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every scene's
-focal length is pooled over its pairs, of which nothing but the sizes of the images is told; `sizes.json` in DIR names
-the sizes of scenes whose principal point is not the middle. Poses are then estimated with the true cameras ("exact"),
-without any ("unknown"), and with the pooled focal length, its deviation and the middle of the image ("pooled"); where
-the pool says unknown, these are the same. 1024 hypotheses; a failure counts 180 degrees.
+Each DIR has scenes of one camera each, in the layout of the RANSAC Tutorial 2020 (docs/formats.md). The focal length of
+every scene is pooled over its pairs from only the image sizes; `sizes.json` in DIR lists the sizes of scenes whose
+principal point is not the image centre. Poses are then estimated with the true cameras ("exact"), without any
+("unknown"), and with the pooled focal length, its deviation and the image centre ("pooled"). If pooling finds no focal
+length, the last two are the same. 1024 hypotheses; a failure counts 180 degrees.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Size = tuple[int, int]
 
 
 def read_scenes(folder: Path, max_pairs: int) -> dict[str, list[View]]:
-    """The pairs of every scene whose images are of one camera."""
+    """Read the pairs of every scene with a single camera."""
     scenes = defaultdict(list)
     for view in views(folder, max_pairs, best_first=False):
         scenes[view.pair.scene].append(view)
@@ -40,27 +40,27 @@ def read_scenes(folder: Path, max_pairs: int) -> dict[str, list[View]]:
 
 
 def pool(pairs: list[View]) -> CameraEstimate:
-    """The focal length of a scene."""
+    """Pool the focal length of a scene."""
     told = [view.pair.match_arguments() | view.sizes for view in pairs]
     return estimate_camera(told, pairs[0].size1, options=OPTIONS)
 
 
 def assumed(found: CameraEstimate, size: Size) -> Camera:
-    """The pooled camera for an image that may be turned."""
+    """Return the pooled camera for an image that may be in portrait or landscape format."""
     width, height = size
     params = (found.camera.fx, (width - 1) / 2, (height - 1) / 2)
     return Camera("SIMPLE_PINHOLE", params, width, height, found.camera.focal_deviation)
 
 
 def pose_error(view: View, camera1: Camera | None, camera2: Camera | None) -> float:
-    """Error in degrees of the pose of a pair with cameras, or with only the sizes of its images."""
+    """Return the pose error of a pair in degrees, with cameras or with only the image sizes."""
     told = {"camera1": camera1, "camera2": camera2, "same_camera": True, "options": OPTIONS}
     result = estimate_relative_pose(**view.pair.match_arguments(), **view.sizes, **told)
     return pose_error_deg(result.R, result.t, view.pair.R, view.pair.t) if result.success else FAILURE_DEG
 
 
 def measure(pairs: list[View]) -> dict[str, Any]:
-    """The figures of a scene."""
+    """Return the figures of a scene."""
     started = time.perf_counter()
     found = pool(pairs)
     row: dict[str, Any] = {
@@ -83,7 +83,7 @@ def measure(pairs: list[View]) -> dict[str, Any]:
 
 
 def describe(scene: str, row: dict[str, Any]) -> list[str]:
-    """A line of the table; the mean has neither pairs nor a focal length."""
+    """Format a line of the table. The mean has neither pairs nor a focal length."""
     areas = [f"{row[f'{kind}_AUC5']:.1f} / {row[f'{kind}_AUC1']:.1f}" for kind in KINDS]
     if "pairs" not in row:
         return [scene, "", "", *areas]
@@ -92,7 +92,7 @@ def describe(scene: str, row: dict[str, Any]) -> list[str]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The table for readers."""
+    """Format the table."""
     lines = (
         describe(f"{name}, {scene}", row) for name, rows in content["tables"].items() for scene, row in rows.items()
     )

@@ -1,22 +1,21 @@
-"""Scenes that leave a pose undetermined or uncertain: how often answers are wrong, and whether the confidence knows.
+"""Scenes with ambiguous or uncertain poses: how often answers are wrong, and whether the confidence shows it.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     caransac-lab study hard_scenes --val DIR ... --unrelated DIR ... [--pairs N] [--max-pairs N]
 
-    scenes       synthetic pairs of every kind of `caransac_lab.synthetic.hard_scenes`, without and with as many wrong
-                 matches as right ones: `caransac.estimate` told the cameras, the image sizes, or nothing
+    scenes       synthetic pairs of every kind of `caransac_lab.synthetic.hard_scenes`, without wrong matches and with
+                 as many wrong as right ones: `caransac.estimate` gets the cameras, the image sizes, or nothing
     unrelated    pairs of images of different places: confidences
-    focal        real pairs told focal lengths of twice and half their size, as if exact
-    calibration  real pairs told the truth, focal lengths that are off by the four per cent that are stated, or the
-                 sizes of the images alone: expected calibration error of the confidence; and long lenses and zooms,
-                 made by cropping both images or the second to half their size, told the sizes alone
+    focal        real pairs with focal lengths of twice and half the true value, passed as exact
+    calibration  real pairs with true cameras, with focal lengths that are wrong by the stated four per cent, or with
+                 only the image sizes: expected calibration error of the confidence. Also long lenses and zooms, made by
+                 cropping both images or the second to half their size, with only the sizes
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
-more than five degrees; a fundamental matrix counts by the pose it implies with the true cameras. A camera that only
-turned has no translation, so every pose of it is wrong. No answer counts as wrong, with a confidence of 0. One thread.
-Nothing tells a repeated facade from another scene where focal lengths are free: one model explains nine matches in ten,
-those of the next window among them, and there is no rival.
-All rows are ours; `--only` runs some parts.
+DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
+more than five degrees; a fundamental matrix counts by the pose that it implies with the true cameras. A camera that
+only rotated has no translation, so every pose of it is wrong. No answer counts as wrong, with a confidence of 0. One
+thread. With free focal lengths, a repeated facade cannot be distinguished from another scene: one model explains nine
+matches in ten, including those of the next window, and there is no rival. All rows are ours; `--only` runs some parts.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ from caransac_lab.synthetic.hard_scenes import CAMERA, HARD_KINDS, HardPair, mak
 NAME = "hard_scenes"
 PAIRS, QUICK_PAIRS = 200, 5
 OUTLIER_RATIOS = (0.0, 0.5)
-RIGHT_DEG, WRONG_DEG = 5.0, 90.0  # the latter where there is no truth to be near to
+RIGHT_DEG, WRONG_DEG = 5.0, 90.0  # thresholds of right answers, and the error that is assumed without truth
 FACTORS = (2.0, 0.5)
 EXIF = 0.04
-FEWEST = 50  # matches of a crop
+FEWEST = 50  # minimum number of matches of a crop
 SIZES_OF_SCENES = {
-    **dict.fromkeys(("entry_p10", "herz_jesus_p25"), (1024, 683)),  # whose principal points are not the middle
+    **dict.fromkeys(("entry_p10", "herz_jesus_p25"), (1024, 683)),  # their principal points are not the image centre
     "kitti_1": (1024, 309),
     "kitti_2": (1024, 310),
 }
@@ -62,23 +61,23 @@ DEGENERACIES = ("planar", "rotation", None)
 
 @dataclass(frozen=True)
 class Assessed:
-    """An answer: its error, and what it said of itself; no confidence if the weights cannot tell."""
+    """An answer with its error and its confidence; None if the weights have no confidence."""
 
     error_deg: float
     confidence: float | None
 
     @property
     def right(self) -> bool:
-        """Whether it is."""
+        """Whether the answer is right."""
         return self.error_deg <= RIGHT_DEG
 
     def above(self, limit: float) -> bool:
-        """Whether it is more confident."""
+        """Return True if the confidence is above a limit."""
         return self.confidence is not None and self.confidence > limit
 
 
 def figures(answers: list[Assessed]) -> dict[str, Any]:
-    """Counts of a row; calibration where there are confidences."""
+    """Return the counts of a row, and its calibration if there are confidences."""
     wrong, right = ([a for a in answers if a.right == wanted] for wanted in (False, True))
     known = [a for a in answers if a.confidence is not None]
     said, true = [a.confidence for a in known], [a.right for a in known]
@@ -95,7 +94,7 @@ def figures(answers: list[Assessed]) -> dict[str, Any]:
 
 
 def assess(found: RelativePoseResult | FundamentalResult, pair: Pair) -> Assessed:
-    """An answer next to the truth of a pair, whose cameras are the true ones; without a truth, it is wrong."""
+    """Compare an answer with the truth of a pair, whose cameras are the true ones. Without truth, it is wrong."""
     if not found.success:
         return Assessed(FAILURE_DEG, found.confidence)
     if pair.R is None or pair.t is None:
@@ -105,7 +104,7 @@ def assess(found: RelativePoseResult | FundamentalResult, pair: Pair) -> Assesse
 
 
 def estimate_hard(pair: HardPair, told: str) -> tuple[GeometryResult, RelativePoseResult | FundamentalResult]:
-    """What the one call says; and the pose, or the fundamental matrix for those told nothing, that it starts from."""
+    """Return the answer of the one call, and the pose or (without any information) fundamental matrix behind it."""
     known: dict[str, Any] = {"camera1": pair.camera, "camera2": pair.camera} if told == "cameras" else {}
     known |= SIZES if told == "sizes" else {}
     result = caransac.estimate(pair.points1, pair.points2, **known)
@@ -115,7 +114,7 @@ def estimate_hard(pair: HardPair, told: str) -> tuple[GeometryResult, RelativePo
 
 
 def scenes(num_pairs: int) -> dict[str, Any]:
-    """Hard scenes: what each of the estimates knows of itself, and the kinds that the one call tells."""
+    """Measure hard scenes: the calibration of each estimate, and the kinds of answers of the one call."""
     rows: dict[str, Any] = {told: {} for told in TOLD}
     for number, kind in enumerate(HARD_KINDS):
         for ratio in OUTLIER_RATIOS:
@@ -135,18 +134,18 @@ def scenes(num_pairs: int) -> dict[str, Any]:
 
 
 def is_wrong(result: GeometryResult, pair: HardPair) -> bool:
-    """Whether the one call tells a pose or a fundamental matrix that is wrong; planes and rotations are none."""
+    """Return True if the one call answers with a wrong pose or fundamental matrix; not for planes and rotations."""
     epipolar = result.kind in ("pose", "pose_and_focals", "fundamental")
     return epipolar and not assess(result.epipolar, with_truth(pair)).right
 
 
 def with_truth(pair: HardPair) -> Pair:
-    """A hard pair with its true cameras, to assess answers by."""
+    """Return a hard pair with its true cameras, for assessing answers."""
     return Pair("", "", pair.points1, pair.points2, None, CAMERA, CAMERA, pair.R, pair.t)
 
 
 def estimates(pair: Pair, factor: float = 1.0) -> dict[str, RelativePoseResult | FundamentalResult]:
-    """Pose and fundamental matrix of a real pair; the pose with focal lengths off by a factor."""
+    """Return pose and fundamental matrix of a real pair; the pose with focal lengths wrong by a factor."""
     given = {"scores": pair.scores, "score_kind": pair.score_kind}
     cameras = (camera.adjusted(factor, (0, 0), 0.0) for camera in (pair.camera1, pair.camera2))
     posed = caransac.estimate_relative_pose(pair.points1, pair.points2, *cameras, **given)
@@ -159,7 +158,7 @@ def estimates(pair: Pair, factor: float = 1.0) -> dict[str, RelativePoseResult |
 
 
 def uncertain(pair: Pair) -> dict[str, dict[str, Any]]:
-    """What may be told of the cameras of a pair."""
+    """Return variants of what is known about the cameras of a pair."""
     sizes = [size_of(pair.scene, camera) for camera in (pair.camera1, pair.camera2)]
     sign = 1 if sum(map(ord, pair.name)) % 2 else -1
     off = [
@@ -173,7 +172,7 @@ def uncertain(pair: Pair) -> dict[str, dict[str, Any]]:
 
 
 def size_of(scene: str, camera: Camera) -> tuple[int, int]:
-    """The size of the image of a camera."""
+    """Return the image size of a camera."""
     if camera.width:
         return camera.width, camera.height
     known = SIZES_OF_SCENES.get(scene.rpartition("/")[2])
@@ -181,7 +180,7 @@ def size_of(scene: str, camera: Camera) -> tuple[int, int]:
 
 
 def crop(pair: Pair, side1: float, side2: float) -> Pair | None:
-    """The pair with its images cropped to a share of their sides; None with too few matches left."""
+    """Crop the images of a pair to a share of their sides. Return None if too few matches remain."""
     points, cameras = [], []
     for pixels, camera, side in ((pair.points1, pair.camera1, side1), (pair.points2, pair.camera2, side2)):
         width, height = size_of(pair.scene, camera)
@@ -200,7 +199,7 @@ def crop(pair: Pair, side1: float, side2: float) -> Pair | None:
 
 
 def crops(name: str, pairs: list[Pair]) -> dict[str, Any]:
-    """Long lenses and zooms, of which the sizes of the images are all that is known."""
+    """Measure long lenses and zooms with only the image sizes."""
     rows = {}
     for label, sides in (("long lenses", (0.5, 0.5)), ("second image zoomed", (1.0, 0.5))):
         cropped = [each for each in (crop(pair, *sides) for pair in pairs) if each is not None]
@@ -219,12 +218,12 @@ def crops(name: str, pairs: list[Pair]) -> dict[str, Any]:
 
 
 def read(folder: Path, max_pairs: int | None) -> tuple[str, list[Pair]]:
-    """Name and pairs of a data set."""
+    """Return name and pairs of a data set."""
     return data_name(folder), list(read_ransac_tutorial(folder, max_pairs=max_pairs))
 
 
 def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
-    """Real pairs as they are; of those without a truth, every answer is wrong."""
+    """Measure real pairs without changes. Without truth, every answer is wrong."""
     rows = {}
     for name, pairs in (read(folder, max_pairs) for folder in folders):
         found = [estimates(pair) for pair in pairs]
@@ -238,7 +237,7 @@ def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
 
 
 def focal(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
-    """Real pairs with focal lengths that are wrong."""
+    """Measure real pairs with wrong focal lengths."""
     rows = {}
     for (name, pairs), factor in product([read(folder, max_pairs) for folder in folders], FACTORS):
         answers = [assess(estimates(pair, factor)["poses"], pair) for pair in pairs]
@@ -262,7 +261,7 @@ HEADER = (
 
 
 def lines_of(rows: dict[str, Any]) -> list[list[str]]:
-    """Rows of figures for readers."""
+    """Format rows of figures."""
     lines = []
     for label, row in rows.items():
         pairs, wrong = row["pairs"], row["wrong"]
@@ -277,7 +276,7 @@ def lines_of(rows: dict[str, Any]) -> list[list[str]]:
 
 
 def confusion(rows: dict[str, Any]) -> str:
-    """Scene against what the one call said."""
+    """Format the table of scenes against answers of the one call."""
     header = ["", *GEOMETRIES, "wrong pose or F", *(f"degeneracy {each}" for each in DEGENERACIES)]
     return table(
         header,
@@ -301,7 +300,7 @@ TITLES = {
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     parts = content["parts"]
     text = "# Hard scenes\n\n`caransac-lab study hard_scenes --help` says what the rows mean.\n"
     for told, rows in parts.get("scenes", {}).items():

@@ -43,12 +43,12 @@ from caransac_lab.synthetic.scores import BINARY, ROOTSIFT
 NAME = "homographies"
 REAL_MAX_ERROR_PX = 2.0
 HYPOTHESES = 1024
-MIN_KEPT = 20  # matches that pass a filter at least
-WRONG_PX = 20.0  # a larger error is no answer to anything
+MIN_KEPT = 20  # minimum number of matches after a filter
+WRONG_PX = 20.0  # answers with a larger error count as wrong
 LIMITS_PX = (1.0, 3.0, 5.0)
 MAX_FEATURES = {"rootsift": 4000, "orb": 8000}
-INLIER_RATIOS = (0.01, 0.1)  # of rendered pairs; others are left out
-MIN_RIGHT = 16  # right matches of rendered pairs; those with fewer are left out
+INLIER_RATIOS = (0.01, 0.1)  # of rendered pairs; others are excluded
+MIN_RIGHT = 16  # right matches of rendered pairs; pairs with fewer are excluded
 SYNTHETIC = (0.01, 0.02, 0.05, 0.1)
 OURS = [name for name, estimator in HOMOGRAPHY_ESTIMATORS.items() if estimator.module == "caransac"]
 GROUPS = {"ours": OURS, "peers": [name for name in HOMOGRAPHY_ESTIMATORS if name not in OURS]}
@@ -58,7 +58,7 @@ Record = dict[str, Any]
 
 
 def read_scenes(folder: Path) -> Iterator[PlanePair]:
-    """Real pairs; errors are measured at the corners of image 1."""
+    """Read real pairs. Errors are measured at the corners of image 1."""
     for scene in sorted(path.parent for path in folder.glob("*/H.h5")):
         files = [open_h5(scene / f"{name}.h5") for name in ("matches", "match_conf", "H", "sizes")]
         for key in sorted(files[2]):
@@ -70,7 +70,7 @@ def read_scenes(folder: Path) -> Iterator[PlanePair]:
 
 
 def make_rendered(job: tuple[int, str]) -> dict[str, PlanePair]:
-    """The matches of one pair of photographs by features; those with too many or too few right ones left out."""
+    """Return the matches of one pair of photographs by features, without those of too many or too few right ones."""
     seed, pattern = job
     views, made = photograph_plane(seed, pattern), {}
     for features, most in MAX_FEATURES.items():
@@ -82,7 +82,7 @@ def make_rendered(job: tuple[int, str]) -> dict[str, PlanePair]:
 
 
 def make_synthetic(inlier_ratio: float, count: int, first_seed: int) -> Iterator[PlanePair]:
-    """Synthetic pairs with the ratios of RootSIFT and of a binary descriptor, by turns."""
+    """Create synthetic pairs with the ratios of RootSIFT and of a binary descriptor, alternately."""
     for seed in range(first_seed, first_seed + count):
         rng = np.random.default_rng([seed, round(1000 * inlier_ratio), 11])
         kind, descriptor = (("rootsift", ROOTSIFT), ("binary", BINARY))[seed % 2]
@@ -92,7 +92,7 @@ def make_synthetic(inlier_ratio: float, count: int, first_seed: int) -> Iterator
 
 
 def make_sets(folders: list[Path], rendered: int, synthetic: int, first_seed: int, pool: ProcessPool) -> Sets:
-    """All pairs by the name of their set."""
+    """Return all pairs by the name of their set."""
     sets: Sets = {f"real, {data_name(folder)}": list(read_scenes(folder)) for folder in folders}
     jobs = [(seed, pattern) for seed in range(first_seed, first_seed + rendered) for pattern in PATTERNS]
     made = list(map_ordered(make_rendered, jobs, pool))
@@ -104,7 +104,7 @@ def make_sets(folders: list[Path], rendered: int, synthetic: int, first_seed: in
 
 
 def best_first(pair: PlanePair, max_ratio: float) -> PlanePair:
-    """The matches that the peers get."""
+    """Return the matches that the peers get."""
     order = np.argsort(pair.scores, kind="stable")
     order = order[: max(int((pair.scores < max_ratio).sum()), MIN_KEPT)]
     chosen = {name: np.ascontiguousarray(getattr(pair, name)[order]) for name in ("points1", "points2", "scores")}
@@ -112,14 +112,14 @@ def best_first(pair: PlanePair, max_ratio: float) -> PlanePair:
 
 
 def measure(name: str, max_error_px: float, pair: PlanePair) -> tuple[float, float]:
-    """Corner error in pixels, and processor time in milliseconds, which other users of the machine hardly change."""
+    """Return the corner error in pixels, and processor milliseconds, which other load hardly affects."""
     estimator = HOMOGRAPHY_ESTIMATORS[name]
     settings = RunSettings(max_error_px=max_error_px, iterations=HYPOTHESES)
     started = time.process_time()
     try:
         given = pair if estimator.max_ratio is None else best_first(pair, estimator.max_ratio)
         H = estimator.run(given, settings)
-    except Exception:  # a peer may raise anything, and that is its failure, not ours
+    except Exception:  # a peer may raise anything, which counts as its failure
         if estimator.module == "caransac":
             raise
         H = None
@@ -128,8 +128,9 @@ def measure(name: str, max_error_px: float, pair: PlanePair) -> tuple[float, flo
 
 
 def run_method(estimator: HomographyEstimator, sets: Sets, pool: ProcessPool) -> Record:
-    """Figures of a method on all sets; a pair that brings its process down is a failure."""
-    _outcome(pool, partial(measure, estimator.name, estimator.max_error_px), next(iter(sets.values()))[0])  # loads
+    """Return the figures of a method on all sets. A pair that crashes its process is a failure."""
+    # Loads the library.
+    _outcome(pool, partial(measure, estimator.name, estimator.max_error_px), next(iter(sets.values()))[0])
     rows = {}
     for name, pairs in sets.items():
         max_error_px = REAL_MAX_ERROR_PX if name.startswith("real") else estimator.max_error_px
@@ -141,7 +142,7 @@ def run_method(estimator: HomographyEstimator, sets: Sets, pool: ProcessPool) ->
 
 
 def figures(errors: np.ndarray, times: Sequence[float], pairs: list[PlanePair]) -> Record:
-    """What the tables show of the errors (n,) of a method on a set, infinite for failures."""
+    """Return the figures of a method on a set from its errors (n,), which are infinite for failures."""
     scenes = np.array([scene_of(pair) for pair in pairs])
     mean = {
         f"AUC{limit:g}": float(np.mean([auc(errors[scenes == scene], limit) for scene in np.unique(scenes)]))
@@ -156,12 +157,12 @@ def figures(errors: np.ndarray, times: Sequence[float], pairs: list[PlanePair]) 
 
 
 def scene_of(pair: PlanePair) -> str:
-    """The scene, pattern or descriptor of a pair."""
+    """Return the scene, pattern or descriptor of a pair."""
     return pair.name.split("/")[0]
 
 
 def parts_of(pairs: list[PlanePair]) -> dict[str, np.ndarray]:
-    """Which pairs (n,) belong to a pattern or descriptor, or to a range of the share of right matches."""
+    """Return masks (n,) of the pairs by pattern or descriptor, and by range of the share of right matches."""
     scenes = np.array([scene_of(pair) for pair in pairs])
     ratios = np.array([pair.right_matches().mean() for pair in pairs])
     parts = {str(scene): scenes == scene for scene in dict.fromkeys(scenes)}
@@ -180,7 +181,7 @@ def _outcome(
 
 
 def describe_sets(sets: Sets) -> Record:
-    """What the pairs are, and a digest by which to know them again."""
+    """Describe the pairs, with a digest that identifies them."""
     described = {}
     for name, pairs in sets.items():
         points = b"".join(np.concatenate([p.points1, p.points2], axis=1).tobytes() for p in pairs)
@@ -196,7 +197,7 @@ def describe_sets(sets: Sets) -> Record:
 
 
 def main_table(content: Record, name: str) -> str:
-    """The table of a set."""
+    """Format the table of a set."""
     described = content["sets"][name]
     low, middle, high = described["right_percent_10_50_90"]
     text = f"## {name[0].upper()}{name[1:]}\n\n"
@@ -212,7 +213,7 @@ def main_table(content: Record, name: str) -> str:
 
 
 def split_table(content: Record, name: str) -> str:
-    """A table of AUC@5 by pattern, or descriptor, and by the share of right matches."""
+    """Format a table of AUC@5 by pattern or descriptor, and by the share of right matches."""
     parts = content["sets"][name]["parts"]
     text = f"AUC@5 by parts, {', '.join(f'{label}: {count} pairs' for label, count in parts.items())}.\n\n"
     rows = (
@@ -223,9 +224,9 @@ def split_table(content: Record, name: str) -> str:
 
 
 def as_markdown(content: Record) -> str:
-    """All tables."""
+    """Format all tables."""
     text = f"# Homographies\n\n{__doc__.split(chr(10) * 2, 2)[2].strip(chr(10))}\n\n"
-    for name in sorted(content["sets"], key=lambda name: name.split(",")[0]):  # real ones first
+    for name in sorted(content["sets"], key=lambda name: name.split(",")[0]):  # real sets first
         text += main_table(content, name) + split_table(content, name)
     return text
 
@@ -251,7 +252,7 @@ def study(arguments: argparse.Namespace) -> Content:
         if estimator.missing:
             print(f"{name}: {estimator.missing}")
             continue
-        with ProcessPool(1) as pool:  # of its own, so that no library disturbs another
+        with ProcessPool(1) as pool:  # a separate pool, so that no library disturbs another
             methods[name] = run_method(estimator, sets, pool)
         print(name, flush=True)
     return {"sets": describe_sets(sets), "methods": methods}

@@ -1,11 +1,11 @@
-"""Databases that somebody made with bad intentions, and what ``caransac verify`` does with each.
+"""Malicious databases, and the reaction of ``caransac verify`` to each.
 
     caransac-lab study hostile_databases [--out FILE]
 
-A small database of synthetic pairs is changed in one way, then verified by a process of its own: exit code, what it
-said, seconds of the processor, memory at most beyond that of an undisturbed run, how many pairs it verified, and
-whether all that was in the file before is still there. A run of more than a minute is ended and counts as hung. Needs
-the extra 'colmap', and Linux.
+A small database of synthetic pairs is changed in one way and then verified in a separate process. The study reports the
+exit code, the message, processor seconds, peak memory beyond that of an undisturbed run, the number of verified pairs,
+and whether all previous content of the file is still there. A run of more than a minute is killed and counts as hung.
+Needs the extra 'colmap', and Linux.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ Change = Callable[[sqlite3.Connection], None]
 
 
 def commands(*texts: str) -> Change:
-    """A change by SQL."""
+    """Return a change by SQL."""
 
     def change(connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA legacy_alter_table = ON")  # which leaves triggers and views as they are
+        connection.execute("PRAGMA legacy_alter_table = ON")  # keeps triggers and views unchanged
         for text in texts:
             connection.execute(text)
 
@@ -62,7 +62,7 @@ def commands(*texts: str) -> Change:
 
 
 def store(table_name: str, column: str, value: object, where: str = "1") -> Change:
-    """A change of values."""
+    """Return a change of values."""
     command = f"UPDATE {table_name} SET {column} = ? WHERE {where}"
 
     def change(connection: sqlite3.Connection) -> None:
@@ -72,7 +72,7 @@ def store(table_name: str, column: str, value: object, where: str = "1") -> Chan
 
 
 def forge_schema(connection: sqlite3.Connection, before: str, after: str) -> None:
-    """Change the text of a table's definition behind SQLite's back."""
+    """Change the text of a table's definition without SQLite's checks."""
     connection.execute("PRAGMA writable_schema = ON")
     connection.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = 'matches'", (before, after))
 
@@ -146,7 +146,7 @@ HOSTILE: dict[str, Change] = {
 
 
 def read_inputs(database: Path) -> list[Any]:
-    """What verification reads, as far as it is stored in tables."""
+    """Read the inputs of the verification that are stored in tables."""
     connection = sqlite3.connect(database)
     try:
         return [connection.execute(query).fetchall() for query in INPUTS]
@@ -157,7 +157,7 @@ def read_inputs(database: Path) -> list[Any]:
 
 
 def count_verified(database: Path) -> int:
-    """Geometries that are in the file."""
+    """Count the geometries in the file."""
     connection = sqlite3.connect(database)
     try:
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_master"))
@@ -171,7 +171,7 @@ def count_verified(database: Path) -> int:
 
 
 def verify(database: Path) -> dict[str, Any]:
-    """Run the command; what became of it."""
+    """Run the command. Return its outcome."""
     command = [sys.executable, "-c", PROGRAM, "verify", str(database), "--workers", "1", "--quiet"]
     before = os.times()
     try:
@@ -189,7 +189,7 @@ def verify(database: Path) -> dict[str, Any]:
 
 
 def shorten(text: str, database: Path) -> str:
-    """The line that tells most, without the folder; control characters are shown as such."""
+    """Return the most informative line without the folder. Control characters are visible."""
     lines = [line for line in re.split(r"[\r\n]", text) if line.strip() and "Traceback" not in line]
     told = [line for line in lines if line.startswith("caransac: ")] or lines[-1:]
     line = (told[0] if told else "").removeprefix("caransac: ").replace(f"{database.parent}{os.sep}", "")
@@ -198,7 +198,7 @@ def shorten(text: str, database: Path) -> str:
 
 
 def measure(change: Change | None, scratch: Path) -> dict[str, Any]:
-    """Make the database, verify it, look at it."""
+    """Create the database, verify it, and inspect it."""
     database = scratch / "database.db"
     database.unlink(missing_ok=True)
     shutil.copyfile(scratch / "good.db", database)
@@ -210,7 +210,7 @@ def measure(change: Change | None, scratch: Path) -> dict[str, Any]:
     whole = database.read_bytes()
     found = verify(database)
     intact = database.read_bytes() == whole
-    if not intact and found["exit"] != 2:  # something was verified: what was read must be as before
+    if not intact and found["exit"] != 2:  # something was verified, so the inputs must be unchanged
         before = scratch / "before.db"
         before.write_bytes(whole)
         intact = read_inputs(database) == read_inputs(before) != []
@@ -218,13 +218,13 @@ def measure(change: Change | None, scratch: Path) -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The table for readers."""
+    """Format the table."""
     head = "# Hostile databases\n\n`caransac-lab study hostile_databases --help` says what was done.\n\n"
     return head + hostile_table(content)
 
 
 def hostile_table(content: dict[str, Any]) -> str:
-    """Every database with what became of it."""
+    """Format every database with its outcome."""
     header = [
         "the file has",
         "exit code",
@@ -265,5 +265,5 @@ def study(arguments: argparse.Namespace) -> Content:
 
 
 def is_bad(row: dict[str, Any]) -> bool:
-    """Whether a run did something else than to verify what it can, or to refuse in a line."""
+    """Return True if a run neither verified what it can nor refused with one line."""
     return row["exit"] not in (0, 2, 3) or not row["intact"] or "Traceback" in row["said"]

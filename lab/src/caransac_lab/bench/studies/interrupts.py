@@ -1,12 +1,12 @@
-"""Commands that are interrupted at random moments, once or ten times, and continued until they are done.
+"""Commands that are interrupted at random moments, once or ten times, and resumed until they are done.
 
     caransac-lab study interrupts [--runs 200] [--out FILE]
 
-Runs ``caransac verify`` on a database and on hloc's files, ``caransac-lab bench`` and ``caransac-lab train``, each
-small. A command gets SIGINT, as all of its processes would from a terminal, at a moment between its first line of code
-and two thirds of the time that an uninterrupted run takes. Then it must end within two seconds, with exit code 130 and
-one line that says how to continue, and everything that was done before must still be there and be what an uninterrupted
-run finds. The next run continues it. Needs the extras 'bench' and 'train'.
+Runs small versions of ``caransac verify`` on a database and on hloc's files, of ``caransac-lab bench`` and of
+``caransac-lab train``. A command gets SIGINT, like all of its processes from a terminal, at a moment between its first
+line of code and two thirds of the duration of an uninterrupted run. It must end within two seconds, with exit code 130
+and one line that says how to continue. All finished work must still be there and equal that of an uninterrupted run.
+The next run resumes it. Needs the extras 'bench' and 'train'.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from caransac_lab.bench.publication import FAILED, Content, columns_table
 
 NAME = "interrupts"
 SOON_S, HANGS_S = 2.0, 60.0
-LATEST = 2 / 3  # moment of an interrupt, in the time of an uninterrupted run: one that continues has less to do
+LATEST = 2 / 3  # latest moment of an interruption, as a share of an uninterrupted run; a resumed run has less to do
 STATUSES = ("in time", "later", "hung", "lost", "ended badly", "had ended before")
 PROGRESS = re.compile(r"[\w ,]+: \d+/\d+|  ")
 PROGRAM = """
@@ -58,14 +58,14 @@ Items = frozenset[Hashable]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command that can be interrupted and continued.
+    """A command that can be interrupted and resumed.
 
     Attributes:
-        name: what it is called.
-        share: of all runs.
-        prepare: makes its inputs in a folder.
-        arguments: of the command, for a folder.
-        done: what is done in a folder, in pieces that are never taken back.
+        name: name of the scenario.
+        share: share of all runs.
+        prepare: function that creates its inputs in a folder.
+        arguments: function that returns the arguments of the command for a folder.
+        done: function that returns the finished work in a folder, in pieces that are never undone.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Scenario:
 
 
 def make_database(folder: Path, num_pairs: int = 240) -> None:
-    """A database of synthetic pairs after matching."""
+    """Create a database of synthetic pairs after matching."""
     every = np.arange(120, dtype=np.uint32)
     with pycolmap.Database.open(folder / "database.db") as database:
         for index in range(num_pairs):
@@ -90,7 +90,7 @@ def make_database(folder: Path, num_pairs: int = 240) -> None:
 
 
 def read_database(folder: Path) -> Items:
-    """The rows of the table of geometries."""
+    """Read the rows of the table of geometries."""
     connection = sqlite3.connect(folder / "database.db", timeout=60)
     try:
         return frozenset(connection.execute("SELECT * FROM two_view_geometries"))
@@ -99,7 +99,7 @@ def read_database(folder: Path) -> Items:
 
 
 def make_hloc(folder: Path, num_pairs: int = 200) -> None:
-    """Files of synthetic pairs as hloc leaves them."""
+    """Create files of synthetic pairs in hloc's layout."""
     with h5py.File(folder / "features.h5", "w") as features, h5py.File(folder / "matches.h5", "w") as matches:
         for index in range(num_pairs):
             pair = make_pair(120, 0.4, seed=index)
@@ -110,13 +110,13 @@ def make_hloc(folder: Path, num_pairs: int = 200) -> None:
 
 
 def hloc_arguments(folder: Path) -> Sequence[str]:
-    """The command for hloc's files."""
+    """Return the command for hloc's files."""
     named = {"features": "features.h5", "matches": "matches.h5", "pairs": "pairs.txt", "out": "verified.h5"}
     return ("verify", "--workers=2", *(f"--{name}={folder / file}" for name, file in named.items()))
 
 
 def read_hloc(folder: Path) -> Items:
-    """Pairs that the command would keep, and at the end the fact that the output is there."""
+    """Read the pairs that the command would keep, and at the end the existence of the output."""
     inputs = [folder / name for name in ("features.h5", "matches.h5", "pairs.txt")]
     files = HlocFiles(*inputs, folder / "verified.h5")
     kept = {(report.image1, report.inliers, report.config, report.confidence) for report in files.kept}
@@ -125,13 +125,13 @@ def read_hloc(folder: Path) -> Items:
 
 
 def bench_arguments(folder: Path) -> Sequence[str]:
-    """A small benchmark."""
+    """Return the arguments of a small benchmark."""
     what = ("synthetic:12", "--methods", "LM-LO", "--timing-pairs", "1", "--workers", "2")
     return ("bench", *what, "--out", str(folder / "out"))
 
 
 def read_bench(folder: Path) -> Items:
-    """Outcomes, but for their times, and the files of a finished run."""
+    """Read the outcomes, without their times, and the files of a finished run."""
     journal = folder / "out" / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True)[1:] if journal.exists() else []
     outcomes = (json.loads(line) for line in lines if line.endswith("\n"))
@@ -140,13 +140,13 @@ def read_bench(folder: Path) -> Items:
 
 
 def train_arguments(folder: Path) -> Sequence[str]:
-    """A small training run."""
+    """Return the arguments of a small training run."""
     small = {"steps": 30, "epoch": 12, "width": 8, "batch": 4, "val-pairs": 3, "evidence-runs": 12, "workers": 2}
     return ("train", "--resume", f"--out={folder / 'out'}", *(f"--{name}={value}" for name, value in small.items()))
 
 
 def read_train(folder: Path) -> Items:
-    """Steps that are in the checkpoint, and at the end the weights."""
+    """Read the steps in the checkpoint, and at the end the weights."""
     from caransac_lab.training.checkpoint import read_checkpoint
 
     checkpoint, weights = folder / "out" / "checkpoint.pt", folder / "out" / "weights.npz"
@@ -159,7 +159,7 @@ def read_train(folder: Path) -> Items:
     return frozenset(done)
 
 
-def nothing(folder: Path) -> None:  # what needs no inputs
+def nothing(folder: Path) -> None:  # for commands without inputs
     """Prepare nothing."""
 
 
@@ -179,12 +179,12 @@ SCENARIOS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run that was interrupted.
+    """Outcome of an interrupted run.
 
     Attributes:
         status: one of `STATUSES`.
-        seconds: from the first interruption to the end of the last process.
-        details: what was wrong.
+        seconds: seconds from the first interruption to the end of the last process.
+        details: description of the error.
     """
 
     status: str
@@ -193,7 +193,7 @@ class Outcome:
 
 
 def start(arguments: Sequence[str]) -> subprocess.Popen[str]:
-    """Start a command; returns when its own code begins."""
+    """Start a command. Return when its own code begins."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
         stdout=subprocess.PIPE,
@@ -207,9 +207,9 @@ def start(arguments: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def interrupt(arguments: Sequence[str], delay_s: float, times: int) -> tuple[int | None, str, float]:
-    """Interrupt a command after a while; its exit code, what it said, and the seconds it took then.
+    """Interrupt a command after a while. Return its exit code, its output, and the seconds until it ended.
 
-    The exit code is None if it hung; the seconds are negative if it had ended before.
+    The exit code is None if it hung. The seconds are negative if it had ended before.
     """
     process = start(arguments)
     try:
@@ -224,7 +224,8 @@ def interrupt(arguments: Sequence[str], delay_s: float, times: int) -> tuple[int
     except ProcessLookupError:
         pass
     try:
-        errors = process.communicate(timeout=HANGS_S)[1]  # returns when the workers are gone too: they hold the pipes
+        # Returns when the workers have ended, too, because they keep the pipes open.
+        errors = process.communicate(timeout=HANGS_S)[1]
         return process.returncode, errors, time.monotonic() - started
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
@@ -232,12 +233,12 @@ def interrupt(arguments: Sequence[str], delay_s: float, times: int) -> tuple[int
 
 
 def assess(code: int | None, errors: str, seconds: float, before: Items, after: Items, whole: Items) -> Outcome:
-    """What became of a run."""
+    """Return the outcome of a run."""
     if code is None:
         return Outcome("hung", seconds, errors)
     if lost := (before - after) | (after - whole):
         return Outcome("lost", seconds, f"{len(lost)} pieces: {errors}")
-    if seconds < 0 or (code == 0 and after == whole):  # it came too late
+    if seconds < 0 or (code == 0 and after == whole):  # the interruption came too late
         return Outcome("had ended before" if code == 0 else "ended badly", 0.0, errors)
     lines = [line for line in errors.splitlines() if not PROGRESS.match(line)]
     if code != 130 or len(lines) != 1 or not re.match(r"caransac(-lab)?: interrupted; .*the same command", lines[0]):
@@ -246,7 +247,7 @@ def assess(code: int | None, errors: str, seconds: float, before: Items, after: 
 
 
 def run(scenario: Scenario, folder: Path, runs: int, seed: int) -> list[Outcome]:
-    """Interrupt a command so often; where it comes to its end it starts anew."""
+    """Interrupt a command `runs` times. Start it again whenever it finishes."""
     rng = random.Random(f"{scenario.name} {seed}")
     inputs, place, outcomes = folder / "inputs", folder / "place", list[Outcome]()
     inputs.mkdir(parents=True)
@@ -271,7 +272,7 @@ def run(scenario: Scenario, folder: Path, runs: int, seed: int) -> list[Outcome]
 
 
 def summarise(outcomes: list[Outcome]) -> dict[str, float]:
-    """How many runs ended how, and after how many seconds."""
+    """Count the runs by outcome, and summarise the seconds."""
     counts = {status: sum(each.status == status for each in outcomes) for status in STATUSES}
     seconds = [each.seconds for each in outcomes if each.seconds > 0] or [0.0]
     times = {"median seconds": round(float(np.median(seconds)), 2), "most seconds": round(max(seconds), 2)}
@@ -279,7 +280,7 @@ def summarise(outcomes: list[Outcome]) -> dict[str, float]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """How many runs ended how."""
+    """Format the number of runs by outcome."""
     lines = [
         "# Interrupted runs",
         "",
@@ -310,7 +311,7 @@ def study(arguments: argparse.Namespace) -> Content:
             for i, scenario in enumerate(SCENARIOS)
         }
         outcomes = {name: done.result() for name, done in running.items()}
-    good = ("in time", "had ended before", "later")  # later is a matter of who else uses the machine
+    good = ("in time", "had ended before", "later")  # "later" depends on other load of the machine
     bad = [each for found in outcomes.values() for each in found if each.status not in good]
     return {
         "commands": {name: summarise(found) for name, found in outcomes.items()},

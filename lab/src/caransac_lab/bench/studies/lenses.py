@@ -1,14 +1,14 @@
-"""Poses of photographs whose lens has an unknown distortion: accuracy, error of k1, time.
+"""Poses of photographs with an unknown lens distortion: accuracy, error of k1, time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study lenses DIR ... [--max-pairs N] [--out FILE]
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md), whose points have no distortion. They are
-bent by k1 as COLMAP's SIMPLE_RADIAL defines it, in both images. "known" gets the true camera with k1; "flat" the true
-camera without it, as if exact; "lens" the same with a deviation of k1 of 0.1; "EXIF" a focal length off by 4 %, with
-that deviation stated, "EXIF and lens" with both; "unknown" the sizes of the images; "pooled" the camera that
-`estimate_camera` finds from all pairs of a scene and their sizes, or what "unknown" gets where a scene has several
-cameras. Its time is without the pooling. PoseLib gets what "flat" gets, the matches with a ratio below 0.85, best
-first. 1024 hypotheses, one thread; a failure counts 180 degrees. Means over scenes.
+DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md), whose points have no distortion. They are
+distorted by k1, as in COLMAP's SIMPLE_RADIAL, in both images. "known" gets the true camera with k1; "flat" gets the
+true camera without it, as if it were exact; "lens" gets the same with a deviation of k1 of 0.1. "EXIF" gets a focal
+length that is wrong by 4 %, with that deviation, and "EXIF and lens" gets both. "unknown" gets the image sizes.
+"pooled" gets the camera that `estimate_camera` finds from all pairs of a scene and their sizes, or the same as
+"unknown" if a scene has several cameras; its time excludes the pooling. PoseLib gets the same as "flat", with the
+matches of a ratio below 0.85, best first. 1024 hypotheses, one thread; a failure counts 180 degrees. Means over scenes.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from caransac_lab.metrics import FAILURE_DEG, auc
 
 NAME = "lenses"
 K1S, QUICK_K1S = (0.0, -0.02, -0.05, -0.1, -0.2, 0.05), (0.0, -0.1)
-DOUBT, FOCAL_DOUBT = 0.1, 0.04  # deviations of k1 and of a focal length, as they are stated
+DOUBT, FOCAL_DOUBT = 0.1, 0.04  # stated deviations of k1 and of a focal length
 OPTIONS = Options(early_stop=False)
 POSELIB = Job(BenchMethod("PoseLib PROSAC", ratio_filter(0.85), "PoseLib"), "E", RunSettings(max_error_px=1.0))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method found."""
+    """Answer of a method."""
 
     error_deg: float
     k1: float | None = None
@@ -53,7 +53,7 @@ Run = Callable[[View, float], Answer]
 
 
 def bent(view: View, k1: float) -> View:
-    """The pair as a lens with k1 shows it."""
+    """Return the pair as seen through a lens with k1."""
     points = (
         bend(points, camera, k1)
         for points, camera in ((view.pair.points1, view.pair.camera1), (view.pair.points2, view.pair.camera2))
@@ -63,14 +63,14 @@ def bent(view: View, k1: float) -> View:
 
 
 def bend(points: Array, camera: Camera, k1: float) -> Array:
-    """Pixels (n, 2) where a lens with k1 puts those of a pinhole camera."""
+    """Move pixels (n, 2) of a pinhole camera to their positions through a lens with k1."""
     rays = camera.pixels_to_rays(points)
     rays = rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True))
     return np.asarray(rays * (camera.fx, camera.fy) + camera.K[:2, 2])
 
 
 def estimate(view: View, cameras: list[Camera | None], same: bool | None, **sizes: Any) -> Answer:
-    """Our pose, and k1 of camera 1 where it was estimated."""
+    """Estimate our pose, and k1 of camera 1 if it is estimated."""
     pair, told = view.pair, {"camera1": cameras[0], "camera2": cameras[1], "same_camera": same, "options": OPTIONS}
     found = caransac.estimate_relative_pose(**pair.match_arguments(), **told, **sizes)
     if not found.success:
@@ -81,7 +81,7 @@ def estimate(view: View, cameras: list[Camera | None], same: bool | None, **size
 
 
 def told(view: View, factor: float = 1.0, **deviations: float) -> list[Camera | None]:
-    """The cameras without k1, their focal lengths off by a factor, with the deviations that are stated."""
+    """Return the cameras without k1, with focal lengths wrong by a factor and with stated deviations."""
     cameras: list[Camera | None] = []
     for camera, (width, height) in ((view.pair.camera1, view.size1), (view.pair.camera2, view.size2)):
         K = camera.K
@@ -91,7 +91,7 @@ def told(view: View, factor: float = 1.0, **deviations: float) -> list[Camera | 
 
 
 def known(view: View, k1: float) -> list[Camera | None]:
-    """The true cameras."""
+    """Return the true cameras."""
     return [
         Camera("SIMPLE_RADIAL", (camera.fx, *camera.K[:2, 2], k1), width, height)
         for camera, (width, height) in ((view.pair.camera1, view.size1), (view.pair.camera2, view.size2))
@@ -99,7 +99,7 @@ def known(view: View, k1: float) -> list[Camera | None]:
 
 
 def pooled(given: list[View]) -> Run:
-    """A row whose cameras are pooled over the pairs, bent as they are, of each scene."""
+    """Return a row whose cameras are pooled over the distorted pairs of each scene."""
     scenes = defaultdict(list)
     for view in given:
         scenes[view.pair.scene].append(view)
@@ -113,7 +113,7 @@ def pooled(given: list[View]) -> Run:
 
 
 def pooled_camera(members: list[View]) -> Camera | None:
-    """The one camera of pairs, as they say together; None where they have several."""
+    """Return the common camera of pairs, pooled over them; None if they have several."""
     sizes = {size for view in members for size in (view.size1, view.size2)}
     focals = [camera.fx for view in members for camera in (view.pair.camera1, view.pair.camera2)]
     if len(sizes) > 1 or max(focals) > (1 + SAME_FOCAL) * min(focals):
@@ -123,7 +123,7 @@ def pooled_camera(members: list[View]) -> Camera | None:
 
 
 def methods() -> dict[str, Run | None]:
-    """All rows, None for that which is `pooled`."""
+    """Return all rows; None for the row that is `pooled`."""
     lens, focal = {"distortion_deviation": DOUBT}, {"focal_deviation": FOCAL_DOUBT}
 
     def off(view: View) -> float:
@@ -142,7 +142,7 @@ def methods() -> dict[str, Run | None]:
 
 
 def measure(pairs: list[View], run: Run | None, k1: float) -> dict[str, Any]:
-    """Figures of a row at one k1; None for cameras that are `pooled`."""
+    """Return the figures of a row at one k1; `run` is None for cameras that are `pooled`."""
     errors, off, times = defaultdict(list), [], []
     given = [bent(view, k1) for view in pairs]
     run = pooled(given) if run is None else run
@@ -162,7 +162,7 @@ def measure(pairs: list[View], run: Run | None, k1: float) -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     text = "# Lenses with unknown distortion\n\n`caransac-lab study lenses --help` says what the rows mean. "
     text += (
         "AUC@5 / AUC@1, in brackets the median error of k1 where it is estimated; the last column is the median time.\n"
@@ -183,7 +183,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def cell_text(cell: dict[str, Any]) -> str:
-    """Figures for readers."""
+    """Format the figures of a cell."""
     error = "" if cell["k1_error"] is None else f" ({cell['k1_error']:.3f})"
     return f"{cell['AUC5']:.1f} / {cell['AUC1']:.1f}{error}"
 

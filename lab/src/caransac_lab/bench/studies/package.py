@@ -1,9 +1,9 @@
-"""What an installation costs: size of the wheel, and the time of the first import and of the first estimate.
+"""Cost of an installation: size of the wheel, and the time of the first import and of the first estimate.
 
     caransac-lab study package [--out FILE]
 
-The wheel is that of dist/, as `make dist` leaves it; without one its rows are left out. Times are medians of new
-processes, without the start of Python itself.
+The wheel is the one in dist/ from `make dist`; without one, its rows are omitted. Times are medians of new processes,
+without the start of Python itself.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ PROGRAMS = {
 
 
 def seconds_of(program: str) -> float:
-    """How long a new process takes for a program."""
+    """Return the seconds that a new process takes for a program."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True)
     return time.perf_counter() - started
 
 
 def measure_times(runs: int) -> dict[str, float]:
-    """Milliseconds of every program."""
+    """Return the milliseconds of every program."""
     found: dict[str, list[float]] = {name: [] for name in ("", *PROGRAMS)}
     for _ in range(runs + 1):  # the first run fills the caches
         for name, seconds in found.items():
@@ -52,7 +52,7 @@ def measure_times(runs: int) -> dict[str, float]:
 
 
 def measure_wheels() -> dict[str, Any]:
-    """Bytes of the wheels of this version, packed and unpacked."""
+    """Return the sizes in bytes of the wheels of this version, packed and unpacked."""
     sizes = {}
     for path in sorted(DIST.glob(f"caransac-{caransac.__version__}-*.whl")):
         with ZipFile(path) as wheel:
@@ -61,7 +61,7 @@ def measure_wheels() -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     text = "# The package\n\n`caransac-lab study package --help` says what was measured.\n\n"
     text += table(["", "ms"], ([name, f"{max(ms, 0):.0f}"] for name, ms in content["ms"].items()))
     sizes = ([name, *(f"{size / 1e6:.2f}" for size in found.values())] for name, found in content["wheels"].items())

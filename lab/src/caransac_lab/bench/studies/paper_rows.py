@@ -1,4 +1,4 @@
-"""The paper's own method on our pairs: the rows that are run, and how their order compares with the paper's tables."""
+"""The paper's own method on our pairs: rows to run, and comparison of their order with the paper's tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ RunBench = Callable[[Path, Sequence[str]], list[Row]]
 
 METHODS = (PRESET, f"{PRESET} (E)", "CA-RANSAC", "LM-LO", "LM-LO-U", "LM-LO-U 10k", "PoseLib")
 ABLATIONS = tuple(f"{PRESET} -{part}" for part in "RSC")
-ROUNDS = tuple(f"{PRESET} {rounds}x256" for rounds in (1, 2, 8))  # four are the preset itself
+ROUNDS = tuple(f"{PRESET} {rounds}x256" for rounds in (1, 2, 8))  # four rounds are the preset itself
 SIDE_INFORMATION = f"{PRESET} with filter features"
 FILTERS = (*(f"{PAPER_FILTER} + {name}" for name in ("eight-point", "LM-LO", PRESET)), SIDE_INFORMATION)
 FIRST_SCENES = ("entry_p10", "herz_jesus_p25", "llff_fern", "llff_flower")
-FIRST, FIRST_PAIRS, FIRST_SEEDS = "first-scenes", "40", "2"  # what the weights of the paper's authors were tried on
-AUTHORS = "about 89.5 / 62.6"  # what they had there
-LEAST_DIFFERENCE = 0.3  # of figures of the paper that have an order
+# Data on which the weights of the paper's authors were tested.
+FIRST, FIRST_PAIRS, FIRST_SEEDS = "first-scenes", "40", "2"
+AUTHORS = "about 89.5 / 62.6"  # the authors' figures there
+LEAST_DIFFERENCE = 0.3  # minimum difference of figures of the paper that have an order
 SEEDS, TIMING_PAIRS, DIFFERENCE_PAIRS, DIFFERENCE_SEEDS = "5", "3", 8, 2
 
-# Orders of the paper: of which table, what is above, what is below, and on what data we can see it.
+# Orders in the paper: table, higher row, lower row, and our data for checking it.
 ROOTSIFT, ORB, E, F = "rootsift/val", "orb8k/val", "E", "F"
 ORDERS = (
     ("table-1", PRESET, f"{PRESET} -S", ROOTSIFT, E),
@@ -47,11 +48,11 @@ ORDERS = (
     ("table-4", "CLNet + LM-LO", "CLNet + eight-point", ROOTSIFT, E),
     ("table-4", f"{PRESET} tuned", "CLNet + LM-LO", ROOTSIFT, E),
 )
-OURS = {f"{PRESET} 4x256": PRESET, f"{PRESET} tuned": SIDE_INFORMATION}  # rows of the paper by our names, where others
+OURS = {f"{PRESET} 4x256": PRESET, f"{PRESET} tuned": SIDE_INFORMATION}  # our names of the paper's rows, if they differ
 
 
 def run_rows(bench: RunBench, work: Path, folders: Sequence[str], max_pairs: Sequence[str], quick: bool) -> list[Row]:
-    """All rows: the methods on all data, the rest on the first data set."""
+    """Run all rows: the methods on all data, the others on the first data set."""
     rules = [*max_pairs, "--seeds", "2" if quick else SEEDS, "--timing-pairs", TIMING_PAIRS]
     more = ABLATIONS[:1] if quick else (*ABLATIONS, *ROUNDS, *FILTERS)
     methods = METHODS[:4] if quick else METHODS
@@ -69,7 +70,7 @@ def run_rows(bench: RunBench, work: Path, folders: Sequence[str], max_pairs: Seq
 
 
 def run_differences(folders: Sequence[str], quick: bool) -> dict[str, Any]:
-    """What each difference between the paper and the default buys, on training scenes: rows of `ablation.py`."""
+    """Measure the gain of each difference between the paper and the default on training scenes, by `ablation.py`."""
     count, seeds = (1, 1) if quick else (DIFFERENCE_PAIRS, DIFFERENCE_SEEDS)
     pairs = [pair for folder in folders for pair in read_ransac_tutorial(folder, max_pairs=count)]
     chosen = {name: changed for name, changed in ablation.STAGES.items() if name in difference_names()}
@@ -79,12 +80,12 @@ def run_differences(folders: Sequence[str], quick: bool) -> dict[str, Any]:
 
 
 def difference_names() -> list[str]:
-    """The rows of `ablation.py` that do one thing as the paper does."""
+    """Return the rows of `ablation.py` that replace one part by the paper's."""
     return ["default", "local_models = 4", *(name for name in ablation.STAGES if name.startswith("paper: "))]
 
 
 def differences_table(found: dict[str, Any]) -> str:
-    """What each difference buys: the first row as it is, the others as differences to it."""
+    """Format the gain of each difference: the first row has figures, the others have differences to it."""
     lines = []
     for name in found["rows"]:
         label = {"default": "nothing: the default", "local_models = 4": "4 local refinements"}.get(name, name)
@@ -95,7 +96,7 @@ def differences_table(found: dict[str, Any]) -> str:
 
 
 def find(rows: Sequence[Row], data: str, problem: str, method: str) -> Row:
-    """A row; KeyError where there is none."""
+    """Return a row. Raise KeyError if there is none."""
     for row in rows:
         if (row["dataset"], row["problem"], row["method"]) == (data, problem, method):
             return row
@@ -103,16 +104,16 @@ def find(rows: Sequence[Row], data: str, problem: str, method: str) -> Row:
 
 
 def orders_table(rows: Sequence[Row]) -> str:
-    """Which orders of the paper's tables are those of our rows, and which are not.
+    """Format which orders of the paper's tables agree with our rows, and which do not.
 
-    Figures closer than their deviations over seeds are too close to have an order.
+    Figures that differ by less than their deviations over seeds have no order.
     """
     lines = []
     for name, upper, lower, data, problem in ORDERS:
         ours = [OURS.get(each, each).replace("CLNet", PAPER_FILTER) for each in (upper, lower)]
         try:
             above, below = (find(rows, data, problem, each) for each in ours)
-        except KeyError:  # on these data it was not run
+        except KeyError:  # not run on these data
             continue
         paper = [round(a - b, 1) for a, b in zip(*(TABLES[name].rows[each] for each in (upper, lower)), strict=True)]
         cells, verdicts = [], []
@@ -127,7 +128,7 @@ def orders_table(rows: Sequence[Row]) -> str:
 
 
 def verdict(paper: float, ours: float, noise: float) -> str:
-    """Whether a difference has the sign of the paper's."""
+    """Return whether a difference has the same sign as the paper's, in words."""
     if abs(paper) < LEAST_DIFFERENCE:
         return "none in the paper"
     if abs(ours) <= noise:

@@ -1,17 +1,17 @@
-"""Every method on the same matches, by `caransac-lab bench`: its figures in one small file.
+"""Every method on the same matches, by `caransac-lab bench`, with the figures in one small file.
 
     caransac-lab study peers DIR ... [--max-pairs N] [--seeds K] [--out FILE]
     caransac-lab study tuned DIR ... --tune DIR [--tune-pairs N] [--out FILE]
     caransac-lab study paper DIR ... --train DIR ... [--max-pairs N] [--out FILE]
 
     peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds, the others with one
-    tuned    the same with the threshold of each method tuned on other scenes
-    paper    the paper's own method beside ours: all methods, its ablations, iterations and filters, and what each
-             difference from the default buys on training scenes
+    tuned    the same, with the threshold of each method tuned on other scenes
+    paper    the paper's own method and ours: all methods, its ablations, iterations and filters, and the gain of each
+             difference from the default on training scenes
 
 DIR is anything that `caransac-lab bench` reads. docs/benchmark.md has the rules. With --max-pairs, all methods get the
-same pairs, the first of each scene in a fixed shuffle. Times are those of 10 pairs. Outcomes are kept in a journal
-under build/publish, so that an interrupted run continues there.
+same pairs, the first of each scene in a fixed shuffle. Times are those of 10 pairs. Outcomes are stored in a journal
+under build/publish, so that an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from caransac_lab.bench.studies.paper_rows import differences_table, orders_tabl
 FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °", "Avg": "mean, °"}
 DIGITS = {"Med": 3, "Avg": 2}
 OWN_ROWS, OTHER_ROWS = ("ours", "ablations", PRESET), ("peers", "filtered")
-EARLY = ("CA-RANSAC", "LM-LO")  # run once more as by default: they stop when they are sure
+EARLY = ("CA-RANSAC", "LM-LO")  # run once more with their default, which stops early
 TIMING_PAIRS = "10"
 TITLES = {
     "peers": "Every method on the same matches",
@@ -51,7 +51,7 @@ docs/benchmark.md has the rules. †: takes no seed; its figures vary from run t
 
 
 def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of a run of the benchmark; outcomes of an earlier one in the same folder are kept."""
+    """Return the rows of a benchmark run. Outcomes of an earlier run in the same folder are kept."""
     rules = ["--timing-pairs", TIMING_PAIRS, *arguments, "--out", str(work), "--quiet"]
     command = [sys.executable, "-m", "caransac_lab", "bench", *rules]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -59,7 +59,7 @@ def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of the benchmark, with what the tables show of them."""
+    """Read the rows of a benchmark file, with the columns that the tables show."""
     results = json.loads(path.read_text())
     rows = []
     for row in results["rows"]:
@@ -73,7 +73,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
-    """All rows of a table, those of one data set and problem together."""
+    """Return all rows of a table, grouped by data set and problem."""
     pairs = [*asked.folders, *(["--max-pairs", asked.max_pairs] if asked.max_pairs else [])]
     both = [*pairs, "--problem", "E", "F"]
     if asked.study == "paper":
@@ -91,7 +91,7 @@ def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """A table for every data set and problem."""
+    """Format a table for every data set and problem."""
     text = f"# {TITLES[content['table']]}\n\n{ABOUT}"
     for (data, problem), found in groupby(content["rows"], lambda row: (row["dataset"], row["problem"])):
         rows = list(found)
@@ -105,7 +105,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def cells_of(row: dict[str, Any]) -> list[str]:
-    """A line of a table."""
+    """Format a line of a table."""
     cells = [row["method"] + ("" if row["repeatable"] else " †")]
     cells += [figure(row, name) for name in FIGURES]
     cells += ["" if row["ms"] is None else f"{row['ms']:.1f}", str(row["iterations"] or "")]
@@ -113,7 +113,7 @@ def cells_of(row: dict[str, Any]) -> list[str]:
 
 
 def figure(row: dict[str, Any], name: str) -> str:
-    """A figure for readers, with its deviation where there are several seeds."""
+    """Format a figure, with its deviation if there are several seeds."""
     (mean, deviation), digits = row["figures"][name], DIGITS.get(name, 1)
     return f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if row["seeds"] > 1 else "")
 
@@ -137,7 +137,7 @@ def study(arguments: argparse.Namespace) -> Content:
     kind, commit = "quick" if arguments.quick else "whole", str(machine.commit())
     work = machine.CLONE / "build" / "publish" / commit / f"{arguments.study}-{kind}"
     if commit.endswith("-dirty"):
-        shutil.rmtree(work, ignore_errors=True)  # outcomes of nobody knows which code
+        shutil.rmtree(work, ignore_errors=True)  # outcomes of unknown code
     content: Content = {"table": arguments.study, "rows": run_table(arguments, work)}
     if arguments.train is not None:
         content["differences"] = run_differences(arguments.train, arguments.quick)

@@ -1,18 +1,18 @@
-"""Large photographs: time, memory, inliers and pose errors, before and now, beside COLMAP's features and matches.
+"""Large photographs: time, memory, inliers and pose errors, before and now, compared with COLMAP.
 
     caransac-lab study photos --photos photos/drone [--max-pairs N] [--rendered N] [--out FILE]
 
-The folder of --photos holds photographs and poses.json: `camera` as COLMAP has it, `images` with R and t of each,
-camera from world, and `pairs` of names. The other pairs are rendered with 12 megapixels, then blurred and made noisy.
-Each pair and way is measured in a process of its own, from reading the two files to the pose; times are those of the
-processor.
+The folder of --photos has photographs and poses.json: `camera` in COLMAP's format, `images` with R and t of each
+(camera from world), and `pairs` of names. The other pairs are rendered with 12 megapixels, then blurred and made noisy.
+Each pair and method is measured in a separate process, from reading the two files to the pose. Times are processor
+times.
 
-- before: full size, the 8000 strongest keypoints above OpenCV's contrast, as `caransac pose` had it in 0.1
+- before: full size, the 8000 strongest keypoints above OpenCV's contrast, as in `caransac pose` 0.1
 - before, 1600 px: the same on reduced images
 - now: `caransac.io.images.match_images`
 - now, full size: the same with ``max_size=0``
-- COLMAP, CA-RANSAC: COLMAP's features and matches as pycolmap makes them by default, our estimator
-- COLMAP: the same, and its own estimator, with its threshold of 4 px; all others have 1 px
+- COLMAP, CA-RANSAC: COLMAP's features and matches with the defaults of pycolmap, and our estimator
+- COLMAP: the same with its own estimator and its threshold of 4 px; all others have 1 px
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from caransac_lab.metrics import FAILURE_DEG
 from caransac_lab.render import render_pair
 
 NAME, DRONE = "photos", "Photographs of a drone"
-MODULE = "caransac_lab.bench.studies.photos"  # run as a program, in a process of its own
+MODULE = "caransac_lab.bench.studies.photos"  # runs as a program, in a separate process
 MATCHERS = ("before", "before, 1600 px", "now", "now, full size", "COLMAP")
-WIDTH = 4000  # pixels, of rendered images: 12 megapixels
-BLUR_PX, NOISE = 2.0, 10.0  # of rendered images: standard deviations, of pixels and of grey levels
+WIDTH = 4000  # width of rendered images in pixels: 12 megapixels
+BLUR_PX, NOISE = 2.0, 10.0  # standard deviations of rendered images, in pixels and in grey levels
 HEAD = """# Large photographs
 
 `caransac-lab study photos --help` says what the rows mean. Scale, contrast and number of keypoints of "now" were chosen
@@ -53,7 +53,7 @@ Pose = tuple[Array, Array]
 
 
 def read_photos(folder: Path) -> list[dict[str, Any]]:
-    """The pairs of a folder of photographs."""
+    """Return the pairs of a folder of photographs."""
     known = json.loads((folder / "poses.json").read_text())
     poses = {name: [np.array(pose[part]) for part in ("R", "t")] for name, pose in known["images"].items()}
     camera = known["camera"]
@@ -68,7 +68,7 @@ def read_photos(folder: Path) -> list[dict[str, Any]]:
 
 
 def render_photos(folder: Path, count: int, width: int) -> list[dict[str, Any]]:
-    """Rendered pairs, blurred and noisy, as files in a folder."""
+    """Render pairs, blurred and noisy, to files in a folder."""
     import cv2
 
     rng, jobs = np.random.default_rng(0), []
@@ -85,7 +85,7 @@ def render_photos(folder: Path, count: int, width: int) -> list[dict[str, Any]]:
 
 
 def detect_before(image: images.Image, max_size: int) -> tuple[Array, Any]:
-    """Keypoints as they were: the strongest 8000 above OpenCV's contrast; of reduced images in their own pixels."""
+    """Detect the strongest 8000 keypoints above OpenCV's contrast, as before; in the pixels of the reduced image."""
     import cv2
 
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
@@ -97,7 +97,7 @@ def detect_before(image: images.Image, max_size: int) -> tuple[Array, Any]:
 
 
 def match(paths: list[str], matcher: str) -> tuple[Array, Array, Array | None]:
-    """Matches of two files, and their ratios where there are some."""
+    """Return the matches of two files, and their ratios if there are any."""
     if matcher == "COLMAP":
         return *match_colmap(paths), None
     pixels = [images.read_image(path) for path in paths]
@@ -108,7 +108,7 @@ def match(paths: list[str], matcher: str) -> tuple[Array, Array, Array | None]:
 
 
 def match_colmap(paths: list[str]) -> tuple[Array, Array]:
-    """Matches by COLMAP's features and matcher, in OpenCV's pixels."""
+    """Match by COLMAP's features and matcher. Return pixels in OpenCV's convention."""
     import pycolmap
 
     pycolmap.logging.minloglevel = pycolmap.logging.WARNING.value
@@ -126,7 +126,7 @@ def match_colmap(paths: list[str]) -> tuple[Array, Array]:
 
 
 def estimate(points1: Array, points2: Array, ratios: Array | None, camera: caransac.Camera) -> tuple[Pose | None, int]:
-    """The pose, None without one, and the number of inliers."""
+    """Return the pose or None, and the number of inliers."""
     kind = None if ratios is None else "ratio"
     found = caransac.estimate_relative_pose(points1, points2, camera, camera, scores=ratios, score_kind=kind)
     pose = None if found.R is None or found.t is None else (found.R, found.t)
@@ -134,7 +134,7 @@ def estimate(points1: Array, points2: Array, ratios: Array | None, camera: caran
 
 
 def estimate_colmap(points1: Array, points2: Array, camera: caransac.Camera) -> tuple[Pose | None, int]:
-    """The same by COLMAP's estimator."""
+    """Estimate the pose by COLMAP's estimator."""
     import pycolmap
 
     focal, cx, cy, *distortion = camera.params
@@ -151,13 +151,13 @@ def estimate_colmap(points1: Array, points2: Array, camera: caransac.Camera) -> 
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process had; getrusage would count the process that started it, too."""
+    """Return the peak memory of this process. getrusage would include the parent process."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found[1]) / 1024 if found else float("nan")
 
 
 def measure(job: dict[str, Any], matcher: str) -> dict[str, dict[str, float]]:
-    """Match one pair and estimate its pose, in this process; COLMAP's matches are given to either estimator."""
+    """Match one pair and estimate its pose in this process. COLMAP's matches are given to both estimators."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -187,7 +187,7 @@ def measure(job: dict[str, Any], matcher: str) -> dict[str, dict[str, float]]:
 
 
 def measure_apart(job: dict[str, Any], matcher: str) -> dict[str, dict[str, float]]:
-    """The same in a process of its own, for the memory's sake."""
+    """Run `measure` in a separate process, to measure its memory."""
     alone = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", MODULE, matcher]
     done = subprocess.run(command, input=json.dumps(job), env=alone, stdout=subprocess.PIPE, text=True, check=True)
@@ -196,7 +196,7 @@ def measure_apart(job: dict[str, Any], matcher: str) -> dict[str, dict[str, floa
 
 
 def measure_all(jobs: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
-    """Rows of all pairs, by the way they were made."""
+    """Return the rows of all pairs by method."""
     found: dict[str, list[dict[str, float]]] = {}
     for matcher in MATCHERS:
         for job in jobs:
@@ -207,7 +207,7 @@ def measure_all(jobs: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]
 
 
 def summarise(jobs: list[dict[str, Any]], found: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """One row per way over all pairs: medians and ranges; and inliers and error of each pair."""
+    """Return one row per method with medians and ranges over all pairs, and inliers and error of each pair."""
     ways = {}
     for way, rows in found.items():
         column = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -230,7 +230,7 @@ def summarise(jobs: list[dict[str, Any]], found: dict[str, list[dict[str, float]
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     header = ["", "time, s", "peak memory, MB", "matches", "inliers: least, median, most", "error, °: median, most"]
     text = HEAD
     for title, found in content["sets"].items():
@@ -278,5 +278,5 @@ def study(arguments: argparse.Namespace) -> Content:
     return {"sets": sets}
 
 
-if __name__ == "__main__":  # one way to match, in a process of its own
+if __name__ == "__main__":  # one matching method, in a separate process
     print(json.dumps(measure(json.load(sys.stdin), sys.argv[1])))

@@ -1,13 +1,14 @@
-"""Real matches in COLMAP databases, verified by caransac and by COLMAP, then mapped: what the mapper makes of them.
+"""Real matches in COLMAP databases, verified by caransac and by COLMAP, and the resulting reconstructions.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study real_databases SCENE ... [--out FILE]
 
 SCENE is a folder of one scene in the layout of the RANSAC Tutorial 2020 (docs/formats.md), with true poses. Its matches
-with a ratio below 0.8, as COLMAP's matcher keeps them, and the true cameras go into a database; COLMAP's incremental
-mapper runs on what was verified, one thread, cameras held. COLMAP verifies by its defaults (4 px), caransac by its own
-(3 px, a confidence of 0.2), and with other thresholds of the error and the confidence. Right matches are those within
-2 px of the true epipolar geometry. A point in two images has no check but its own; a point in three has. Seconds are
-processor time, of the verification and of the mapper. Needs the extras 'colmap' and 'bench'.
+with a ratio below 0.8, as in COLMAP's matcher, and the true cameras are written to a database. COLMAP's incremental
+mapper runs on the verified matches, with one thread and fixed cameras. COLMAP verifies with its defaults (4 px),
+caransac with its own (3 px, a confidence of 0.2), and with other thresholds of the error and the confidence. Right
+matches are within 2 px of the true epipolar geometry. A point in two images has no independent check; a point in three
+images has one. Seconds are processor times of the verification and of the mapper. Needs the extras 'colmap' and
+'bench'.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from caransac_lab.datasets import Pair
 
 NAME = "real_databases"
 MAX_RATIO, RIGHT_PX = 0.8, 2.0
-HALF_PIXEL = 0.5  # COLMAP's origin is a corner of the first pixel, that of the data its middle
+HALF_PIXEL = 0.5  # COLMAP's origin is a corner of the first pixel, that of the data is its centre
 Matches = dict[tuple[str, str], Array]
 
 
 class Scene:
-    """A scene as a database, and what is true of its pairs."""
+    """A scene as a database, with the truth about its pairs."""
 
     def __init__(self, folder: Path, database: Path) -> None:
         self.keypoints: dict[str, dict[tuple[float, float], int]] = {}
@@ -81,7 +82,7 @@ class Scene:
         self.fundamentals[names[0], names[1]] = fundamental_from_essential(E, pair.camera1.K, pair.camera2.K)
 
     def count(self, database: Path) -> dict[str, int]:
-        """How many pairs have matches that were verified, and how many of these are right and wrong."""
+        """Count the pairs with verified matches, and the right and wrong matches among these."""
         places = {name: np.array(list(known)) for name, known in self.keypoints.items()}
         pairs = right = wrong = 0
         with pycolmap.Database.open(database) as opened:
@@ -97,12 +98,12 @@ class Scene:
 
 
 def by_colmap(database: Path) -> None:
-    """COLMAP's own verification with its default options."""
+    """Verify with COLMAP's default options."""
     pycolmap.geometric_verification(database, pycolmap.GeometricVerifierOptions(num_threads=1))
 
 
 def by_caransac(database: Path, *arguments: str) -> None:
-    """The command, its start included."""
+    """Run the command, including its start."""
     command = [sys.executable, "-m", "caransac", "verify", str(database), "--workers", "1", *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -118,7 +119,7 @@ TOOLS: dict[str, Callable[[Path], None]] = {
 
 
 def reconstruct(database: Path, out: Path) -> dict[str, Any]:
-    """What the mapper makes of a verified database: its largest model."""
+    """Return the largest model that the mapper makes from a verified database."""
     options = pycolmap.IncrementalPipelineOptions(random_seed=0, num_threads=1)
     options.ba_refine_focal_length = options.ba_refine_principal_point = options.ba_refine_extra_params = False
     out.mkdir()
@@ -135,12 +136,12 @@ def reconstruct(database: Path, out: Path) -> dict[str, Any]:
 
 
 def processor_s() -> float:
-    """Processor time so far, of this process and of those it waited for."""
+    """Return the processor time so far of this process and of those that it waited for."""
     return sum(os.times()[:4])
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    """All rows of a scene."""
+    """Return all rows of a scene."""
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         scene = Scene(folder, scratch / "matched.db")
@@ -160,7 +161,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     text = "# Real databases through COLMAP's mapper\n\n"
     text += "`caransac-lab study real_databases --help` says what the columns mean.\n"
     counts = ("verified_pairs", "right", "wrong", "registered", "points", "seen_by_three")
@@ -170,7 +171,8 @@ def as_markdown(content: dict[str, Any]) -> str:
         lines = [
             [
                 label,
-                *(str(row.get(key, "")) for key in counts),  # files of 0.2 have no pairs and no mapper's time
+                # Files of version 0.2 have no pairs and no time of the mapper.
+                *(str(row.get(key, "")) for key in counts),
                 "" if row["error_px"] is None else f"{row['error_px']:.3f}",
                 f"{row['processor_s']:.2f}",
                 f"{row['mapper_s']:.2f}" if "mapper_s" in row else "",

@@ -1,9 +1,9 @@
-"""A reconstruction from rendered images, with the pairs verified by caransac and by COLMAP.
+"""A reconstruction from rendered images, with pairs verified by caransac and by COLMAP.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study reconstruction
 
-Renders views of scenes whose cameras are known, extracts and matches SIFT features with pycolmap without verification,
-copies the database, verifies one copy each, and runs COLMAP's incremental mapper on all. Needs the extra 'bench'.
+Renders views of scenes with known cameras. pycolmap extracts and matches SIFT features without verification. Each tool
+verifies a copy of the database, and COLMAP's incremental mapper runs on all copies. Needs the extra 'bench'.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from caransac_lab.bench.publication import FAILED, Content, columns_table
 from caransac_lab.render import RenderedViews, SceneName, render_views
 
 NAME = "reconstruction"
-WIDTHS: dict[SceneName, int] = {"boxes": 640, "courtyard": 800}  # pixels, of the images of a scene
+WIDTHS: dict[SceneName, int] = {"boxes": 640, "courtyard": 800}  # image widths in pixels
 COLUMNS = {
     "registered": "images",
     "verified_pairs": "pairs",
@@ -47,9 +47,9 @@ start of the programs, and of all threads for the mapper. COLMAP's threshold is 
 
 
 def make_database(folder: Path, views: RenderedViews, *, with_focal: bool = True) -> Path:
-    """Write the images, extract features, and match them without verification; returns the database.
+    """Write the images, extract features, and match them without verification. Return the database.
 
-    Without the focal length, COLMAP puts a guess into the database and says so.
+    Without the focal length, COLMAP stores a guess in the database and marks it as such.
     """
     images, database = folder / "images", folder / "matched.db"
     images.mkdir()
@@ -65,7 +65,7 @@ def make_database(folder: Path, views: RenderedViews, *, with_focal: bool = True
 
 
 def verify_by_caransac(database: Path, max_error_px: float) -> None:
-    """What ``caransac verify DATABASE --max-error PX --workers 1`` does."""
+    """Verify like ``caransac verify DATABASE --max-error PX --workers 1``."""
     source = ColmapDatabase(database)
     options = VerificationOptions(estimation=Options(max_error_px=max_error_px))
     with open_executor() as (executor, in_flight):
@@ -74,7 +74,7 @@ def verify_by_caransac(database: Path, max_error_px: float) -> None:
 
 
 def verify_by_colmap(database: Path, workers: int) -> None:
-    """COLMAP's own verification with its default options, among them a threshold of 4 px."""
+    """Verify with COLMAP's default options, including its threshold of 4 px."""
     pycolmap.geometric_verification(database, pycolmap.GeometricVerifierOptions(num_threads=workers))
 
 
@@ -87,7 +87,7 @@ TOOLS = {
 
 
 def reconstruct(database: Path, images: Path, out: Path, views: RenderedViews) -> dict[str, Any]:
-    """Run the mapper; how many images it registered, and how far the poses between them are from the truth."""
+    """Run the mapper. Return the number of registered images, and the errors of the poses between them."""
     out.mkdir()
     options = pycolmap.IncrementalPipelineOptions(random_seed=0)
     models = pycolmap.incremental_mapping(database, images, out, options)
@@ -115,19 +115,19 @@ def reconstruct(database: Path, images: Path, out: Path, views: RenderedViews) -
 
 
 def focal_of(model: pycolmap.Reconstruction) -> float:
-    """The focal length of the one camera of a reconstruction."""
+    """Return the focal length of a reconstruction with one camera."""
     (camera,) = model.cameras.values()
     return float(camera.mean_focal_length())
 
 
 def count_pairs(database: Path) -> dict[str, int]:
-    """Verified pairs and their inliers."""
+    """Count verified pairs and their inliers."""
     with pycolmap.Database.open(database) as opened:
         return {"verified_pairs": opened.num_verified_image_pairs(), "inliers": opened.num_inlier_matches()}
 
 
 def compare(scene: SceneName, num_views: int, width: int, seed: int) -> dict[str, Any]:
-    """The figures of all tools on one scene, by their names."""
+    """Return the figures of all tools on one scene, by name."""
     views = render_views(num_views, width=width, height=3 * width // 4, seed=seed, scene=scene)
     rows: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -147,7 +147,7 @@ def compare(scene: SceneName, num_views: int, width: int, seed: int) -> dict[str
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The comparison as a document."""
+    """Format the comparison as a document."""
     text = f"# COLMAP's mapper after either verification\n\n{EXPLANATION}"
     for scene, found in content["scenes"].items():
         text += f"\n## {scene}: {found['views']} views, {found['width']} x {3 * found['width'] // 4}\n\n"

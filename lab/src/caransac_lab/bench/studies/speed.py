@@ -1,17 +1,17 @@
-"""Speed: time, memory and accuracy of the same runs, next to the peers.
+"""Speed: time, memory and accuracy of the same runs, compared with the peers.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study speed [--data DIR ...] [--only PART ...]
 
 scale     synthetic matches of the study `dense`, 200 to 1,000,000, and 5 to 90 % right ones among 2000
 pairs     real pairs of every DIR, poses (E) and fundamental matrices (F): ratios of times; accuracy over time
-parts     where the time of an estimate goes, on the pairs of every DIR
-kernels   operations and bytes per second of the main kernels, next to what numpy reaches on this processor
+parts     breakdown of the time of an estimate, on the pairs of every DIR
+kernels   operations and bytes per second of the main kernels, and of numpy on the same processor
 threads   pairs per second of every DIR with one and with two threads
 
-Methods run in turn on every pair, in one process with one thread; times are medians of the processor's. Memory is that
-of a run in a process of its own. Peers get the matches with a ratio below 0.85, best first, and have their answers
-refined on the inliers; their times contain both. CA-RANSAC gets all matches and finds its threshold. Parts and threads
-are measured on the wall clock, the fastest of several runs. `--only` runs some parts.
+Methods run in turn on every pair, in one process with one thread; times are medians of processor time. Memory is
+measured in a separate process. Peers get the matches with a ratio below 0.85, best first, and their answers are refined
+on the inliers; their times include both. CA-RANSAC gets all matches and finds its threshold. Parts and threads are
+measured in wall-clock time, as the fastest of several runs. `--only` runs some parts.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from caransac_lab.metrics import FAILURE_DEG, summarise
 
 NAME = "speed"
 COUNTS, SHARES = (200, 500, 1000, 2000, 5000, 10_000, 50_000, 200_000, 1_000_000), (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)
-MIDDLE, HALF, NOISE_PX = 2000, 0.5, 1.0  # of the matches, where the other is varied
-SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # synthetic pairs, up to so many matches
+MIDDLE, HALF, NOISE_PX = 2000, 0.5, 1.0  # number and share of right matches while the other is varied
+SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # number of synthetic pairs, up to so many matches
 TIMES_MS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 ABOUT = """\
 Medians of milliseconds of the processor; one thread; methods in turn in one process. `caransac-lab study speed --help`
@@ -67,11 +67,11 @@ FIGURES = {"AUC5": "AUC@5", "AUC1": "AUC@1"}
 
 
 def run_timed(job: Job, pair: Pair) -> tuple[float, float]:
-    """Pose error in degrees, and milliseconds of the processor."""
+    """Return the pose error in degrees, and processor milliseconds."""
     started = time.process_time()
     try:
         found = estimate(job, pair)
-    except Exception:  # a peer may raise anything, and that is its failure, not ours
+    except Exception:  # a peer may raise anything, which counts as its failure
         if job.method.estimator.module == "caransac":
             raise
         found = None
@@ -83,7 +83,7 @@ def run_timed(job: Job, pair: Pair) -> tuple[float, float]:
 
 
 def run_scale(quick: bool) -> list[dict[str, Any]]:
-    """One row per number of matches and share of right ones: medians of every method."""
+    """Return one row per number of matches and share of right ones, with medians of every method."""
     cells = [(count, HALF) for count in COUNTS] + [(MIDDLE, share) for share in SHARES]
     if quick:
         cells = [(500, HALF), (MIDDLE, 0.9)]
@@ -108,13 +108,13 @@ def run_scale(quick: bool) -> list[dict[str, Any]]:
 
 
 def run_pairs(data: Mapping[str, list[Pair]]) -> list[dict[str, Any]]:
-    """One row per data set, problem and method: median milliseconds, AUC@5 and AUC@1 as means over the scenes."""
+    """Return one row per data set, problem and method: median milliseconds, AUC@5 and AUC@1 as means over scenes."""
     rows = []
     for name, pairs in data.items():
         for problem in ("E", "F"):
             jobs = make_jobs(problem)
             for job in jobs:
-                run_timed(job, pairs[0])  # loads what it needs
+                run_timed(job, pairs[0])  # loads the library
             runs = [(pair.scene, job.method.label, *run_timed(job, pair)) for pair in pairs for job in jobs]
             for job in jobs:
                 label = job.method.label
@@ -129,13 +129,13 @@ def run_pairs(data: Mapping[str, list[Pair]]) -> list[dict[str, Any]]:
 
 
 def best_within(rows: Sequence[dict[str, Any]], ms: float, figure: str, ours: bool) -> dict[str, Any] | None:
-    """The most accurate of our or of the other methods that takes no longer."""
+    """Return the most accurate of our methods, or of the others, within a time."""
     fast = [row for row in rows if row["ms"] <= ms and is_ours(row["method"]) == ours]
     return max(fast, key=lambda row: row[figure], default=None)
 
 
 def lead_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Who is ahead at every time, and by how much."""
+    """Format who leads at every time, and by how much."""
     lines = []
     for ms in TIMES_MS:
         line = [f"{ms}"]
@@ -149,7 +149,7 @@ def lead_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def scale_text(rows: Sequence[dict[str, Any]]) -> str:
-    """The tables of `run_scale`."""
+    """Format the tables of `run_scale`."""
     lines = []
     for (count, share), group in groupby(rows, lambda row: (row["matches"], row["right"])):
         cells = {row["method"]: row for row in group}
@@ -164,7 +164,7 @@ def scale_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def pairs_text(rows: Sequence[dict[str, Any]]) -> str:
-    """The tables of `run_pairs`."""
+    """Format the tables of `run_pairs`."""
     text = "### Ratios of times\n\n"
     lines = []
     groups = [(key, list(group)) for key, group in groupby(rows, lambda row: (row["data"], row["problem"]))]
@@ -187,7 +187,7 @@ def pairs_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def draw(rows: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Accuracy over time of every data set, as a picture."""
+    """Draw accuracy over time for every data set."""
     for data, group in groupby((row for row in rows if row["problem"] == "E"), lambda row: row["data"]):
         records = [row | {"figures": {"AUC5": {"mean": row["AUC5"]}}} for row in group]
         figure = draw_points(records, "ms", "milliseconds of the processor per pair, median", f"E, {data}")
@@ -204,7 +204,7 @@ TEXTS: dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], str]]] = {
 
 
 def as_markdown(content: Mapping[str, Any]) -> str:
-    """All tables for readers."""
+    """Format all tables."""
     text = f"# Speed\n\n{ABOUT}"
     for name, (title, write) in TEXTS.items():
         if content["parts"].get(name):

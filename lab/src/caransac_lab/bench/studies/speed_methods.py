@@ -1,4 +1,4 @@
-"""What runs on the real pairs of speed.py: our methods and the peers, and how each of them stops."""
+"""Methods that run on the real pairs of speed.py, ours and the peers, and their stopping rules."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ USAC_REFINED = f"{USAC} + PoseLib's LM"
 
 @dataclass(frozen=True, kw_only=True)
 class Stopping(RunSettings):
-    """A method's own stopping with other limits than the benchmark's.
+    """A method's own stopping rule, with other limits than in the benchmark.
 
     Attributes:
-        fewest: iterations before it may stop; None for the library's own.
-        most: iterations.
-        certainty: the probability of success to stop at.
+        fewest: minimum number of iterations; None for the library's own.
+        most: maximum number of iterations.
+        certainty: success probability at which to stop.
     """
 
     fewest: int | None = None
@@ -40,17 +40,17 @@ class Stopping(RunSettings):
 
     @property
     def limits(self) -> tuple[int | None, int]:
-        """See `RunSettings`."""
+        """Minimum and maximum number of iterations."""
         return self.fewest, self.most
 
     @property
     def success_probability(self) -> float:
-        """See `RunSettings`."""
+        """Success probability at which to stop."""
         return self.certainty
 
 
 def refine_elsewhere(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """USAC_DEFAULT as a program without us has it: OpenCV takes the pose out of E, PoseLib refines it on inliers."""
+    """Run USAC_DEFAULT like a program without us: OpenCV extracts the pose from E, PoseLib refines it on inliers."""
     import cv2
     import poselib
 
@@ -75,14 +75,15 @@ def refine_elsewhere(pair: Pair, problem: ProblemName, settings: RunSettings) ->
 
 
 def near_points(F: Array, pair: Pair, max_error_px: float) -> Array:
-    """Which matches (n,) are near a fundamental matrix; all of them if too few to refine on are."""
+    """Return which matches (n,) are near a fundamental matrix; all if too few are near for a refinement."""
     near = sampson_sq(F, pair.points1, pair.points2) < max_error_px**2
     return near if near.sum() > 8 else np.ones_like(near)
 
 
-# Only for this process: the benchmark itself refines all answers in one way.
+# Only for this process: the benchmark itself refines all answers in the same way.
 REFINED = replace(ESTIMATORS[USAC], name=USAC_REFINED, run=refine_elsewhere, refines=True)
-# Label, estimator, iterations (None: its own stopping). Labels that differ in their last number are one curve.
+# Label, estimator, iterations (None: its own stopping rule). Labels that differ only in their last number are one
+# curve.
 CURVE: tuple[tuple[str, str, int | None], ...] = (
     ("LM-LO 64", "LM-LO", 64),
     ("LM-LO 1024", "LM-LO", 1024),
@@ -103,7 +104,7 @@ CURVE: tuple[tuple[str, str, int | None], ...] = (
     *((name, name, None) for name in ("MAGSAC++", "GC-RANSAC", "COLMAP", "SupeRANSAC")),
 )
 STOPPING = {
-    "PoseLib": Stopping(fewest=100),  # its own 1000 are many for an easy pair
+    "PoseLib": Stopping(fewest=100),  # its default of 1000 is much for an easy pair
     "PoseLib PROSAC": Stopping(fewest=100),
     USAC_1024: Stopping(most=1024, certainty=0.99999),
     USAC_REFINED: Stopping(most=1024, certainty=0.99999),
@@ -113,8 +114,8 @@ IN_RATIOS = {label for pair in RATIOS for label in pair}
 
 
 def make_jobs(problem: ProblemName) -> list[Job]:
-    """What runs on every real pair: the whole curve for poses, what ratios need for fundamental matrices."""
-    ESTIMATORS.setdefault(USAC_REFINED, REFINED)  # only here: no table of the benchmark shows it
+    """Return the jobs for every real pair: the whole curve for poses, only those of the ratios for F."""
+    ESTIMATORS.setdefault(USAC_REFINED, REFINED)  # no table of the benchmark shows it
     jobs = []
     for label, name, iterations in CURVE:
         estimator = ESTIMATORS[name]
@@ -127,5 +128,5 @@ def make_jobs(problem: ProblemName) -> list[Job]:
 
 
 def is_ours(label: str) -> bool:
-    """Whether a point of the curve is one of our methods."""
+    """Return True if a point of the curve is one of our methods."""
     return label.startswith(("CA-RANSAC", "LM-LO"))

@@ -1,4 +1,4 @@
-"""Where the time of an estimate goes, how fast the kernels are, and what a second thread gains: parts of speed.py."""
+"""Breakdown of the time of an estimate, speed of the kernels, and gain of a second thread: parts of speed.py."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from caransac_lab.bench.protocol import Job
 from caransac_lab.bench.publication import table
 from caransac_lab.datasets import Pair
 
-REPEATS = 5  # of what is measured on the wall clock; the fastest counts
-BATCH, BATCHES = 16, 30  # pairs, and runs of these: short ones, of which some find the machine quiet
-SIDE, MANY = 384, 100  # of the product of matrices that tells the peak: short, so that nobody else runs meanwhile
+REPEATS = 5  # repetitions of wall-clock measurements; the fastest counts
+BATCH, BATCHES = 16, 30  # pairs per run, and number of runs: short ones, so that some run on a quiet machine
+SIDE, MANY = 384, 100  # matrix product that measures the peak: short, so that other processes rarely interfere
 MAX_ERROR = 1e-3
-# Operations, counted by hand from the sources: the squared Sampson distance of one match and its share of the score; a
-# five-point sample, roughly: 8000 for the equations and their elimination, 5000 for the roots, 7000 to improve them.
+# Operations, counted by hand in the sources: the squared Sampson distance of one match and its part of the score; and a
+# five-point sample, roughly: 8000 for the equations and their elimination, 5000 for the roots, 7000 to refine them.
 SCORE_OPERATIONS, FIVE_POINT_OPERATIONS = 36, 20_000
-# The state network, 16 wide, with four models and without the activations: layers of 16 x 16, three in any update, four
-# more for a match that some model explains, besides its scores; and the decoder.
+# The state network with width 16 and four models, without activations: layers of 16 x 16, three in every update, four
+# more for a match with scores; the scores themselves; and the decoder.
 UNEXPLAINED_OPERATIONS = 3 * 512 + 328
 EXPLAINED_OPERATIONS = UNEXPLAINED_OPERATIONS + 4 * 512 + 2 * 128
 
 
 def microseconds(call: Callable[[], object], per: int, repeats: int = 15) -> float:
-    """Best time of several calls, in microseconds per item."""
+    """Return the best time of several calls, in microseconds per item."""
     best = np.inf
     for _ in range(repeats):
         started = time.perf_counter()
@@ -41,7 +41,7 @@ def microseconds(call: Callable[[], object], per: int, repeats: int = 15) -> flo
 
 
 def run_parts(data: Mapping[str, list[Pair]], jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """One row per data set and setting: milliseconds of every part, the fastest of some runs, medians over pairs."""
+    """Return one row per data set and setting: milliseconds of every part, the fastest runs, medians over pairs."""
     rows = []
     for name, pairs in data.items():
         for job in jobs:
@@ -55,7 +55,7 @@ def run_parts(data: Mapping[str, list[Pair]], jobs: Sequence[Job]) -> list[dict[
 
 
 def run_kernels() -> list[dict[str, Any]]:
-    """One row per kernel: nanoseconds per item, and operations or bytes per second beside numpy's best."""
+    """Return one row per kernel: nanoseconds per item, and operations or bytes per second of it and of numpy."""
     rng = np.random.default_rng(0)
     square, large = rng.normal(size=(SIDE, SIDE)).astype(np.float32), np.ones(2**25)
     product = 2 * SIDE**3 / microseconds(lambda: square @ square, 1, MANY) / 1e3
@@ -105,7 +105,7 @@ def run_kernels() -> list[dict[str, Any]]:
 
 
 def run_threads(data: Mapping[str, list[Pair]]) -> list[dict[str, Any]]:
-    """One row per data set: pairs per second on the wall clock with one and two threads, the fastest of some runs."""
+    """Return one row per data set: pairs per second with one and two threads, in wall-clock time, the fastest run."""
     rows = []
     for name, pairs in data.items():
         batch = pairs[:: -(-len(pairs) // BATCH)]
@@ -120,7 +120,7 @@ def run_threads(data: Mapping[str, list[Pair]]) -> list[dict[str, Any]]:
 
 
 def parts_text(rows: Sequence[dict[str, Any]]) -> str:
-    """The table of `run_parts`."""
+    """Format the table of `run_parts`."""
     names = [part for part in PARTS if any(part in row["parts_ms"] for row in rows)]
     lines = [[part, *(f"{row['parts_ms'].get(part, 0.0):.2f}" for row in rows)] for part in names]
     lines.append(["sum", *(f"{sum(row['parts_ms'].values()):.2f}" for row in rows)])
@@ -129,7 +129,7 @@ def parts_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def kernels_text(rows: Sequence[dict[str, Any]]) -> str:
-    """The table of `run_kernels`."""
+    """Format the table of `run_kernels`."""
     lines = [
         [
             row["kernel"],
@@ -143,6 +143,6 @@ def kernels_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def threads_text(rows: Sequence[dict[str, Any]]) -> str:
-    """The table of `run_threads`."""
+    """Format the table of `run_threads`."""
     lines = [[row["data"], f"{row['1']:.0f}", f"{row['2']:.0f}", f"{row['2'] / row['1']:.2f}"] for row in rows]
     return table(["data", "one thread, pairs per second", "two threads", "gain"], lines)

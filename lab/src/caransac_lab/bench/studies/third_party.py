@@ -1,15 +1,14 @@
-"""Scripts of other projects, as they are and with their import changed to ours: the same figures of both.
+"""Scripts of other projects, unchanged and with our import, and the same figures of both.
 
     caransac-lab study third_party --projects DIR --pairs realpairs/rootsift/val --photos photos/drone
         --homographies homographies/rootsift/val [--out FILE]
 
-DIR holds copies of projects that you fetched, in folders of their names: posebench, glue-factory, pyslam, OpenSfM,
-vismatch and opencv (of it only samples/python). Those that are missing are left out. Each script runs twice, in
-processes of their own: as it is, and from a copy in which ``import cv2`` is ``from caransac.integrations import opencv
-as cv2``, and ``import poselib`` likewise; nothing else is changed. Compiled parts of the projects and packages that the
-scripts do not need for their estimates have stand-ins, and two names that OpenCV and numpy have dropped are put back
-for both; each project has its module in `other_projects`. Needs the extra 'bench', and for glue-factory and vismatch
-``pip install torch omegaconf``.
+DIR has copies of projects that you fetched, in folders of their names: posebench, glue-factory, pyslam, OpenSfM,
+vismatch and opencv (only samples/python). Missing projects are left out. Each script runs twice, in separate processes:
+unchanged, and from a copy in which ``import cv2`` is ``from caransac.integrations import opencv as cv2``, and
+``import poselib`` likewise. Nothing else is changed. Stand-ins replace compiled parts of the projects and packages that
+the estimates do not need. Two names that OpenCV and numpy have removed are restored for both runs. Each project has its
+module in `other_projects`. Needs the extra 'bench', and for glue-factory and vismatch ``pip install torch omegaconf``.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from caransac_lab.bench.studies.other_projects import PROJECTS
 from caransac_lab.bench.studies.other_projects.project_data import Data, Row
 
 NAME = "third_party"
-MODULE = "caransac_lab.bench.studies.third_party"  # run as a program, in a process of its own
-PAIRS, QUICK_PAIRS = 20, 2  # of each scene
+MODULE = "caransac_lab.bench.studies.third_party"  # runs as a program, in a separate process
+PAIRS, QUICK_PAIRS = 20, 2  # pairs per scene
 IMPORT = re.compile(r"^([ \t]*)import (cv2|poselib)(?: as (\w+))?[ \t]*$", re.MULTILINE)
 OURS = {"cv2": "opencv", "poselib": "poselib"}
 
 
 def copy_project(folder: Path, place: Path, ours: bool) -> None:
-    """Copy the Python files of a project; with our import in the place of the original's, if wanted."""
+    """Copy the Python files of a project, optionally with our import."""
     for path in folder.rglob("*.py"):
         target = place / path.relative_to(folder)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -49,14 +48,14 @@ def copy_project(folder: Path, place: Path, ours: bool) -> None:
 
 
 def with_our_import(text: str) -> str:
-    """A script with its imports of OpenCV and PoseLib changed, as docs/migration.md says."""
+    """Replace a script's imports of OpenCV and PoseLib as described in docs/migration.md."""
     return IMPORT.sub(
         lambda found: f"{found[1]}from caransac.integrations import {OURS[found[2]]} as {found[3] or found[2]}", text
     )
 
 
 def run_copy(name: str, ours: bool, arguments: argparse.Namespace) -> list[Row]:
-    """The rows of a project in a process of its own."""
+    """Return the rows of a project from a separate process."""
     with tempfile.TemporaryDirectory() as scratch:
         copy_project(arguments.projects / name, Path(scratch) / name, ours)
         rows = Path(scratch) / "rows.json"
@@ -72,14 +71,14 @@ def run_copy(name: str, ours: bool, arguments: argparse.Namespace) -> list[Row]:
 
 
 def check_imports(name: str) -> None:
-    """End with a message if a project imports a package that is not installed."""
+    """Exit with a message if a project imports a package that is not installed."""
     if lacking := [package for package in PROJECTS[name].imports if find_spec(package) is None]:
         packages = " ".join(lacking)
         raise SystemExit(f"{name} imports {' and '.join(lacking)}, not installed here: pip install {packages}")
 
 
 def measure(arguments: argparse.Namespace) -> tuple[list[Row], list[str]]:
-    """Rows of all projects that are there, and the names of the others."""
+    """Return the rows of all available projects, and the names of the missing ones."""
     there = [name for name, project in PROJECTS.items() if (arguments.projects / name / project.needs).is_file()]
     for name in there:
         check_imports(name)
@@ -94,7 +93,7 @@ def measure(arguments: argparse.Namespace) -> tuple[list[Row], list[str]]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The table for readers."""
+    """Format the table."""
     head = (
         "# Scripts of other projects with our import\n\n`caransac-lab study third_party --help` says how they ran.\n\n"
     )
@@ -103,7 +102,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def rows_table(rows: list[Row]) -> str:
-    """Every script with both figures."""
+    """Format every script with both figures."""
     header = ["script", "library", "on", "pairs", "figure", "original", "here"]
     return table(
         header,
@@ -133,7 +132,7 @@ def study(arguments: argparse.Namespace) -> Content:
 
 
 def work(words: list[str]) -> None:
-    """Run the scripts of one project, in a process of its own."""
+    """Run the scripts of one project in this separate process."""
     parser = argparse.ArgumentParser()
     add_common(parser, NAME)
     add_arguments(parser)

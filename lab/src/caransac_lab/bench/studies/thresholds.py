@@ -1,13 +1,12 @@
-"""Accuracy over the threshold, the size of the images and the noise; and the threshold that "auto" finds.
+"""Accuracy by threshold, image size and noise, and the automatic threshold.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study thresholds DIR ... [--out FILE]
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Images are made smaller and larger by
-multiplying points and cameras; then Gaussian noise of so many pixels of that size is added to all points. Relative
-poses, one thread; a failure counts 180 degrees; means over scenes. CA-RANSAC gets all matches with their ratios and
-stops by itself; the others get those with a ratio below 0.85, best first, 1024 hypotheses, and what `caransac-lab
-bench` does after them. They run only at scale 1: a threshold or a noise at another scale is, at scale 1, that divided
-by the scale.
+DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Images are scaled by multiplying points and
+cameras; then Gaussian noise in pixels of the scaled image is added to all points. Relative poses, one thread; a failure
+counts 180 degrees; means over scenes. CA-RANSAC gets all matches with their ratios and stops by itself. The others get
+the matches with a ratio below 0.85, best first, 1024 hypotheses, and the refinement of `caransac-lab bench`. They run
+only at scale 1: at another scale, a threshold or noise equals its value divided by the scale.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ Run = Callable[[Pair], float]
 
 
 def changed(pair: Pair, scale: float, noise_px: float) -> Pair:
-    """The pair in images of another size, with noise; a pair has the same noise in every row."""
+    """Return the pair in images of another size, with noise. A pair has the same noise in every row."""
     rng = np.random.default_rng(crc32(f"{pair.scene}/{pair.name}".encode()))
     points1, points2 = (scale * p + noise_px * rng.normal(size=p.shape) for p in (pair.points1, pair.points2))
     camera1, camera2 = (Camera.from_matrix(np.diag([scale, scale, 1]) @ c.K) for c in (pair.camera1, pair.camera2))
@@ -53,7 +52,7 @@ def changed(pair: Pair, scale: float, noise_px: float) -> Pair:
 
 
 def own_error(pair: Pair, max_error_px: MaxError) -> float:
-    """Pose error of CA-RANSAC in degrees."""
+    """Return the pose error of CA-RANSAC in degrees."""
     result = caransac.estimate_relative_pose(**pair.arguments(), options=Options(max_error_px=max_error_px))
     if result.R is None or result.t is None or pair.R is None or pair.t is None:
         return FAILURE_DEG
@@ -61,13 +60,13 @@ def own_error(pair: Pair, max_error_px: MaxError) -> float:
 
 
 def own_rows(thresholds: tuple[float, ...]) -> dict[str, Run]:
-    """CA-RANSAC at all thresholds, the automatic one last."""
+    """Return the rows of CA-RANSAC at all thresholds, the automatic one last."""
     fixed = {f"{OURS}, {t:g} px": lambda pair, t=t: own_error(pair, t) for t in thresholds}
     return fixed | {AUTO: lambda pair: own_error(pair, "auto")}
 
 
 def peer_rows(thresholds: tuple[float, ...]) -> dict[str, Run]:
-    """The others at all thresholds."""
+    """Return the rows of the peers at all thresholds."""
     rows: dict[str, Run] = {}
     for name, threshold in product(PEERS, thresholds):
         job = Job(BenchMethod(name, ratio_filter(0.85), name), "E", RunSettings(max_error_px=threshold))
@@ -76,7 +75,7 @@ def peer_rows(thresholds: tuple[float, ...]) -> dict[str, Run]:
 
 
 def measure(pairs: list[Pair], run: Run) -> dict[str, Any]:
-    """Figures of a row at one size and noise."""
+    """Return the figures of a row at one size and noise."""
     errors: dict[str, list[float]] = defaultdict(list)
     for pair in pairs:
         errors[pair.scene].append(run(pair))
@@ -88,12 +87,12 @@ def measure(pairs: list[Pair], run: Run) -> dict[str, Any]:
 
 
 def column(scale: float, noise_px: float) -> str:
-    """Name of a column."""
+    """Return the name of a column."""
     return f"x{scale:g}, {noise_px:g} px"
 
 
 def run_rows(folder: Path, max_pairs: int, rows: dict[str, Run], scales: tuple[float, ...]) -> dict[str, Any]:
-    """Figures of rows in all columns of some scales."""
+    """Return the figures of rows in all columns of some scales."""
     pairs = list(read_ransac_tutorial(folder, max_pairs=max_pairs))
     measured: dict[str, Any] = {label: {} for label in rows}
     for scale, noise_px in product(scales, NOISES):
@@ -105,13 +104,13 @@ def run_rows(folder: Path, max_pairs: int, rows: dict[str, Run], scales: tuple[f
 
 
 def behind_best(rows: dict[str, Any], place: str, figure: str) -> float:
-    """The automatic threshold's figure minus that of the best fixed one of ours."""
+    """Return the figure of the automatic threshold minus that of our best fixed threshold."""
     fixed = [row[place][figure] for label, row in rows.items() if label.startswith(OURS) and label != AUTO]
     return float(rows[AUTO][place][figure] - max(fixed))
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Format the tables."""
     places = [column(scale, noise) for scale, noise in product(SCALES, NOISES)]
     text = "# Thresholds\n\nAUC@5 / AUC@1; columns: size of the images, noise added to it. "
     text += f"At most {content['max_pairs']} pairs of each scene. "
@@ -130,7 +129,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def failures(rows: dict[str, Any]) -> str:
-    """Which rows had pairs without an answer, over all their columns."""
+    """Format which rows had pairs without an answer, over all their columns."""
     counts = {label: sum(cell["failures"] for cell in row.values()) for label, row in rows.items()}
     return "; ".join(f"{label}: {count}" for label, count in counts.items() if count) or "none"
 

@@ -1,10 +1,10 @@
-"""Many pairs verified by caransac and by COLMAP, and a run that is killed half-way and resumed.
+"""Many pairs verified by caransac and by COLMAP, and a run that is killed halfway and resumed.
 
     caransac-lab study verification [--colmap-pairs 500] [--out FILE]
 
-Writes synthetic pairs to a COLMAP database, verifies a copy with ``caransac verify``, another with COLMAP, kills a
-third run when half of its pairs are written, resumes it, and compares its two_view_geometries with the first. Both
-tools use all cores and their default options, caransac also COLMAP's threshold. Needs the extra 'bench'.
+Writes synthetic pairs to a COLMAP database. One copy is verified with ``caransac verify``, another with COLMAP. A third
+run is killed when half of its pairs are written, and resumed; its two_view_geometries must equal those of the first.
+Both tools use all cores and their default options; caransac also runs with COLMAP's threshold. Needs the extra 'bench'.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Truth = dict[int, np.ndarray]
 
 
 def make_one(index: int, num_matches: int) -> SyntheticPair:
-    """Pair number `index`, 30 to 90 % of whose matches are right, as after a matcher's ratio test."""
+    """Create pair number `index`, with 30 to 90 % right matches, as after a ratio test."""
     rng = np.random.default_rng([index, 5])
     return random_pair(rng, num_points=num_matches, inlier_ratio=rng.uniform(0.3, 0.9))
 
 
 def make_database(path: Path, num_pairs: int, num_matches: int) -> Truth:
-    """Write synthetic pairs as a database after matching; returns which matches are right, by pair number."""
+    """Write synthetic pairs as a database after matching. Return which matches are right, by pair number."""
     truth: Truth = {}
     every = np.arange(num_matches, dtype=np.uint32)
     with (
@@ -66,22 +66,22 @@ def make_database(path: Path, num_pairs: int, num_matches: int) -> Truth:
 
 
 def command(database: Path, workers: int) -> list[str]:
-    """The command that verifies a database."""
+    """Return the command that verifies a database."""
     return [sys.executable, "-m", "caransac", "verify", str(database), "--workers", str(workers)]
 
 
 def run_caransac(database: Path, workers: int, *options: str) -> None:
-    """``caransac verify``, the start of the interpreter included."""
+    """Run ``caransac verify``, including the start of the interpreter."""
     subprocess.run([*command(database, workers), *options], check=True, stdout=subprocess.DEVNULL)
 
 
 def run_caransac_4px(database: Path, workers: int) -> None:
-    """The same with COLMAP's threshold."""
+    """Run ``caransac verify`` with COLMAP's threshold."""
     run_caransac(database, workers, "--max-error", "4")
 
 
 def run_colmap(database: Path, workers: int) -> None:
-    """COLMAP's own verification."""
+    """Run COLMAP's own verification."""
     pycolmap.geometric_verification(database, pycolmap.GeometricVerifierOptions(num_threads=workers))
 
 
@@ -89,7 +89,7 @@ TOOLS = {"caransac": run_caransac, "caransac, 4 px": run_caransac_4px, "COLMAP":
 
 
 def measure(run: Callable[[Path, int], None], database: Path, workers: int, num_pairs: int) -> dict[str, Any]:
-    """Time of a run; the processor's own time tells most where others use the machine."""
+    """Measure the time of a run. Processor time is the most reliable if others use the machine."""
     started, before = time.perf_counter(), os.times()
     run(database, workers)
     seconds, cpu_s = time.perf_counter() - started, sum(os.times()[:4]) - sum(before[:4])
@@ -102,7 +102,7 @@ def measure(run: Callable[[Path, int], None], database: Path, workers: int, num_
 
 
 def kill_and_resume(database: Path, workers: int, num_pairs: int) -> int:
-    """Kill a run once half of the pairs are written, then resume it; returns how many were written by then."""
+    """Kill a run when half of the pairs are written, then resume it. Return the number written by then."""
     process = subprocess.Popen(command(database, workers), stdout=subprocess.DEVNULL)
     while count_rows(database) < num_pairs // 2 and process.poll() is None:
         time.sleep(0.02)
@@ -116,12 +116,12 @@ def kill_and_resume(database: Path, workers: int, num_pairs: int) -> int:
 
 
 def count_rows(database: Path) -> int:
-    """Rows of two_view_geometries."""
+    """Count the rows of two_view_geometries."""
     return int(query(database, "SELECT count(*) FROM two_view_geometries")[0][0])
 
 
 def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
-    """All rows of a query."""
+    """Return all rows of a query."""
     connection = sqlite3.connect(database, timeout=60)
     try:
         return connection.execute(sql).fetchall()
@@ -130,7 +130,7 @@ def query(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def assess(database: Path, truth: Truth) -> dict[str, float]:
-    """Of the pairs in `truth`, how many are verified; which right matches are found, and which found ones are right."""
+    """Return, for the pairs in `truth`, the number of verified pairs, and the recall and precision of their matches."""
     found = right = pairs = 0
     for key, rows, data in query(database, "SELECT pair_id, rows, data FROM two_view_geometries WHERE rows > 0"):
         if key in truth:
@@ -145,7 +145,7 @@ def assess(database: Path, truth: Truth) -> dict[str, float]:
 
 
 def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> dict[str, Any]:
-    """The whole comparison; COLMAP gets the first `num_colmap` pairs, on which both are assessed."""
+    """Run the whole comparison. COLMAP gets the first `num_colmap` pairs, on which both are assessed."""
     with tempfile.TemporaryDirectory() as name:
         matched = Path(name) / "matched.db"
         truth = make_database(matched, num_pairs, num_matches)
@@ -173,7 +173,7 @@ def compare(num_pairs: int, num_colmap: int, num_matches: int, workers: int) -> 
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The comparison as a table."""
+    """Format the comparison as a table."""
     columns = ("pairs", "seconds", "pairs_per_second", "cpu_ms_per_pair", "verified", "recall", "precision")
     rows = content["rows"]
     text = f"# Verification of a COLMAP database\n\nSynthetic pairs of {content['matches_per_pair']} matches, "

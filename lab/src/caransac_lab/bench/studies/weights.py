@@ -1,12 +1,12 @@
-"""What the weights are worth in unusual settings: robustness and calibration.
+"""Quality of the weights in unusual settings: robustness and calibration.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study TABLE ... [--out FILE]
 
     robustness        CA-RANSAC and LM-LO on synthetic pairs: without scores, few matches, 30 % and 5 % inliers
-    calibration DIR ... [--unrelated DIR ...]    beside FILE goes a reliability diagram of the first DIR
+    calibration DIR ... [--unrelated DIR ...]    also writes a reliability diagram of the first DIR beside FILE
 
-DIR holds scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). 1024 hypotheses, one thread, no early
-stopping; a failure counts 180 degrees. Accuracy next to the peers is what `caransac-lab bench` measures.
+DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). 1024 hypotheses, one thread, no early
+stopping; a failure counts 180 degrees. `caransac-lab bench` compares the accuracy with the peers.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ Rows = dict[str, dict[str, float]]
 
 
 def job(name: str, problem: ProblemName) -> Job:
-    """A method of the benchmark by its name, at the benchmark's default settings."""
+    """Return a method of the benchmark by name, with the benchmark's default settings."""
     estimator = ESTIMATORS[name]
     method = BenchMethod(name, ratio_filter(0.85) if estimator.filtered else None, name)
     return Job(method, problem, RunSettings(max_error_px=estimator.max_error_px, iterations=1024))
 
 
 def robustness(problem: ProblemName, count: int) -> Rows:
-    """CA-RANSAC and LM-LO on synthetic pairs in unusual settings, with the standard error of their difference."""
+    """Compare CA-RANSAC and LM-LO on synthetic pairs in unusual settings, with standard errors of the difference."""
     settings: dict[str, dict[str, Any]] = {
         "typical": {},
         "no scores": {},
@@ -80,7 +80,7 @@ def robustness(problem: ProblemName, count: int) -> Rows:
 
 
 def calibration(folder: Path, max_pairs: int | None, picture: Path | None = None) -> Rows:
-    """How honest the probabilities and the confidence are on real pairs."""
+    """Measure the calibration of the probabilities and the confidence on real pairs."""
     said: dict[str, list[float]] = defaultdict(list)
     true: dict[str, list[bool]] = defaultdict(list)
     for pair in read_ransac_tutorial(folder, max_pairs=max_pairs):
@@ -107,7 +107,7 @@ def calibration(folder: Path, max_pairs: int | None, picture: Path | None = None
 
 
 def unrelated(folder: Path, max_pairs: int | None) -> Rows:
-    """How often a pair of unrelated images gets a confidence above 0.5."""
+    """Measure how often a pair of unrelated images gets a confidence above 0.5."""
     found = [estimates(pair) for pair in read_ransac_tutorial(folder, max_pairs=max_pairs)]
     rows: Rows = {}
     for number, name in enumerate(("confidence", "confidence, F")):
@@ -117,7 +117,7 @@ def unrelated(folder: Path, max_pairs: int | None) -> Rows:
 
 
 def estimates(pair: Pair) -> tuple[RelativePoseResult, FundamentalResult]:
-    """Pose and fundamental matrix of a pair, with all hypotheses."""
+    """Return pose and fundamental matrix of a pair, with all hypotheses."""
     given: dict[str, Any] = {"scores": pair.scores, "score_kind": pair.score_kind, "options": OPTIONS}
     posed = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **given)
     return posed, caransac.estimate_fundamental(pair.points1, pair.points2, **given)
@@ -127,7 +127,7 @@ TITLES = {"robustness": "Synthetic pairs in unusual settings", "calibration": "P
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """A table per data set or problem."""
+    """Format a table per data set or problem."""
     text = f"# {TITLES[content['table']]}\n\n`caransac-lab study calibration --help` says what was run.\n"
     words = partial(in_words, "calibration") if content["table"] == "calibration" else str
     for name, rows in content["tables"].items():

@@ -1,8 +1,8 @@
-"""One answer from start to end: the trace of an estimate of a synthetic pair, in numbers.
+"""One estimate from start to end: the trace for a synthetic pair, in numbers.
 
     caransac-lab study worked_pair [--out FILE]
 
-All four rounds run; by default the estimate stops when it is sure. docs/algorithm.md explains the rows.
+All four rounds run; by default the estimate stops when it is confident. docs/algorithm.md explains the rows.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ ROWS = {
 
 
 def make_worked_pair() -> SyntheticPair:
-    """A pair with one right match in seven, and wrong ones of several kinds."""
+    """Create a pair with one right match in seven, and wrong ones of several kinds."""
     return random_pair(np.random.default_rng(0), num_points=1500, inlier_ratio=0.15, score_kind="ratio")
 
 
 def estimate(pair: SyntheticPair) -> RelativePoseResult:
-    """Its estimate, with every round."""
+    """Estimate the pair, with the trace of every round."""
     return caransac.estimate_relative_pose(
         pair.points1,
         pair.points2,
@@ -54,7 +54,7 @@ def estimate(pair: SyntheticPair) -> RelativePoseResult:
 
 
 def describe_round(step: Round, pair: SyntheticPair) -> dict[str, Any]:
-    """What a round saw and concluded; the truth tells how right it was."""
+    """Describe the input and the result of a round, compared with the truth."""
     likely = step.probabilities > 0.5
     row: dict[str, Any] = {
         "likely": int(likely.sum()),
@@ -77,7 +77,7 @@ def describe_round(step: Round, pair: SyntheticPair) -> dict[str, Any]:
 
 
 def describe(pair: SyntheticPair, result: RelativePoseResult) -> dict[str, Any]:
-    """The whole answer."""
+    """Describe the whole result."""
     assert result.trace is not None and result.R is not None and result.t is not None
     return {
         "matches": len(pair.points1),
@@ -96,19 +96,19 @@ def describe(pair: SyntheticPair, result: RelativePoseResult) -> dict[str, Any]:
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The table for readers."""
+    """Format the table."""
     return f"# One answer from start to end\n\n{worked_table(content)}\n{worked_answer(content)}\n"
 
 
 def worked_table(content: dict[str, Any]) -> str:
-    """The rounds side by side."""
+    """Format the rounds side by side."""
     rounds = content["rounds"]
     header = ["", "before any model", *(f"round {number}" for number in range(1, len(rounds)))]
     return table(header, ([label, *(_text(step.get(name)) for step in rounds)] for name, label in ROWS.items()))
 
 
 def worked_answer(content: dict[str, Any]) -> str:
-    """The answer in a sentence."""
+    """Describe the answer in a sentence."""
     answer = content["answer"]
     return (
         f"The answer of {content['matches']} matches, {content['right']} of them right: {answer['inliers']} inliers "

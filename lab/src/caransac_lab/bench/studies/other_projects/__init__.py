@@ -1,4 +1,4 @@
-"""Other projects whose scripts are run as they are and with our import: a module for each."""
+"""Other projects whose scripts run unchanged and with our import: one module for each."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Project:
     """A project whose scripts are run.
 
     Attributes:
-        run: runs its scripts from its folder; a row for each.
-        needs: a file that must be there.
-        imports: packages that it imports and that the extra 'bench' has not, by the names that pip knows.
+        run: function that runs its scripts from its folder and yields a row for each.
+        needs: file that must exist.
+        imports: pip names of packages that it imports and that the extra 'bench' lacks.
     """
 
     run: Callable[[Path, Data], Iterator[Row]]

@@ -21,7 +21,7 @@ from caransac_lab.bench.studies.other_projects.stand_ins import open_package
 
 
 def run_glue_factory(folder: Path, data: Data) -> Iterator[Row]:
-    """Its robust estimators of relative poses and homographies."""
+    """Run its robust estimators of relative poses and homographies."""
     import torch
 
     inner = folder / "gluefactory"

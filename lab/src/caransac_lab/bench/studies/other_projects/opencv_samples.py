@@ -16,7 +16,7 @@ from caransac_lab.bench.studies.other_projects.project_data import INLIERS, Data
 
 
 def run_opencv(folder: Path, data: Data) -> Iterator[Row]:
-    """OpenCV's find_obj.py, without its windows."""
+    """Run OpenCV's find_obj.py without its windows."""
     import cv2
 
     for name in ("imshow", "setMouseCallback", "waitKey", "destroyAllWindows", "namedWindow"):

@@ -17,7 +17,7 @@ from caransac_lab.metrics import FAILURE_DEG
 
 
 def run_opensfm(folder: Path, data: Data) -> Iterator[Row]:
-    """Its robust matching; its relative pose is compiled code."""
+    """Run its robust matching. Its relative pose is compiled code and cannot be replaced."""
     stand_in("joblib")
     package = open_package("opensfm", folder / "opensfm")
     for name in ("feature_loader", "log", "multiview", "pairs_selection", "pyfeatures", "pygeometry", "dataset_base"):

@@ -19,7 +19,7 @@ FEW = 12  # pairs of 0 to 11 matches
 
 
 def write_posebench(path: Path, pairs: list[Pair]) -> None:
-    """Pairs in the layout that posebench reads."""
+    """Write pairs in posebench's layout."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as file:
         for number, pair in enumerate(pairs):
@@ -33,15 +33,15 @@ def write_posebench(path: Path, pairs: list[Pair]) -> None:
 
 
 def run_posebench(folder: Path, data: Data) -> Iterator[Row]:
-    """Its relative_pose.py and homography.py, PoseLib's rows."""
+    """Run PoseLib's rows of its relative_pose.py and homography.py."""
     sys.path.insert(0, str(folder))
     os.chdir(folder)
     sys.modules["tqdm"] = MagicMock(tqdm=lambda each, **_: each)
     sys.modules["absolute_pose"] = MagicMock()
-    vars(np)["trapz"] = np.trapezoid  # the name that numpy 2.4 has no more
+    vars(np)["trapz"] = np.trapezoid  # numpy 2.4 removed this name
     buildings, fields = data.read_pairs(BUILDINGS), data.read_pairs(FIELDS, 2 * data.count)
     few = [pair.take(np.arange(number)) for number, pair in enumerate(buildings[:FEW])]
-    relative, plane = "megadepth1500_sift", "barath_Alamo"  # two of its data sets by whose names it finds ours
+    relative, plane = "megadepth1500_sift", "barath_Alamo"  # names of two of its data sets, under which it finds ours
     cases = (
         ("relative_pose", relative, buildings, "E (poselib", "buildings"),
         ("relative_pose", relative, buildings, "F (poselib", "buildings"),

@@ -1,4 +1,4 @@
-"""Data that the scripts of other projects are given, and rows of their figures."""
+"""Data for the scripts of other projects, and rows of their figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUILDINGS = ("herz_jesus_p25", "entry_p10", "llff_fern", "llff_flower")
 DRIVE, FIELDS = ("kitti_2",), ("policko",)
 PLANES = ("bark", "bikes", "wall")
 MAX_RATIO = 0.85
-PHOTO_SIZE = 1024, 576  # pixels, to which photographs are reduced
+PHOTO_SIZE = 1024, 576  # pixels, size of the reduced photographs
 AUC, INLIERS = "AUC@5", "inliers"
 
 Row = dict[str, Any]
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Data:
-    """Where the data lie, and how many pairs of a scene to take."""
+    """Locations of the data, and the number of pairs per scene."""
 
     pairs: Path | None
     homographies: Path | None
@@ -35,7 +35,7 @@ class Data:
     count: int
 
     def read_pairs(self, scenes: tuple[str, ...], count: int | None = None) -> list[Pair]:
-        """Pairs of scenes: their matches with a good ratio."""
+        """Read the pairs of scenes, with only the matches of a good ratio."""
         if self.pairs is None:
             raise LookupError("no --pairs")
         found = []
@@ -45,7 +45,7 @@ class Data:
         return found
 
     def read_planes(self) -> Iterator[tuple[Array, Array, Array, tuple[float, float]]]:
-        """Points of both images, the homography between them and the size of the first, of every planar pair."""
+        """Yield points of both images, the homography and the size of image 1 for every planar pair."""
         if self.homographies is None:
             raise LookupError("no --homographies")
         for scene in PLANES:
@@ -61,7 +61,7 @@ class Data:
                     yield matches[:, :2], matches[:, 2:4], file["H"][key][:], (float(width), float(height))
 
     def read_photos(self) -> list[Array]:
-        """Photographs, reduced."""
+        """Read the reduced photographs."""
         if self.photos is None:
             raise LookupError("no --photos")
         import cv2
@@ -71,7 +71,7 @@ class Data:
 
 
 def pose_row(script: str, library: str, on: str, errors: list[float]) -> Row:
-    """A row of pose errors in degrees."""
+    """Return a row of pose errors in degrees."""
     return {
         "script": script,
         "library": library,
@@ -83,13 +83,13 @@ def pose_row(script: str, library: str, on: str, errors: list[float]) -> Row:
 
 
 def pose_error(pair: Pair, R: Array, t: Array) -> float:
-    """The error of a pose in degrees; an identity without translation is a failure."""
+    """Return the error of a pose in degrees. An identity without translation counts as a failure."""
     t = np.ravel(t)
     return pose_error_deg(R, t, pair.R, pair.t) if np.any(t) else FAILURE_DEG
 
 
 def corner_error(H: Array | None, truth: Array, size: tuple[float, float]) -> float:
-    """Mean error in pixels of the corners of the first image."""
+    """Return the mean error in pixels of the corners of the first image."""
     if H is None:
         return FAILURE_DEG
     width, height = size

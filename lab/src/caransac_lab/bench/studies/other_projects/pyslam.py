@@ -17,7 +17,7 @@ from caransac_lab.metrics import FAILURE_DEG
 
 
 def run_pyslam(folder: Path, data: Data) -> Iterator[Row]:
-    """Its two-view parts in Python."""
+    """Run its two-view parts in Python."""
     inner = folder / "pyslam"
     open_package("pyslam", inner)
     open_package("pyslam.slam", inner / "slam", CameraUtils=None)

@@ -1,4 +1,4 @@
-"""What lets a part of a project be imported where the rest of it, or of what it imports, is not there."""
+"""Stand-ins that make a part of a project importable if its other parts or dependencies are missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 
 
 def stand_in(*names: str) -> None:
-    """Let modules that are not needed for an estimate be imported."""
+    """Make modules importable that an estimate does not need."""
     for name in names:
         try:
             import_module(name)
@@ -19,7 +19,7 @@ def stand_in(*names: str) -> None:
 
 
 def open_package(name: str, folder: Path, **members: object) -> ModuleType:
-    """A package without what its own first file would import."""
+    """Create a package without the imports of its own __init__ file."""
     module = ModuleType(name)
     module.__path__ = [str(folder)]
     vars(module).update(members)

@@ -1,4 +1,4 @@
-"""vismatch: its verification by a homography, and its matcher of SIFT."""
+"""vismatch: its verification by a homography, and its SIFT matcher."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caransac_lab.bench.studies.other_projects.stand_ins import stand_in
 
 
 def run_vismatch(folder: Path, data: Data) -> Iterator[Row]:
-    """Its verification by a homography, and its matcher of SIFT."""
+    """Run its verification by a homography, and its SIFT matcher."""
     stand_in("torchvision", "torchvision.transforms", "yacs", "yacs.config", "huggingface_hub", "huggingface_hub.utils")
     sys.path.insert(0, str(folder))
     import torch
