@@ -1,4 +1,4 @@
-"""The uncertainty of an answer: covariances of poses and cameras, and the effect of lenses that nobody mentioned."""
+"""The uncertainty of an answer: covariances of poses and cameras, and the effect of lens distortion that is ignored."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from caransac.tuning import ERRORS
 
 
 def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scale: float | None = None) -> Array | None:
-    """Covariance (f, f) of the degrees of freedom of a pose that was found, in radians; None of other models.
+    """Return the covariance (f, f) of the degrees of freedom of a pose, in radians; None for other models.
 
-    The inverse of the information in the matches, at the noise that was found, and of what is known of the cameras.
-    What nothing tells is known to a radian; what is held fixed has a variance of zero. Where lenses were estimated, the
-    degrees of freedom are `RELATIVE`.
+    It is the inverse of the information from the matches, at the estimated noise, and from the prior of the cameras.
+    Angles that the matches do not constrain have a deviation of a radian. Fixed parameters have a variance of zero. If
+    lenses were estimated, the degrees of freedom are `RELATIVE`.
 
     Args:
         problem: the matches.
-        found: their estimate.
-        weights: (n,) that the model was fitted with.
-        loss_scale: scale of the Cauchy loss that it was fitted with; None for the noise.
+        found: estimate of the pose.
+        weights: (n,) weights of the matches in its refinement.
+        loss_scale: scale of the Cauchy loss in its refinement; None for the noise.
     """
     model = found.model
     if model is None or not problem.traits.uncertainty:
@@ -45,7 +45,7 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scal
         cauchy_excess * ERRORS.weighted * deviation_sq * max(count, 1e-9) / max(count - fitted, 0.5 * count, 1e-9)
     )
     cauchy_curvature = 0.214  # mean curvature of Cauchy's loss at the scale of the noise, divided by that of squares
-    # The refinement weighs the prior of the cameras by another factor than their deviations say.
+    # The refinement does not weigh the prior of the cameras by the inverse of its variance.
     weight = problem.prior_weight(found.noise, model, weights) / (cauchy_curvature * variance)
     if problem.lens_prior is not None and not problem.lens_prior.is_as_given:
         tempered = ERRORS.cameras * found.noise**2 / (cauchy_curvature * variance)
@@ -63,32 +63,29 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scal
 def _with_lenses(
     fitted: Problem, lens_prior: LensPrior, model: Array, weights: Array, weight: float, tempered: float
 ) -> Array:
-    """The covariance (13, 13) where lenses were estimated, of the degrees of freedom `RELATIVE`.
+    """Return the covariance (13, 13) of the degrees of freedom `RELATIVE` if lenses were estimated.
 
-    k1 is fitted with pose and intrinsics, where exact cameras have some slack; then the pose is refined without it.
+    k1 is fitted together with pose and intrinsics, and exact cameras have some slack. Then k1 and the slack are fixed,
+    and the pose is refined again.
 
     Args:
         fitted: the matches.
-        lens_prior: of their lenses.
+        lens_prior: prior of the lenses.
         model: the model.
-        weights: (n,) of the matches, in inverse variances.
-        weight: of the prior of uncertain cameras.
-        tempered: of the prior of lenses, and of slack.
+        weights: (n,) inverse variances of the matches.
+        weight: weight of the prior of uncertain cameras.
+        tempered: weight of the prior of lenses and of the slack.
     """
     data = lens_information(with_intrinsics(model), lens_prior.k1, fitted.correspondences, weights)
     _add_radian(data)
     intrinsics, of_lenses, count = RELATIVE.intrinsics, RELATIVE.lenses, RELATIVE.with_lenses
-    cameras, slack, lenses = np.zeros((3, count, count))
-    if fitted.traits.exact_cameras:
-        slack[intrinsics, intrinsics] = np.diag(slack_information())
-    else:
-        cameras[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = fitted.prior_information
-    lenses[of_lenses, of_lenses] = lens_prior.information
+    cameras, slack, lenses = _priors(fitted, lens_prior)
     free = np.isfinite(np.diag(cameras + lenses))
-    last = free & (np.diag(slack) == 0)  # what the last refinement moves
+    last = free & (np.diag(slack) == 0)  # parameters of the last refinement
     last[of_lenses] = False
     cameras, lenses = (np.where(np.outer(free, free), each, 0.0) for each in (cameras, lenses))
-    # How each number follows the pull of matches and priors, whose covariance is in the middle.
+    # `follows` is the derivative of each parameter by the gradients of matches and priors. The covariance of these
+    # gradients is in the middle of the product.
     follows = np.zeros((count, count))
     together = (data + weight * cameras + tempered * (slack + lenses))[np.ix_(free, free)]
     follows[np.ix_(free, free)] = symmetric_inverse(together)
@@ -98,13 +95,24 @@ def _with_lenses(
     return np.asarray(follows @ (data + weight**2 * cameras + tempered**2 * lenses) @ follows.T)
 
 
+def _priors(problem: Problem, lens_prior: LensPrior) -> tuple[Array, Array, Array]:
+    """Return the information (13, 13) of the priors of uncertain cameras, of the slack of exact ones, and of lenses."""
+    cameras, slack, lenses = np.zeros((3, RELATIVE.with_lenses, RELATIVE.with_lenses))
+    if problem.traits.exact_cameras:
+        slack[RELATIVE.intrinsics, RELATIVE.intrinsics] = np.diag(slack_information())
+    else:
+        cameras[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = problem.prior_information
+    lenses[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.information
+    return cameras, slack, lenses
+
+
 def _add_radian(information: Array) -> None:
-    """Add to information (f, f) that the pose is known to a radian."""
+    """Add a prior with a deviation of a radian to the pose in information (f, f)."""
     information.ravel()[: RELATIVE.pose * len(information) : len(information) + 1] += 1.0  # along the diagonal
 
 
 def _sandwich(bread: Array, filling: Array) -> Array:
-    """``bread^-1 filling bread^-1`` of two informations (f, f)."""
+    """Return ``bread^-1 filling bread^-1`` for two information matrices (f, f)."""
     try:
         inverse = np.linalg.inv(bread)
         product = np.asarray(inverse @ filling @ inverse.T)
@@ -112,45 +120,39 @@ def _sandwich(bread: Array, filling: Array) -> Array:
             return product
     except np.linalg.LinAlgError:
         pass
-    inverse = symmetric_inverse(bread)  # slower, and needed where next to nothing is told
+    inverse = symmetric_inverse(bread)  # slower, but it works for nearly singular matrices
     product = np.asarray(inverse @ filling @ inverse)
     product[np.diag_indices(len(product))] = np.maximum(np.diag(product), 0.0)
     return product
 
 
 def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: bool) -> Array:
-    """Covariance (13, 13) of pose, intrinsics and k1 by information (13, 13) and what is known of the cameras.
+    """Return the covariance (13, 13) of pose, intrinsics and k1.
 
     Args:
-        problem: of cameras with uncertain lenses.
-        information: of the matches, by the degrees of freedom `RELATIVE`.
-        with_lens_prior: whether what is known of the lenses counts, too.
+        problem: matches of cameras with uncertain lenses, and the priors of the cameras.
+        information: (13, 13) information from the matches about the degrees of freedom `RELATIVE`.
+        with_lens_prior: whether to use the prior of the lenses.
     """
-    lens_prior = problem.lens_prior
-    assert lens_prior is not None
-    prior = np.zeros_like(information)
-    if problem.traits.exact_cameras:
-        prior[RELATIVE.intrinsics, RELATIVE.intrinsics] = np.diag(slack_information())
-    else:
-        prior[: RELATIVE.with_intrinsics, : RELATIVE.with_intrinsics] = problem.prior_information
-    prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.information
+    assert problem.lens_prior is not None
+    prior = np.add.reduce(_priors(problem, problem.lens_prior))
     free = np.isfinite(np.diag(prior))
     if not with_lens_prior:
-        prior[RELATIVE.lenses, RELATIVE.lenses] = lens_prior.same_information
+        prior[RELATIVE.lenses, RELATIVE.lenses] = problem.lens_prior.same_information
     kept = np.ix_(free, free)
     covariance = np.zeros_like(information)
     try:
         covariance[kept] = np.linalg.inv(information[kept] + prior[kept])
-    except np.linalg.LinAlgError:  # matches that leave a number open
+    except np.linalg.LinAlgError:  # the matches do not constrain a parameter
         covariance[kept] = symmetric_inverse(information[kept] + prior[kept])
     return covariance
 
 
 def absolute_covariance(problem: Absolute, model: Array, weights: Array, noise: float) -> Array:
-    """Covariance (6, 6) of the pose as users see it, from points of weights (n,) and a noise.
+    """Return the covariance of a pose in the caller's frame, from points with weights (n,) and a noise.
 
-    Of a rotation vector from the left and of the translation. Then, where they are uncertain, come the logarithm of
-    the focal length, and k1.
+    It refers to a rotation vector applied from the left and to the translation, (6, 6). The logarithm of the focal
+    length and k1 follow if they are uncertain.
     """
     deviation, known = ERRORS.absolute**0.5 * noise / problem.median_error, problem.camera_information
     if problem.lens_prior is None:
@@ -165,20 +167,20 @@ def absolute_covariance(problem: Absolute, model: Array, weights: Array, noise: 
 
 
 def information_of(problem: Problem, model: Array, weights: Array, noise: float) -> Array:
-    """Return the information (f, f) about a model from points of weights (n,) at a noise and from its prior."""
+    """Return the information (f, f) about a model from points with weights (n,), at a noise, and from its prior."""
     information = problem.model_kernels.information(model, problem.correspondences, weights)
     return posterior_information(information / noise**2, problem.prior_information)
 
 
 def lens_response(problem: Problem, model: Array, weights: Array, noise: float) -> Array | None:
-    """Return how a model's degrees of freedom move with the radial distortion k1 of both lenses: (f,), to first order.
+    """Return the derivative (f,) of a model's degrees of freedom by the radial distortion k1 of both lenses.
 
     None if lenses are not assessed for the problem.
 
     Args:
         problem: the matches.
         model: the model.
-        weights: (n,) weights of the points that it was fitted to.
+        weights: (n,) weights of the points in its refinement.
         noise: median distance of right matches.
     """
     if problem.traits.usual_focal is None or not problem.num_points:
