@@ -17,7 +17,7 @@ from caransac.learned.state_network import StateNetwork, load_network
 from caransac.robust.assess.confidence import (
     CONFIDENCE_PARTS,
     ConfidenceFit,
-    untold_shift,
+    ignored_lens_shift,
     withstands_lenses,
 )
 from caransac.robust.assess.evidence import EVIDENCE, inlier_width, outcome_rates, run_evidence
@@ -136,9 +136,9 @@ def test_the_shift_by_a_lens_is_what_it_does(rng):
         shifts.append(np.arccos(np.clip(direction @ found.model[:, 3], -1, 1)))
         rays = pair.camera.pixels_to_rays(pair.points1)
         np.testing.assert_allclose(bent.points1, rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
-    assert untold_shift(problem, found, said) == pytest.approx(max(shifts), rel=0.5)
+    assert ignored_lens_shift(problem, found, said) == pytest.approx(max(shifts), rel=0.5)
     said = replace(said, lens_shift=np.log(1e-4))
-    assert untold_shift(problem, found, said) < 2e-4, "too little to look closer"
+    assert ignored_lens_shift(problem, found, said) < 2e-4, "too little to look closer"
 
 
 def test_failures_have_none_and_classical_methods_do_not_tell():

@@ -1,1 +1,1 @@
-"""The assessment of an answer: what else explains the matches, how uncertain it is, and how confident to be in it."""
+"""The assessment of an answer: degeneracy, rivals, evidence about cameras, uncertainty and confidence."""

@@ -1,4 +1,4 @@
-"""The confidence of an estimate: the probability that it is right, from the run's own evidence."""
+"""The confidence of an estimate: the probability that it is right, computed from the evidence of the run."""
 
 from __future__ import annotations
 
@@ -26,39 +26,35 @@ CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
 def assess_confidence(
     network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
 ) -> Assessment:
-    """Return the assessment with the probabilities that the answer and, for a pose, its rotation are right.
+    """Add the probabilities that the answer and, for a pose, its rotation are right to an assessment.
 
-    They are None if the weights cannot tell.
+    They are None if the weights have no fit for the problem.
     """
     name, has_rotation = problem.traits.confidence, problem.traits.uncertainty
     fits = [_fit_of(network, "confidence", name)]
     fits += [_fit_of(network, "rotation_confidence", name)] if has_rotation else []
     if all(fit is None for fit in fits):
         return seen
-    said = run_evidence(network, problem, found, seen, options)
-    numbers = said.numbers
+    evidence = run_evidence(network, problem, found, seen, options)
+    numbers, limit = evidence.numbers, problem.outcome_limit
     sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
     assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
-    limit = problem.outcome_limit
     if sure is not None and assess_lenses and sure > withstands_lenses(math.inf, limit):  # else no lens lowers it
-        sure = min(sure, withstands_lenses(untold_shift(problem, found, said), limit))
+        sure = min(sure, withstands_lenses(ignored_lens_shift(problem, found, evidence), limit))
     return replace(seen, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
 
 
-def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
-    """How far a lens which nobody told of moves the outcome: refined where that is more than a little.
+def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence) -> float:
+    """Return how far an unknown lens, given as perfect, moves the outcome.
 
-    Args:
-        problem: the matches.
-        found: their estimate.
-        said: its evidence.
+    The evidence has a linear prediction. If it is not small, the model is refined with distorted points.
     """
     assert found.model is not None and found.msac_scores is not None
-    shift = math.exp(said.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / IGNORED_DISTORTION_DEVIATION
+    shift = math.exp(evidence.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / IGNORED_DISTORTION_DEVIATION
     inliers = where(found.msac_scores > 0)
     if shift < 0.05 * problem.outcome_limit or len(inliers) == 0:  # too little to lower the confidence
         return shift
-    likely = problem.subset(inliers[:: -(-len(inliers) // 256)])  # a few points and steps show how far it moves
+    likely = problem.subset(inliers[:: -(-len(inliers) // 256)])  # a few points and steps suffice to see the shift
     options = RefineOptions(
         loss_scale=found.noise,
         max_steps=8,
@@ -72,7 +68,7 @@ def untold_shift(problem: Problem, found: Estimate, said: RunEvidence) -> float:
 
 
 def withstands_lenses(shift: float, limit: float) -> float:
-    """Probability that the outcome moves by no more than a limit, where a lens nobody told of moves it by a shift."""
+    """Return the probability that the outcome moves by at most a limit if an unknown lens moves it by a shift."""
     # Half of the cameras that are given as exact are assumed to have an unknown lens instead. It makes the answer wrong
     # above all if the camera hardly moved.
     return 1 - 0.5 * math.erfc(limit / (2**0.5 * shift))
@@ -80,15 +76,15 @@ def withstands_lenses(shift: float, limit: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceFit:
-    """Log-odds of being right, quadratic in the standardised numbers of evidence that were measured.
+    """Log-odds of being right, a quadratic function of the standardised evidence.
 
     Attributes:
-        used: (d,) indices of the numbers.
-        mean: (d,) of the numbers.
-        scale: (d,) their deviations.
+        used: (d,) indices of the numbers of evidence that the fit uses.
+        mean: (d,) means of these numbers in training.
+        scale: (d,) deviations of these numbers in training.
         linear: (d,) weights of the numbers.
-        quadratic: (d, d) weights of the products of any two of them, above the diagonal.
-        bias: log-odds of the mean.
+        quadratic: (d, d) weights of products of two numbers, an upper triangular matrix.
+        bias: log-odds at the mean.
     """
 
     used: NDArray[np.intp]
@@ -100,7 +96,7 @@ class ConfidenceFit:
 
     @classmethod
     def of(cls, mean: Floats, scale: Floats, weight: Floats, bias: Floats) -> ConfidenceFit:
-        """The fit as a weights file has it: one weight for each number and each product. A scale of 0: not used."""
+        """Return the fit of a weights file: a weight for each number and each product. Scale 0 marks unused numbers."""
         used = np.flatnonzero(scale > 0)
         quadratic = np.zeros((len(used), len(used)))
         quadratic[np.triu_indices(len(used))] = weight[len(used) :]
@@ -108,7 +104,7 @@ class ConfidenceFit:
         return cls(used, mean[used].astype(float), scale[used].astype(float), linear, quadratic, float(bias))
 
     def probability(self, evidence: Array) -> float | None:
-        """Probability of being right by evidence (D,); None if a number that the fit uses was not measured."""
+        """Return the probability of being right, given evidence (D,); None if a number of the fit was not measured."""
         standard = standardised(evidence[self.used], self.mean, self.scale)
         log_odds = float((self.linear + self.quadratic @ standard) @ standard) + self.bias
         return None if math.isnan(log_odds) else 1 / (1 + math.exp(-min(max(log_odds, -30.0), 30.0)))
@@ -116,7 +112,7 @@ class ConfidenceFit:
 
 @lru_cache(maxsize=KEPT)
 def _fit_of(network: StateNetwork, what: str, name: str | None) -> ConfidenceFit | None:
-    """Return the fit of a name, or None if the weights have none, or one of other evidence than this."""
+    """Return the fit with a name, or None if the weights have no fit for this evidence."""
     mean, scale, weight, bias = (network.weights.get(f"{what}.{name}.{part}") for part in CONFIDENCE_PARTS)
     if mean is None or scale is None or weight is None or bias is None or len(mean) != len(EVIDENCE):
         return None

@@ -1,4 +1,4 @@
-"""Scenes that a homography explains: planes, which two poses explain, and rotations, which no translation does."""
+"""Degenerate scenes, which a homography explains: two poses explain a plane, and a rotation leaves t undetermined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caransac.tuning import Tuning
 
 
 def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Degeneracy:
-    """Whether a plane or a rotation explains an answer's inliers, and what else would then explain them.
+    """Test whether a plane or a rotation explains the inliers of an answer, and find other poses that explain them.
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
@@ -47,15 +47,15 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
 
 
 def _with_others(kind: DegeneracyKind | None, share: float, others: Array, margins: Array) -> Degeneracy:
-    """Return the record of other poses (k, ...) with their margins (k,): see `_second_poses`."""
-    largest_chance, clear = 3.0, 8.0  # up to the first, the pose explains the matches as well; the second is certain
+    """Return the degeneracy, given other poses (k, ...) and the margins (k,) by which the answer is better."""
+    largest_chance, clear = 3.0, 8.0  # noise explains margins below the first; above the second, all mean the same
     return Degeneracy(kind, share, others[margins < largest_chance], min([clear, *margins.tolist()]))
 
 
 def _rotation_share(plane: Homography, H: Array, max_error: float, least: float) -> float:
     """Return the share of the rays that the rotation nearest to a homography explains; little if there is parallax."""
     R = nearest_rotation(H)
-    for _ in range(2):  # the nearest one, then that of the rays it explains (Kabsch)
+    for _ in range(2):  # start from the nearest rotation, then fit the rays that it explains (Kabsch)
         explained = plane.inliers(R, max_error)
         if explained.mean() < least:
             return 0.0
@@ -68,7 +68,7 @@ def _rotation_share(plane: Homography, H: Array, max_error: float, least: float)
 
 
 def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degeneracy:
-    """Whether a plane explains the points in space of an absolute pose: from afar, it is as its mirror image.
+    """Test whether a plane explains the 3D points of an absolute pose. A distant plane looks like its mirror image.
 
     Schweighofer and Pinz, "Robust pose estimation from a planar target", TPAMI 2006.
     """
@@ -93,10 +93,10 @@ def _flat_scene(problem: Absolute, found: Estimate, tuning: Tuning) -> Degenerac
 def _second_poses(
     problem: Problem, found: Estimate, H: Array, inliers: Correspondences, tuning: Tuning
 ) -> tuple[Array, Array]:
-    """Poses of a plane's homography that are not the answer, refined, and how much better the answer is than each.
+    """Return the other poses of a plane's homography, refined, and the margins by which the answer is better.
 
-    Of two poses that explain a plane alike, noise gives now one and now the other the better score of a point: the
-    answer's consensus beyond another's comes in units of what the differences amount to if their signs mean nothing.
+    If two poses explain a plane equally well, noise decides which of them scores a point higher. A margin is therefore
+    the difference in consensus, divided by its deviation if the sign of each point's difference were random.
     """
     assert found.model is not None and found.msac_scores is not None
     none = problem.no_models, np.empty(0)

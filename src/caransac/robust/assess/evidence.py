@@ -1,4 +1,4 @@
-"""The evidence of a run about its own answer: the numbers that the confidence is a function of."""
+"""The evidence of a run about its own answer: the input of the confidence."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from caransac.tuning import CAMERAS, ERRORS
 
 
 def _number(label: str) -> Any:
-    """A number of the evidence, and what a weights file says of it."""
+    """Return the field of a number of evidence with its label, which weights files contain."""
     return field(default=math.nan, metadata={"label": label})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunEvidence:
-    """The numbers, each with its label; the fitted weights are in this order. NaN: not measured for the problem.
+    """Numbers of evidence with their labels, in the order of the fitted weights. NaN means not measured.
 
-    docs/reliability.md has a table of what each buys.
+    docs/reliability.md has a table with the benefit of each number.
     """
 
     support: float = _number("log support: probability-weighted consensus of the answer")
@@ -63,7 +63,7 @@ class RunEvidence:
 
     @property
     def numbers(self) -> Array:
-        """(17,) in their order."""
+        """The numbers (17,) in the order of the fields."""
         return np.array([getattr(self, name) for name in self.__slots__])  # astuple copies each number, deeply
 
 
@@ -73,12 +73,12 @@ EVIDENCE: tuple[str, ...] = tuple(each.metadata["label"] for each in fields(RunE
 def run_evidence(
     network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
 ) -> RunEvidence:
-    """What a run says about its own answer, which must exist, by its assessment so far."""
+    """Return the evidence of a run about its answer, which must exist, given the assessment so far."""
     assert found.model is not None and found.msac_scores is not None
     last, inliers = found.rounds[-1], where(found.msac_scores > 0)
     fitted = problem.subset(inliers)
     weights = fitted.share(match_weights(network, last.probabilities[inliers], options.tuning.min_weight))
-    # As if the noise were larger by as much as real errors are: next to a prior, the information must not be too large.
+    # Real errors exceed the noise by this factor. It balances the information with the prior, and is then removed.
     error_in_deviation = ERRORS.outcome**0.5
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
     # Wrong matches agree with a model by chance. If the scene leaves two degrees of freedom open (lines, planes without
@@ -105,20 +105,20 @@ def run_evidence(
     if seen.covariance is not None:
         rotation = float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))
         numbers["rotation_deviation"] = math.log(rotation**0.5 + little)
-    if (shift := lens_shift(fitted, found.model, weights, last.noise, rates)) is not None:
+    if (response := lens_response(fitted, found.model, weights, last.noise)) is not None:
+        shift = IGNORED_DISTORTION_DEVIATION * float(np.linalg.norm(rates.T @ response))
         numbers["lens_shift"] = math.log(shift + little)
     if problem.traits.degeneracy != "one view":
         still = np.count_nonzero(unmoved(fitted, found.max_error)) / max(len(inliers), 1)
         numbers |= {"mirrored": 0.5 if seen.mirrored is None else seen.mirrored, "still": still}
     if (cameras := seen.cameras) is not None:
-        shift = min(abs(cameras.shift), CAMERAS.largest_shift)
-        numbers |= {"camera_gain": cameras.gain, "focal_shift": shift}
+        numbers |= {"camera_gain": cameras.gain, "focal_shift": min(abs(cameras.shift), CAMERAS.largest_shift)}
         numbers |= {"focal_deviation": cameras.deviation, "unusual_extent": cameras.unusual}
     return RunEvidence(**numbers)
 
 
 def outcome_rates(problem: Problem, model: Array) -> Array:
-    """How a model's outcome moves with each of its degrees of freedom: (f, k)."""
+    """Return the derivatives (f, k) of a model's outcome by its degrees of freedom."""
     step = 1e-6  # of finite differences
     steps = step * np.eye(problem.model_kernels.degrees_of_freedom)
     moved = problem.outcomes(np.concatenate([model[None], problem.model_kernels.retract(model, steps)]))
@@ -126,14 +126,8 @@ def outcome_rates(problem: Problem, model: Array) -> Array:
     return np.asarray((same_sign - moved[0]) / step)
 
 
-def lens_shift(inliers: Problem, model: Array, weights: Array, noise: float, rates: Array) -> float | None:
-    """How far an ordinary lens, which bends the points, moves the outcome; None where lenses are not considered."""
-    response = lens_response(inliers, model, weights, noise)
-    return None if response is None else IGNORED_DISTORTION_DEVIATION * float(np.linalg.norm(rates.T @ response))
-
-
 def chance_matches(problem: Problem, found: Estimate) -> float:
-    """How many matches agree with the answer by chance: as many as lie within a threshold somewhat farther away."""
+    """Return the number of inliers expected by chance, estimated from a band farther from the model."""
     assert found.model is not None
     background = 2.0, 6.0  # in thresholds: matches in this band agree with the model by chance
     near, far = (factor * found.max_error for factor in background)
@@ -142,5 +136,5 @@ def chance_matches(problem: Problem, found: Estimate) -> float:
 
 
 def inlier_width(inliers: Problem) -> float:
-    """Width of the region of the inliers, in its lengths, in the image where that is less: little for a line."""
+    """Return width divided by length of the region of the inliers, the smaller of both images; near 0 for a line."""
     return max(min(widths(inliers.correspondences, 256)), 1e-4)  # of 256 points, for speed

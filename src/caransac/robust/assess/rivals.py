@@ -1,6 +1,6 @@
-"""Rivals: models of many matches that the answer does not explain.
+"""Rivals: models supported by many matches that are outliers of the answer.
 
-A moving object, a pattern that repeats, or an overlay that does not move at all.
+Examples are a moving object, a repeated pattern, and an overlay that does not move.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from caransac.robust.records import Estimate, Rivalry
 
 
 def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
-    """The strongest model of the likely matches that an answer does not explain; the answer must have a prior.
+    """Return the strongest model of the likely matches that are outliers of an answer.
 
-    The matches between two images that do not move count as a model, without being told as one.
+    Matches that do not move between two images count as a model in the share, but are not reported as one. Without a
+    prior, no rivals are sought.
     """
     prior = found.prior
     if found.model is None or found.msac_scores is None or prior is None:
@@ -42,23 +43,23 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     if best is None:
         return none
     beyond_chance, by_chance = _count(others, best, max_error)
-    share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model goes through its sample
+    share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model fits its own sample
     min_share, min_matches, min_excess = 0.25, 20, 2.0  # the last one as a multiple of the matches by chance
     is_strong = share >= min_share and beyond_chance >= max(min_matches, min_excess * by_chance)
     return Rivalry(best[None] if is_strong else problem.no_models, max(share, still))
 
 
 def find_mirroring(problem: Problem, found: Estimate) -> float | None:
-    """Share of the inliers of two images whose neighbourhood is turned over; None if too few tell."""
+    """Return the share of inliers with a mirrored neighbourhood; None for one view, or if too few have neighbours."""
     if found.msac_scores is None or problem.traits.degeneracy == "one view":
         return None
     inliers = where(found.msac_scores > 0)
-    some = problem.subset(inliers[:: len(inliers) // 128 + 1])  # copying all takes as long as looking at some
+    some = problem.subset(inliers[:: len(inliers) // 128 + 1])  # a few suffice: copying all would double the time
     return mirrored_share(some.points1, some.points2)
 
 
 def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:
-    """Which matches (n,) are in the same place in both images; none if image 2 is none, but space."""
+    """Return which matches (n,) are at the same place in both images. With points in space, no match is."""
     if problem.traits.degeneracy == "one view":
         return np.zeros(problem.num_points, bool)
     x, y = (problem.points2 - problem.points1).T
@@ -66,7 +67,7 @@ def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:
 
 
 def _count(rest: Problem, model: Array, max_error: float) -> tuple[float, float]:
-    """How many matches a model has beyond those by chance, and these: as many as lie in as much room farther away."""
+    """Return the number of inliers above chance, and by chance, estimated from a band farther from the model."""
     background = 2.0, 5.0  # in thresholds: matches in this band agree with the model by chance
     near, middle, far = (np.count_nonzero(rest.inliers(model, factor * max_error)) for factor in (1.0, *background))
     low, high = (factor**rest.error_dimensions for factor in background)
