@@ -71,7 +71,7 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):  # long doubles too large for float64 become infinite and are rejected below
             array = array.astype(np.float64)
     array = np.require(array, requirements=("C", "ALIGNED"))  # the memory layout that the compiled module requires
-    if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # NaN if any value is
+    if not array.min(initial=0.0) > -LARGEST or not array.max(initial=0.0) < LARGEST:  # NaN if any value is NaN
         raise ValueError(f"{name} must not contain NaN, infinity or numbers beyond {LARGEST:g}")
     return array
 

@@ -155,7 +155,7 @@ def _make_locked(path: Path, folder: Path, mode: int) -> tuple[Path, int]:
         temporary = folder / f".{path.stem}{MARK}{secrets.token_hex(4)}{path.suffix}"
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         _lock(handle)
-        # Otherwise another process removed it as abandoned before it was locked.
+        # A file without links was removed as abandoned by another process before it was locked.
         if os.name == "nt" or os.fstat(handle).st_nlink:
             return temporary, handle
         os.close(handle)
@@ -296,6 +296,6 @@ def naming(path: Path | str) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        # KeyError quotes its message.
+        # The text of a KeyError has quotes around its message, so take the message itself.
         text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
         raise ValueError(f"{path}: {text.removeprefix(f'{path}: ')}") from error

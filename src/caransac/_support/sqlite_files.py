@@ -170,5 +170,5 @@ def explaining(path: Path, otherwise: str) -> Iterator[None]:
         if "disk" in str(error):
             raise OSError(f"{path} cannot be written to ({error}): make room, then continue") from error
         raise OSError(f"{path}: {error}") from error
-    except (sqlite3.DatabaseError, LookupError, OverflowError, TypeError) as error:  # or values of wrong types
+    except (sqlite3.DatabaseError, LookupError, OverflowError, TypeError) as error:  # damaged, or of wrong types
         raise ValueError(f"{path} {otherwise.format(error=error)}") from error

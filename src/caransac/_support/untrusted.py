@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 LIMIT_VARIABLE = "CARANSAC_MAX_FILE_BYTES"  # the environment variable that sets the limit
 DEFAULT_LIMIT = 2**30  # bytes of memory for one array, image, text or archive
-FREE_SHARE = 8  # files of any size may use this fraction of the limit (1/8)
-MOST_EXPANSION = 200  # maximum ratio of memory to file size above that; blank JPEG photographs come close
+FREE_SHARE = 8  # files of any size may use 1/8 of the limit
+MOST_EXPANSION = 200  # maximum memory divided by file size beyond that; blank JPEG photographs come close
 WIDEST_NUMBER = 8  # bytes; all numbers are converted to double precision sooner or later
 PIECE = 2**20
 MOST_PIXELS = 2**30  # OpenCV's own limit

@@ -10,9 +10,9 @@ from numpy.polynomial import Polynomial
 
 from caransac.geometry.formulas import Array
 
-# Rays are points on the normalised image plane. A pixel of a fisheye lens covers more of that plane the larger its
-# angle to the optical axis is, and rays at 90 degrees or more are not on it. Two views of 190 degrees were matched:
-# with the matches within 60, 70, 80 and 85 degrees the median pose errors were 0.30, 0.21, 0.25 and 0.19 degrees.
+# Rays are points on the normalised image plane. The larger the angle of a fisheye pixel to the optical axis, the more
+# of that plane it covers. Rays at 90 degrees or more are not on the plane. In a test with two views of 190 degrees, the
+# matches within 60, 70, 80 and 85 degrees gave median pose errors of 0.30, 0.21, 0.25 and 0.19 degrees.
 MAX_FISHEYE_ANGLE_DEG = 85.0
 # Projections other than r = t, for the radius r in the image and the tangent t of the angle to the axis: the function
 # r(t) and its inverse. FOV: Devernay and Faugeras 2001; DIVISION: Fitzgibbon 2001; EUCM: Khomutenko et al. 2016.
@@ -91,7 +91,7 @@ class Distortion:
         return float(min(real[real > 0], default=np.inf))
 
     def invert(self, displaced: Array) -> Array:
-        """Find the points (n, 2) whose displaced positions are given (n, 2), by Newton's method; NaN if there are none.
+        """Invert the displacement of points (n, 2) by Newton's method. Return points (n, 2), NaN if there are none.
 
         A few steps suffice even for strong lenses.
         """

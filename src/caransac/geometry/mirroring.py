@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from caransac.geometry.formulas import Array, Floats
 
 POINTS = 128  # maximum number of points; their distances take a tenth of a millisecond
-NEIGHBOUR = 5  # rank of the neighbour of a point in its triangle; the third corner is the next neighbour
+NEIGHBOUR = 5  # the triangle of a point has its neighbours of this rank and the next one
 FEWEST = 16  # minimum number of triangles for a verdict
 
 

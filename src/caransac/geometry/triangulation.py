@@ -64,7 +64,7 @@ def triangulate_matches(
     correction1, correction2 = epipolar_corrections(R, t, rays1, rays2)
     nearest = rays1 + correction1
     depth1, depth2 = depths(R, t, nearest, rays2 + correction2).T
-    front = np.flatnonzero((depth1 > 0) & (depth2 > 0))  # NaN: a lens has no ray, or the rays are parallel
+    front = np.flatnonzero((depth1 > 0) & (depth2 > 0))  # not NaN, which means no ray or parallel rays
     xyz = homogeneous(nearest[front]) * depth1[front, None]
     seen2 = xyz @ R.T + t
     errors_sq = [

@@ -38,7 +38,7 @@ MAX_FEATURES = 12000  # similar to COLMAP, including its second orientations
 # and 0.01.
 CONTRAST_THRESHOLD = 0.01
 FILM_DIAGONAL_MM = math.hypot(36, 24)
-SENSOR_SHAPES = (4 / 3, 3 / 2)  # long side / short side: phones, drones and compact cameras; larger cameras
+SENSOR_SHAPES = (4 / 3, 3 / 2)  # long side / short side: 4/3 for phones, drones and compact cameras, 3/2 for others
 SAME_SHAPE = 0.02  # maximum relative difference between the shapes of an image and of its sensor
 UNITS_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}  # millimetres per unit of EXIF's FocalPlaneResolutionUnit
 
@@ -178,7 +178,7 @@ def match_images(
     max_features: int = MAX_FEATURES,
     max_size: int = MAX_SIZE,
 ) -> tuple[Array, Array, Array]:
-    """Match the features of two images that are each other's nearest neighbours.
+    """Match the features of two images by mutual nearest neighbours.
 
     Args:
         image1: (H, W, 3) or (H, W) uint8.

@@ -85,7 +85,7 @@ def read_cameras(
     *,
     strict: bool = True,
 ) -> dict[int, ColmapCamera]:
-    """Read the cameras, by number.
+    """Read the cameras of a database. Return them by number.
 
     Args:
         rows: camera_id, model, width, height, params and prior_focal_length of each camera.

@@ -24,9 +24,9 @@ from caransac.verification.source import Source
 Value = TypeVar("Value")
 OnSkipped = Callable[[BadPairError], None]
 
-PAIRS_PER_WORKER = 32  # they take half a second, as long as the start of a process
+PAIRS_PER_WORKER = 32  # a worker takes half a second for them, as long as for its start
 BATCHES_PER_WORKER = 2  # one that is being worked on, and one that waits
-MOST_DEATHS = 8  # consecutive deaths of workers without progress; more are not the fault of pairs
+MOST_DEATHS = 8  # consecutive deaths of workers without progress; after that, pairs are not the cause
 BATCHES_ON_CLUSTER = 64  # enough for 32 workers; a cluster may start with none and grow
 
 
@@ -177,7 +177,7 @@ def _read_batches(
 
 
 def choose_workers(workers: int, num_pairs: int) -> int:
-    """Choose the number of workers: one for every `PAIRS_PER_WORKER` pairs, and `workers` at most.
+    """Choose the number of workers: one for every `PAIRS_PER_WORKER` pairs, up to `workers`.
 
     A single worker is a thread of this process, so a small job starts no process.
     """

@@ -38,7 +38,7 @@ class DrawnImage:
 
 
 class DrawnGeometry(ABC):
-    """Convert the models of a trace to what can be drawn.
+    """Convert the models of a trace to matrices and poses that can be drawn.
 
     Attributes:
         kind: kind of estimate: "pose", "fundamental" or "homography".

@@ -34,7 +34,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "bench",
         help="compare robust estimators on your own, public or synthetic pairs",
-        description="Run robust estimators side by side on the same matches under the same rules and write "
+        description="Compare robust estimators on the same matches under the same rules, and write "
         "results.json, table.md, table.csv and plots to a folder. Outcomes are kept as they come: an interrupted run "
         "continues when the same command is given again. Needs the extra 'bench'.",
     )
@@ -114,7 +114,7 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
         default="rootsift",
         help="kind of keypoints to match with --images (default: %(default)s)",
     )
-    what.add_argument("--max-pairs", type=int, metavar="N", help="pairs per scene at most (default: all)")
+    what.add_argument("--max-pairs", type=int, metavar="N", help="maximum number of pairs per scene (default: all)")
 
 
 def _add_amount(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +141,7 @@ def _add_amount(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=20,
         metavar="N",
-        help="pairs per scene of --tune, at most (default: %(default)s)",
+        help="maximum number of pairs per scene for --tune (default: %(default)s)",
     )
     rules.add_argument(
         "--timing-pairs",

@@ -17,7 +17,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "study",
         help="measure one published result",
         description=f"Measure one published result, and print and write its tables: {', '.join(NAMES)}. "
-        "'caransac-lab study NAME --help' says what it measures. Needs the extra 'bench', and some the extra 'train'.",
+        "'caransac-lab study NAME --help' describes it. Needs the extra 'bench', and some the extra 'train'.",
     )
     parser.add_argument("study", metavar="NAME", help="name of the study")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="options of the study")

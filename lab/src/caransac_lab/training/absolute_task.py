@@ -101,7 +101,7 @@ class AbsoluteTask(LoopTask):
         val = [held_out[i].query(sorted(held_out[i].references)[:1]) for i in order]
         return source, val, read_pairs([Path(folder) for folder in recipe.unrelated])
 
-    def count_inputs(self, source: QuerySource, others: Sequence[Query | Pair]) -> int:  # all alike
+    def count_inputs(self, source: QuerySource, others: Sequence[Query | Pair]) -> int:  # all data have the same inputs
         """Return the number of inputs of the network per match."""
         return self.layout.num_inputs()
 

@@ -141,7 +141,7 @@ def make_example(
 
 
 def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camera, Camera], bool]:
-    """Draw prior knowledge of the cameras: inexact cameras, and whether they are said to be one camera.
+    """Draw prior knowledge of the cameras: inexact cameras, and whether they are declared to be the same.
 
     The principal point is moved. The focal length is unknown, or its error has the stated deviation.
     """
