@@ -1,4 +1,4 @@
-"""A learned filter: which matches look right when all matches of a pair are seen together, before any model is tried.
+"""A learned filter that judges all matches of a pair together, before any model is tried.
 
 A network for every match with context normalisation, after K. M. Yi, E. Trulls, Y. Ono, V. Lepetit, M. Salzmann and P.
 Fua, "Learning to Find Good Correspondences" (CVPR 2018). All matches share the weights of every layer. The outputs of
@@ -154,7 +154,7 @@ class MatchFilter:
         return scaled.astype(np.float32), (shift - mean @ scaled).astype(np.float32), LEAKY_RELU, index > 0
 
     def try_out(self) -> None:
-        """Run the network once, to check its weights."""
+        """Run every layer once. Raise an error if an array is missing or has a wrong shape."""
         self.judge_inputs(np.zeros((1, NUM_INPUTS), np.float32))
 
 

@@ -77,7 +77,7 @@ class LearnedQuality:
         return kernels.mlp(pooled, layers_of(self.weights, "decoder", LEAKY_RELU, NONE))[:, 0]
 
     def try_out(self) -> None:
-        """Run the network once, to check its weights."""
+        """Run every layer once. Raise an error if an array is missing or has a wrong shape."""
         points = np.zeros((1, 5, 2))
         self(points, points)
 

@@ -48,7 +48,7 @@ def draw_outliers(
     others = rng.dirichlet([0.5] * (len(LOOKS_RIGHT) - 1)) * rng.beta(0.5, 6) * (1 - near_misses)
     counts = rng.multinomial(count, [near_misses, *others, 1 - near_misses - others.sum()])
     if max_coherent is not None:
-        counts[1:] = np.minimum(counts[1:], max_coherent)  # the last entry, chance, fills the rest
+        counts[1:] = np.minimum(counts[1:], max_coherent)  # the last entry, wrong by chance, takes the rest
     looks_right, stop = np.zeros(count), 0
     for (reason, plausible), number in zip(LOOKS_RIGHT.items(), counts, strict=False):
         part, stop = slice(stop, stop + number), stop + number

@@ -37,9 +37,9 @@ class Descriptor:
 
 
 # Fitted by moments to mutual nearest neighbours in photographs of five places (RootSIFT, 300 pairs) and three places
-# (ALIKED, 180 pairs). Matches within 1 px of the true geometry count as right, minus the number expected by chance. 20
-# % and 50 % of the wrong matches lie within 160 px of the position predicted by their right neighbours. The binary
-# descriptor is an assumption: slightly less distinctive than RootSIFT, and quantised.
+# (ALIKED, 180 pairs). Matches within 1 px of the true geometry count as right, minus the number expected by chance.
+# 20 % of RootSIFT's wrong matches and 50 % of ALIKED's lie within 160 px of the position that their right neighbours
+# predict. The binary descriptor is an assumption: slightly less distinctive than RootSIFT, and quantised.
 ROOTSIFT = Descriptor((0.53, -0.26, 0.37), (1.87, 0.39), (2.48, -0.05, 0.16), (2.76, 0.30), near_misses=0.15)
 ALIKED = Descriptor((1.25, -0.47, 0.35), (2.36, 0.44), (3.02, -0.13, 0.21), (3.18, 0.46), near_misses=0.55)
 BINARY = Descriptor((0.8, -0.25, 0.4), (2.1, 0.4), (2.4, -0.05, 0.2), (2.9, 0.3), 0.05, mutual=False, levels=60)

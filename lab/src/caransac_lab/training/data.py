@@ -154,7 +154,7 @@ def uncertain_cameras(pair: Pair, rng: np.random.Generator) -> tuple[tuple[Camer
         cx, cy = camera.K[:2, 2]
         width, height = (camera.width, camera.height) if camera.width else (round(2 * cx + 1), round(2 * cy + 1))
         centre = np.array([cx, cy]) + offsets * max(width, height)
-        if not known and camera.width:  # the size is unknown, too, as for a crop
+        if not known and camera.width:  # e.g. a crop, whose centre is not the principal point
             centre = (np.array([width, height]) - 1) / 2
         focal = camera.mean_focal * factor if known else UNKNOWN_FOCAL * max(width, height)
         stated = deviation if known else UNKNOWN_FOCAL_DEVIATION

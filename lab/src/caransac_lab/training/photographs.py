@@ -21,7 +21,7 @@ SIDES = (0.3, 0.95)  # sides of the crop divided by those of the image: up to th
 OFF_CENTRE = 0.02  # deviation of the centre of a crop, divided by its longer side
 DISTORTIONS = (0.01, 0.15)  # deviations of k1, from good to bad lenses
 MIN_MATCHES = 20  # minimum number of matches after a crop
-# Matches / right matches; sides / image sides; noise.
+# Matches divided by right matches; sides divided by those of the image; noise of the matches.
 OVERLAYS, OVERLAY_SIDES, OVERLAY_NOISE_PX = (0.1, 2.0), (0.08, 0.5), 0.3
 SKEWS = (0.001, 0.03)  # skew of a rolling shutter, divided by the image height
 
