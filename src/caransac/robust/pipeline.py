@@ -37,13 +37,13 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     """Estimate the model of a problem by the method that the options name.
 
     Args:
-        problem: what to estimate.
-        info: of the matches as given.
+        problem: the matches, and the kind of model.
+        info: scores and features of the given matches.
         options: see `Options`.
-        draw: returns the sampler to draw minimal samples with, given the problem and the sampler of the method. Use it
-            to choose among samples before they are solved. None keeps the sampler of the method.
+        draw: returns the sampler of minimal samples, given the problem and the sampler of the method. Use it to choose
+            among samples before they are solved. None keeps the sampler of the method.
     """
-    # 1. prepare: work on one of each copy if most matches are copies, and on some if there are too many
+    # 1. prepare: drop duplicates if most matches are duplicates, and choose a working set if there are too many matches
     problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
     distinct, place = find_distinct(problem, info, options.tuning.max_copies)
     if distinct is not None and place is not None:
@@ -51,16 +51,16 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
         return with_copies(problem.through(found.k1), distinct, place, found)
     chosen = choose_working_set(problem, info, options.seed, options.tuning)
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
-    # 2. prior and 3. rounds, by the method
+    # 2. prior and 3. rounds: run the method
     found = METHODS[options.method](part, known, options, draw)
-    # 4. report on all matches; an answer with a number that is not finite is none
+    # 4. report: score all matches; an answer that is not finite counts as a failure
     if chosen is not None:
         found = widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
     return found if found.is_finite else found.without_model()
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
-    """CA-RANSAC with its trained weights, and the confidence of its answer."""
+    """Run CA-RANSAC with trained weights. The estimate can assess itself."""
     network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
@@ -71,33 +71,28 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: Dra
 
 
 def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
-    """Assess an estimate of CA-RANSAC: how confident to be in it, and what that rests on."""
+    """Return the confidence of an estimate of CA-RANSAC, and the evidence behind it."""
     if found.model is None:
         return Assessment(confidence=0.0, rotation_confidence=0.0 if problem.traits.uncertainty else None)
     return assess_confidence(network, problem, found, examine(problem, network, found, options), options)
 
 
 def examine(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
-    """Return what else explains the matches of an answer, which must exist, and how far noise moves it."""
+    """Return the assessment of an answer, which must exist, without its confidence."""
+    assert found.model is not None
+    weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
+    scale = loss_scale(problem, found.model, weights, found.noise, options.tuning)
     return Assessment(
         degeneracy=find_degeneracy(problem, found, options),
         rivalry=find_rivals(problem, found, options),
-        covariance=_covariance(problem, network, found, options),
+        covariance=pose_covariance(problem, found, weights, scale),  # by the weights of the last refinement
         cameras=check_cameras(problem, found, options.tuning),
         mirrored=find_mirroring(problem, found),
     )
 
 
-def _covariance(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Array | None:
-    """The covariance of a pose by the weights of its last refinement."""
-    assert found.model is not None
-    weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
-    scale = loss_scale(problem, found.model, weights, found.noise, options.tuning)
-    return pose_covariance(problem, found, weights, scale)
-
-
 def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
-    """The side information (n, d) that a network of this layout reads."""
+    """Return the side information (n, d) for a network of a layout."""
     return side_information(
         problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, layout
     )
@@ -111,12 +106,15 @@ def adapt(
     options: Options,
     draw: DrawStep | None = None,
 ) -> Estimate:
-    """CA-RANSAC by the given network from side information (n, d): what runs, and what training replays."""
+    """Run CA-RANSAC with a network on side information (n, d). Estimation and training both call this."""
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     prior = prior_round(problem, scale, *network.first(side))
+    steps_of = partial(
+        Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options, draw=draw
+    )
     if problem.lens_prior is not None:
-        return _adapt_with_lenses(problem, network, scale, prior, info, options, draw)
-    steps = Steps(problem, scale, network, prior.probabilities, info, options, draw)
+        return _adapt_with_lenses(problem, network, scale, prior, steps_of, options)
+    steps = steps_of(problem)
     rounds, stop_reason = ca_ransac(problem, scale, [prior], steps, options)
     return conclude(problem, scale, rounds, stop_reason, steps.average(rounds[-1]))
 
@@ -126,25 +124,21 @@ def _adapt_with_lenses(
     network: MatchStates,
     scale: Scale,
     prior: Round,
-    info: MatchInfo,
+    steps_of: Callable[[Problem], Steps],
     options: Options,
-    draw: DrawStep | None,
 ) -> Estimate:
-    """CA-RANSAC where lenses are uncertain: they are fitted after the first round and again after the last.
+    """Run CA-RANSAC with uncertain lenses. They are fitted after the first round and again after the last.
 
-    If the first round shows that they bend lines, the other rounds see the points through them. If the last round does
-    not confirm that, or the first showed nothing, all rounds see the points through the lenses as given.
+    If the first round shows distortion, the other rounds use points that are corrected for it. If it does not, or if
+    the last round does not confirm it, all rounds use the given lenses.
     """
     fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=network)
-    choose = partial(
-        Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options, draw=draw
-    )
-    steps = choose(problem)
+    steps = steps_of(problem)
     started = time.perf_counter()
     rounds, stop_reason = ca_ransac(problem, scale, [prior], steps, replace(options, rounds=1))
     seen, first, _ = fit(problem, rounds[-1], brief=True)
     if seen is not problem:
-        seen_rounds, why = ca_ransac(seen, scale, [*rounds[:-1], first], choose(seen), options.left_since(started))
+        seen_rounds, why = ca_ransac(seen, scale, [*rounds[:-1], first], steps_of(seen), options.left_since(started))
         seen, seen_rounds[-1], lenses = fit(seen, seen_rounds[-1])
         if lenses is not None and lenses.is_shown:
             answer = seen_rounds[-1].best
@@ -161,7 +155,7 @@ def _adapt_with_lenses(
 def conclude(
     problem: Problem, scale: Scale, rounds: list[Round], stop_reason: StopReason, answer: Array | None
 ) -> Estimate:
-    """The answer of the rounds, which ended for a reason, if the matches support it; else a model that they do."""
+    """Return the estimate: the answer of the rounds if enough matches support it, else a model that they support."""
     last = rounds[-1]
     max_error = scale.inlier_error(last.noise)
     nothing = Estimate(
@@ -173,22 +167,16 @@ def conclude(
     )
     if answer is None or last.best is None:
         return nothing
-    # Refinement may give up the consensus of a few matches that hardly constrain a model.
+    # If few matches constrain a model, refinement may lose its consensus.
     for model in (answer, last.best, last.models[0]):
         msac_scores = problem.msac_scores(model[None], max_error)[0]
         if np.count_nonzero(msac_scores) > problem.sample_size:
-            return replace(
-                nothing,
-                model=model,
-                stop_reason=stop_reason,
-                noise=last.noise,
-                msac_scores=msac_scores,
-            )
+            return replace(nothing, model=model, stop_reason=stop_reason, noise=last.noise, msac_scores=msac_scores)
     return replace(nothing, stop_reason="no_consensus")
 
 
 def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
-    """LM-LO on the matches that pass the ratio filter, the best ones first if they have scores."""
+    """Run LM-LO on the matches that pass the ratio filter. With scores, it samples the best matches first."""
     if problem.num_points < problem.sample_size:
         scale = Scale.of(problem, options.max_error_px, options.tuning)
         max_error = scale.inlier_error(scale.first)
@@ -198,7 +186,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
         order = info.order()
         if info.score_kind == "ratio":
             order = order[: max(int((info.scores < options.max_ratio).sum()), options.tuning.min_pool)]
-    passed = problem.subset(order)  # what is filtered out costs nothing
+    passed = problem.subset(order)
     progressive = info.scores is not None and options.method == "lm-lo"
     pool = np.arange(len(order), dtype=np.int32)
     sampler: Sampler = PoolSampler(pool, problem.sample_size, options.seed, ordered=progressive)
@@ -206,7 +194,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
     found = lm_lo(passed, scale, sampler if draw is None else draw(passed, sampler), options)
     if found.model is None:
         return found
-    # Matches that were filtered out may be inliers all the same.
+    # Matches that the filter removed may still be inliers.
     msac_scores = problem.msac_scores(found.model[None], found.max_error)[0]
     found = replace(found, msac_scores=msac_scores)
 
@@ -218,7 +206,7 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
 
 
 def _check_features(info: MatchInfo, network: StateNetwork, options: Options) -> None:
-    """Raise a ValueError if the features are not those that the weights were trained with."""
+    """Raise a ValueError if the weights were trained with another number of features."""
     wanted = network.num_features - network.layout.num_inputs()
     if wanted != (0 if info.features is None else info.features.shape[1]):
         given = "none" if info.features is None else f"shape {info.features.shape}"
@@ -226,7 +214,7 @@ def _check_features(info: MatchInfo, network: StateNetwork, options: Options) ->
 
 
 def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estimate:
-    """The answer where there are fewer matches than a minimal sample has: no match has any probability."""
+    """Return the estimate if there are fewer matches than in a minimal sample: all probabilities are zero."""
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     state, probabilities = network.first(np.zeros((problem.num_points, network.num_features), np.float32))
     prior = prior_round(problem, scale, state, np.zeros_like(probabilities))
