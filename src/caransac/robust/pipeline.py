@@ -113,27 +113,23 @@ def adapt(
         Steps, scale=scale, network=network, prior=prior.probabilities, info=info, options=options, draw=draw
     )
     if problem.lens_prior is not None:
-        return _adapt_with_lenses(problem, network, scale, prior, steps_of, options)
+        return _adapt_with_lenses(problem, prior, steps_of, options)
     steps = steps_of(problem)
     rounds, stop_reason = ca_ransac(problem, scale, [prior], steps, options)
     return conclude(problem, scale, rounds, stop_reason, steps.average(rounds[-1]))
 
 
 def _adapt_with_lenses(
-    problem: Problem,
-    network: MatchStates,
-    scale: Scale,
-    prior: Round,
-    steps_of: Callable[[Problem], Steps],
-    options: Options,
+    problem: Problem, prior: Round, steps_of: Callable[[Problem], Steps], options: Options
 ) -> Estimate:
     """Run CA-RANSAC with uncertain lenses. They are fitted after the first round and again after the last.
 
     If the first round shows distortion, the other rounds use points that are corrected for it. If it does not, or if
     the last round does not confirm it, all rounds use the given lenses.
     """
-    fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=network)
     steps = steps_of(problem)
+    scale = steps.scale
+    fit = partial(fit_lenses, prior=prior.probabilities, scale=scale, network=steps.network)
     started = time.perf_counter()
     rounds, stop_reason = ca_ransac(problem, scale, [prior], steps, replace(options, rounds=1))
     seen, first, _ = fit(problem, rounds[-1], brief=True)

@@ -30,18 +30,16 @@ def assess_confidence(
 
     They are None if the weights have no fit for the problem.
     """
-    name, has_rotation = problem.traits.confidence, problem.traits.uncertainty
-    fits = [_fit_of(network, "confidence", name)]
-    fits += [_fit_of(network, "rotation_confidence", name)] if has_rotation else []
+    fits = [_fit_of(network, what, problem.traits.confidence) for what in ("confidence", "rotation_confidence")]
     if all(fit is None for fit in fits):
         return seen
     evidence = run_evidence(network, problem, found, seen, options)
     numbers, limit = evidence.numbers, problem.outcome_limit
-    sure, *rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
+    sure, rotation = (None if fit is None else fit.probability(numbers) for fit in fits)
     assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
     if sure is not None and assess_lenses and sure > withstands_lenses(math.inf, limit):  # else no lens lowers it
         sure = min(sure, withstands_lenses(ignored_lens_shift(problem, found, evidence), limit))
-    return replace(seen, confidence=sure, rotation_confidence=rotation[0] if rotation else None)
+    return replace(seen, confidence=sure, rotation_confidence=rotation)
 
 
 def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence) -> float:

@@ -21,8 +21,9 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
 
     Torr, "An assessment of information criteria for motion model selection", CVPR 1997.
     """
+    assert found.msac_scores is not None
     nothing = _with_others(None, 0.0, problem.no_models, np.empty(0))
-    if found.model is None or found.msac_scores is None or problem.traits.degeneracy is None:
+    if problem.traits.degeneracy is None:
         return nothing
     if problem.traits.degeneracy == "one view":
         return _flat_scene(cast("Absolute", problem), found, options.tuning)

@@ -75,6 +75,7 @@ def run_evidence(
 ) -> RunEvidence:
     """Return the evidence of a run about its answer, which must exist, given the assessment so far."""
     assert found.model is not None and found.msac_scores is not None
+    assert seen.rivalry is not None and seen.degeneracy is not None
     last, inliers = found.rounds[-1], where(found.msac_scores > 0)
     fitted = problem.subset(inliers)
     weights = fitted.share(match_weights(network, last.probabilities[inliers], options.tuning.min_weight))
@@ -98,9 +99,9 @@ def run_evidence(
         "deviation": math.log(deviations[0] / error_in_deviation + little),
         "safe_deviation": math.log(deviations[1] / error_in_deviation + little),
         "width": math.log(min(inlier_width(fitted), 0.2)),  # wider regions are all equally good
-        "rival": min(0.0 if seen.rivalry is None else seen.rivalry.share, 1.0) ** 0.5,
+        "rival": min(seen.rivalry.share, 1.0) ** 0.5,
     }
-    if problem.traits.degeneracy is not None and seen.degeneracy is not None:
+    if problem.traits.degeneracy is not None:
         numbers |= {"plane_margin": seen.degeneracy.margin, "plane_share": seen.degeneracy.share}
     if seen.covariance is not None:
         rotation = float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))

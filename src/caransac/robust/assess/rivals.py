@@ -18,14 +18,12 @@ from caransac.robust.records import Estimate, Rivalry
 
 
 def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
-    """Return the strongest model of the likely matches that are outliers of an answer.
+    """Return the strongest model of the likely matches that are outliers of an answer, which must exist.
 
-    Matches that do not move between two images count as a model in the share, but are not reported as one. Without a
-    prior, no rivals are sought.
+    Matches that do not move between two images count as a model in the share, but are not reported as one.
     """
     prior = found.prior
-    if found.model is None or found.msac_scores is None or prior is None:
-        return Rivalry(problem.no_models, 0.0)
+    assert found.model is not None and found.msac_scores is not None and prior is not None
     # Matches within two thresholds belong to the answer. So do points behind a camera: without parallax, their side is
     # arbitrary.
     rest = where(~(problem.distances(found.model) < 2.0 * found.max_error))
@@ -51,7 +49,8 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
 
 def find_mirroring(problem: Problem, found: Estimate) -> float | None:
     """Return the share of inliers with a mirrored neighbourhood; None for one view, or if too few have neighbours."""
-    if found.msac_scores is None or problem.traits.degeneracy == "one view":
+    assert found.msac_scores is not None
+    if problem.traits.degeneracy == "one view":
         return None
     inliers = where(found.msac_scores > 0)
     some = problem.subset(inliers[:: len(inliers) // 128 + 1])  # a few suffice: copying all would double the time
