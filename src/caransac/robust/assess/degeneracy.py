@@ -29,14 +29,17 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
         return _flat_scene(cast("Absolute", problem), found, options.tuning)
     inliers = problem.subset(where(found.msac_scores > 0))
     deviation = found.noise / problem.median_error
-    plane, max_error = Homography(inliers.correspondences), 4.0 * deviation  # 98 in 100 right matches of a plane
+    plane, max_error = Homography(inliers.correspondences), 4.0 * deviation  # contains 98 % of its right matches
     if plane.num_points < plane.sample_size:
         return nothing
-    H = quick_model(plane, None, max_error, found.noise, options)
+    H = quick_model(plane, np.ones(plane.num_points, np.float32), max_error, found.noise, options)
     if H is None:
         return nothing
     share = np.count_nonzero(plane.inliers(H, max_error)) / plane.num_points
-    least, most = 0.5, 0.9  # share of the inliers below which a model is dropped, and from which it explains the pair
+    least, most = (
+        0.5,
+        0.9,
+    )  # below the first share of the inliers, a model is dropped; from the second, it explains them
     if share < least:
         return nothing
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)

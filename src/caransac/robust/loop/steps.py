@@ -172,18 +172,10 @@ def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
     return Regions(problem.correspondences, problem.share(prior), (tuning.max_error / tuning.rank_scale) ** 2)
 
 
-def quick_model(
-    problem: Problem, probabilities: Floats | None, max_error: float, noise: float, options: Options
-) -> Array | None:
-    """Return the best model of a few samples, locally refined, or None if they have none.
-
-    Inlier probabilities (n,) determine the sampling pool. None draws from all matches.
-    """
+def quick_model(problem: Problem, likely: Floats, max_error: float, noise: float, options: Options) -> Array | None:
+    """Return the best model of a few samples, locally refined, or None; inlier probabilities (n,) give their pool."""
     size, count = problem.sample_size, 64  # a quarter of a round: the model is only compared with the answer
-    if probabilities is None:
-        pool = np.arange(problem.num_points, dtype=np.int32)
-    else:
-        pool = sampling_pool(probabilities, size, count, options.tuning)
+    pool = sampling_pool(likely, size, count, options.tuning)
     models = problem.solve(sample_uniform(pool, size, count, seed=options.seed))
     if len(models) == 0:
         return None
