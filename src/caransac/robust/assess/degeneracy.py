@@ -29,17 +29,14 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
         return _flat_scene(cast("Absolute", problem), found, options.tuning)
     inliers = problem.subset(where(found.msac_scores > 0))
     deviation = found.noise / problem.median_error
-    plane, max_error = Homography(inliers.correspondences), 4.0 * deviation  # contains 98 % of its right matches
+    plane, max_error = Homography(inliers.correspondences), 4.0 * deviation  # reaches 98 % of the right matches
     if plane.num_points < plane.sample_size:
         return nothing
     H = quick_model(plane, np.ones(plane.num_points, np.float32), max_error, found.noise, options)
     if H is None:
         return nothing
     share = np.count_nonzero(plane.inliers(H, max_error)) / plane.num_points
-    least, most = (
-        0.5,
-        0.9,
-    )  # below the first share of the inliers, a model is dropped; from the second, it explains them
+    least, most = 0.5, 0.9  # shares of the inliers: below the first, drop a model; from the second, it explains them
     if share < least:
         return nothing
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)
