@@ -32,7 +32,8 @@ class Tuning:
             AUC@5.
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (as in the
             paper).
-        compared_on: number of most probable matches on which new models are compared and locally refined.
+        compared_on: number of most probable matches on which new models are compared; a quarter of all matches if that
+            is more. Candidates are refined on half as many.
         spread_ranking: whether the ranking rewards consensus that is spread over the images. The best model so far is
             then not refined again with the new ones. False is the paper's ranking by the sum of the MSAC scores, which
             refines the best model so far in every round.

@@ -62,7 +62,8 @@ class Steps:
         max_error = self.scale.search_error(last.noise)
         models = problem.solve(samples)
         models = models if tuning.spread_ranking else with_best(last, models)
-        likely = likely_subset(problem, last.probabilities, tuning.compared_on).correspondences
+        compared = max(tuning.compared_on, problem.num_points // 4)
+        likely = likely_subset(problem, last.probabilities, compared).correspondences
         steps = local_steps(problem, max_error, last.noise, tuning)
         count = max(options.local_models * len(samples) // options.samples_per_round, options.top_models)
         models = problem.model_kernels.promising(models, likely, max_error, count, steps)
