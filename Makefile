@@ -19,7 +19,7 @@ build/venv-wheel/stamp: $(SOURCES) requirements/build.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet -r requirements/build.txt
 	rm -rf build/venv-wheel
-	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/venv-wheel -C cmake.define.CARANSAC_WERROR=ON .
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/venv-wheel --config-settings=cmake.define.CARANSAC_WERROR=ON .
 	touch $@
 
 # The wheel with extras. Its version stays the same, so that pip must be told to install it again.
@@ -120,7 +120,7 @@ OUTER_TESTS := tests/api/test_estimators.py tests/api/test_hostile_arguments.py 
 $(SANITIZE)/stamp: $(SOURCES)
 	test -x $(SANITIZE)/bin/python || $(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip --disable-pip-version-check install --quiet pytest hypothesis \
-	    -C cmake.define.CARANSAC_SANITIZE=address,undefined -C build-dir=build/sanitize '.[colmap,hloc,images]'
+	    --config-settings=cmake.define.CARANSAC_SANITIZE=address,undefined --config-settings=build-dir=build/sanitize '.[colmap,hloc,images]'
 	touch $@
 
 WITH_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
@@ -136,7 +136,7 @@ RACES := $(VENV)-races
 $(RACES)/stamp: $(SOURCES)
 	test -x $(RACES)/bin/python || $(PYTHON) -m venv $(RACES)
 	$(RACES)/bin/python -m pip --disable-pip-version-check install --quiet pytest \
-	    -C cmake.define.CARANSAC_SANITIZE=thread -C build-dir=build/races .
+	    --config-settings=cmake.define.CARANSAC_SANITIZE=thread --config-settings=build-dir=build/races .
 	touch $@
 
 # The sanitizer wants memory where it expects it: setarch switches the randomisation of addresses off.
