@@ -340,3 +340,11 @@ def test_cards_of_the_weights_name_the_evidence():
 
 def read_card(path):
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_a_rotation_is_at_least_as_sure_as_its_pose():
+    network, pair = load_network("default"), make_pair(300, seed=0)
+    problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
+    doubtful = StateNetwork({**network.weights, "rotation_confidence.essential.bias": np.float32(-30)})
+    found = assess(problem, doubtful, answer(problem, doubtful, pair.scores), Options())
+    assert found.rotation_confidence == found.confidence > 0.5

@@ -39,6 +39,8 @@ def assess_confidence(
     assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
     if sure is not None and assess_lenses and sure > withstands_lenses(math.inf, limit):  # else no lens lowers it
         sure = min(sure, withstands_lenses(ignored_lens_shift(problem, found, evidence), limit))
+    if sure is not None and rotation is not None:
+        rotation = max(rotation, sure)  # a right pose has a right rotation
     return replace(seen, confidence=sure, rotation_confidence=rotation)
 
 
