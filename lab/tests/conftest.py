@@ -1,3 +1,3 @@
 """What all tests share; tests/fixtures.py has it."""
 
-from fixtures import browser, rng  # noqa: F401
+from fixtures import browser, rng  # noqa: F401  # pytest finds fixtures here

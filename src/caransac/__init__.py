@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # like typing.TYPE_CHECKING, but importing typing takes a
 if TYPE_CHECKING:
     from typing import Any
 
-    from caransac._public import *  # noqa: F403
+    from caransac._public import *  # noqa: F403  # type checkers see what is loaded on demand
 
 __version__ = "0.2.0"
 

@@ -1,6 +1,6 @@
 """The public names. The package loads this module when one of them is first used."""
 
-from caransac.api import *  # noqa: F403
+from caransac.api import *  # noqa: F403  # its __all__ lists the calls
 from caransac.camera import Camera as Camera
 from caransac.io.adapters import matches_from as matches_from
 from caransac.io.adapters import matches_from_warp as matches_from_warp

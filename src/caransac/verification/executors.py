@@ -190,8 +190,8 @@ def choose_workers(workers: int, num_pairs: int) -> int:
 def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tuple[Executor, int]]:
     """Open an executor. Yield it with the number of batches to keep in flight.
 
-    One worker is a thread; several workers are processes. An estimate keeps the interpreter lock for a third to a half
-    of its time, so threads could use only two or three cores. Processes are spawned, so a script must call this under
+    One worker is a thread; several workers are processes. The Python code of an estimate keeps the interpreter lock,
+    so threads gain little. Processes are spawned, so a script must call this under
     ``if __name__ == "__main__":``.
 
     Args:

@@ -95,6 +95,19 @@ class Pair:
             features=features,
         )
 
+    def swapped(self) -> Pair:
+        """Return the pair with its images in the other order; its pose must be known."""
+        assert self.R is not None and self.t is not None
+        return replace(
+            self,
+            points1=self.points2,
+            points2=self.points1,
+            camera1=self.camera2,
+            camera2=self.camera1,
+            R=self.R.T,
+            t=-self.R.T @ self.t,
+        )
+
     def take(self, rows: NDArray[np.signedinteger] | NDArray[np.bool_]) -> Pair:
         """Return the pair with some of its matches, in the order of the rows (k,)."""
         names = ("points1", "points2", "scores", "features")

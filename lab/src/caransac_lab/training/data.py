@@ -214,15 +214,7 @@ def augment(pair: Pair, rng: np.random.Generator) -> Pair:
     if rng.random() < SECOND_MOTIONS:
         pair = with_second_motion(pair, rng)
     if pair.R is not None and pair.t is not None and rng.random() < 0.5:
-        pair = replace(
-            pair,
-            points1=pair.points2,
-            points2=pair.points1,
-            camera1=pair.camera2,
-            camera2=pair.camera1,
-            R=pair.R.T,
-            t=-pair.R.T @ pair.t,
-        )
+        pair = pair.swapped()
     if rng.random() < SUBSETS and len(pair.points1) > SMALLEST_SUBSET:
         pair = thin_out(pair, int(np.exp(rng.uniform(np.log(SMALLEST_SUBSET), np.log(len(pair.points1))))), rng)
     return with_other_scores(pair, rng)

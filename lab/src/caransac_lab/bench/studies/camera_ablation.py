@@ -73,18 +73,7 @@ def narrowed(view: View) -> View | None:
 
 def swapped(view: View) -> View:
     """Return the pair with its images in the other order."""
-    pair = view.pair
-    assert pair.R is not None and pair.t is not None
-    other = replace(
-        pair,
-        points1=pair.points2,
-        points2=pair.points1,
-        camera1=pair.camera2,
-        camera2=pair.camera1,
-        R=pair.R.T,
-        t=-pair.R.T @ pair.t,
-    )
-    return replace(view, pair=other, size1=view.size2, size2=view.size1)
+    return replace(view, pair=view.pair.swapped(), size1=view.size2, size2=view.size1)
 
 
 def unknown(view: View, options: Options) -> Answer | None:
