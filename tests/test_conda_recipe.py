@@ -40,10 +40,11 @@ def test_the_recipe_is_that_of_the_project():
     assert recipe["about"]["license"] == project["project"]["license"]
     files = (*recipe["about"]["license_file"], *recipe["tests"][1]["files"]["source"])
     assert all((ROOT / path).exists() for path in files)
-    assert "Eigen3_DIR" in recipe["build"]["script"]
+    (script,) = recipe["build"]["script"]
+    assert all("Eigen3_DIR" in each for each in (script["then"][-1], script["else"]))
 
 
-@pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64"])
+@pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64", "win-64"])
 def test_rattler_build_renders_it(platform):
     """rattler-build refuses keys, expressions and requirements that it does not know."""
     rattler = pytest.importorskip("rattler_build", reason="needs py-rattler-build")
@@ -53,5 +54,7 @@ def test_rattler_build_renders_it(platform):
     rendered = variant.recipe.to_dict()
     assert rendered["package"] == {"name": "caransac", "version": caransac.__version__}
     assert f"sysroot_{platform}" in rendered["requirements"]["build"]
+    windows = platform.startswith("win")
+    assert ("clang" in rendered["requirements"]["build"]) == ("CXX=clang-cl" in str(rendered["build"])) == windows
     with pytest.raises(rattler.RattlerBuildError):
         rattler.Stage0Recipe.from_yaml(RECIPE.read_text().replace("entry_points:", "entry_point:"))
