@@ -22,6 +22,10 @@ tomllib = pytest.importorskip("tomllib", reason="in the standard library from Py
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MORE_PERMISSIONS = {  # by workflow, of its jobs: to publish on PyPI and on GitHub Pages
+    "wheels": [{"id-token": "write"}],
+    "docs": [{"pages": "write", "id-token": "write"}],
+}
 EMBEDDED = {"eigen": "MPL-2.0", "nanobind": "BSD-3-Clause", "robin-map": "MIT"}  # what is compiled into the module
 
 
@@ -37,7 +41,9 @@ def steps(workflow):
 def test_workflows_may_do_as_little_as_possible(workflow):
     assert yaml.safe_load(workflow.read_text())["permissions"] == {"contents": "read"}
     beyond = [job["permissions"] for job in jobs(workflow) if "permissions" in job]
-    assert beyond == ([{"id-token": "write"}] if workflow.stem == "wheels" else [])
+    assert beyond == MORE_PERMISSIONS.get(workflow.stem, [])
+    for job in jobs(workflow):  # a job with more permissions runs no code of the repository
+        assert "permissions" not in job or not any("checkout" in step.get("uses", "") for step in job["steps"])
     checkouts = [step for step in steps(workflow) if step.get("uses", "").startswith("actions/checkout@")]
     assert checkouts
     assert not any(step["with"]["persist-credentials"] for step in checkouts)
@@ -82,6 +88,17 @@ def test_the_address_of_the_project_is_the_same_everywhere():
     ]
     found = {url for path in texts for url in re.findall(r"https://github\.com/[\w-]*/caransac\b", path.read_text())}
     assert found == {home}
+
+
+def test_the_documentation_is_where_the_workflow_puts_it():
+    """The address of a repository's GitHub Pages follows from the address of the repository."""
+    owner, name = PROJECT["project"]["urls"]["Repository"].split("/")[-2:]
+    address = PROJECT["project"]["urls"]["Documentation"]
+    assert address == f"https://{owner}.github.io/{name}/"
+    assert yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())["about"]["documentation"] == address
+    assert f'Documentation = "{address}' in (ROOT / "lab" / "pyproject.toml").read_text()
+    (upload,) = (step for step in steps(ROOT / ".github/workflows/docs.yml") if "upload" in step.get("uses", ""))
+    assert upload["with"]["path"] == yaml.safe_load((ROOT / "mkdocs.yml").read_text())["site_dir"]
 
 
 def test_what_is_compiled_in_has_its_licence_and_its_place_in_the_inventory():
