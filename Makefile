@@ -198,19 +198,19 @@ $(RELEASE)/stamp: requirements/build.txt requirements/release.txt | $(RELEASE)/b
 # A source distribution, and from it a wheel; the wheel as users get it: found by pip where there is no compiler.
 # The same bits from the same commit: tools that write dates take this one.
 dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
-dist: $(RELEASE)/stamp  ## sdist and wheel in dist/, checked, and tested in an environment without compilers
+dist: $(RELEASE)/stamp  ## sdists and wheels in dist/ and dist/lab/, checked, and tested in an environment without compilers
 	rm -rf dist $(INSTALLED)
 	$(RELEASE)/bin/python -m build --no-isolation --outdir build/dist
 	mkdir dist && mv build/dist/*.tar.gz dist
 	PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl && rm -r build/dist
-	$(RELEASE)/bin/twine check --strict dist/*
+	$(RELEASE)/bin/python -m build --outdir dist/lab lab
+	$(RELEASE)/bin/twine check --strict dist/*.* dist/lab/*
 	$(PYTHON) -m venv $(INSTALLED)
 	$(INSTALL_WHEEL) dist/*.whl 'pytest>=8.2'
 	$(WITHOUT_COMPILERS) $(INSTALLED)/bin/python -m pytest @tests/core.txt
 
 installed: dist  ## the whole test suite against the wheel of dist/
 	$(INSTALL_WHEEL) --constraint constraints.txt "$$(ls dist/*.whl)[dev]"
-	$(RELEASE)/bin/python -m build --wheel --outdir dist/lab lab
 	$(INSTALL_WHEEL) --constraint constraints.txt "$$(ls dist/lab/*.whl)[bench,train]"
 	$(INSTALLED)/bin/python -m pytest -rs
 
